@@ -3342,6 +3342,19 @@ constexpr bool is_speed(metric_id m) {
 }
 constexpr bool is_of_turns(metric_id m) { return facts_of(m).turns != turn_kind::all; }
 
+/// Whether a program of comparisons leaves one condition, as every `&&` and `||` finds its two sides.
+/// That of `predicate{}` does not.
+inline bool is_condition(const list<predicate_step>& steps) {
+    int conditions = 0;
+    for (const predicate_step& s : steps)
+        if (s.op == predicate_step::op_kind::compare) ++conditions;
+        else if (--conditions < 1) return false;
+    return conditions == 1;
+}
+inline constexpr const char* no_condition_text =
+    "a predicate is empty: goodput, && and || need conditions, as in "
+    "goodput(ttft <= 300_ms && tpot <= 30_ms)";
+
 /// Whether something is said of a statistic's metric, or of one that its predicate compares.
 template <class Says>
 bool concerns_a_metric(const statistic_data& s, Says&& says) {
@@ -8278,9 +8291,12 @@ inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, s
     return stack.back();
 }
 
-/// Misses of a share metric, one per measured request in order.
+/// Misses of a share metric, one per measured request in order. Throws std::invalid_argument where a
+/// goodput has no condition: whoever asks a result for one was refused by no plan.
 inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
                                    reading how = reading::as_measured) {
+    require(what.metric != metric_id::goodput || is_condition(what.where),
+            str(what.name) + ": " + no_condition_text);
     std::vector<bool> misses;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         if (!is_measured(d.records[i])) continue;
@@ -15516,6 +15532,7 @@ inline slo_context slo_context_of(const plan& p) {
 // `given`.
 
 inline void check_metric(const statistic_data& w, const slo_context& c, const std::string& given) {
+    require(w.metric != metric_id::goodput || is_condition(w.where), given + no_condition_text);
     for (const predicate_step& step : w.where) {
         if (step.op != predicate_step::op_kind::compare) continue;
         require(step.bound > 0 && std::isfinite(step.bound),

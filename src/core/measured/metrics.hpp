@@ -155,9 +155,12 @@ inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, s
     return stack.back();
 }
 
-/// Misses of a share metric, one per measured request in order.
+/// Misses of a share metric, one per measured request in order. Throws std::invalid_argument where a
+/// goodput has no condition: whoever asks a result for one was refused by no plan.
 inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
                                    reading how = reading::as_measured) {
+    require(what.metric != metric_id::goodput || is_condition(what.where),
+            str(what.name) + ": " + no_condition_text);
     std::vector<bool> misses;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         if (!is_measured(d.records[i])) continue;

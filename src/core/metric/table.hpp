@@ -220,6 +220,19 @@ constexpr bool is_speed(metric_id m) {
 }
 constexpr bool is_of_turns(metric_id m) { return facts_of(m).turns != turn_kind::all; }
 
+/// Whether a program of comparisons leaves one condition, as every `&&` and `||` finds its two sides.
+/// That of `predicate{}` does not.
+inline bool is_condition(const list<predicate_step>& steps) {
+    int conditions = 0;
+    for (const predicate_step& s : steps)
+        if (s.op == predicate_step::op_kind::compare) ++conditions;
+        else if (--conditions < 1) return false;
+    return conditions == 1;
+}
+inline constexpr const char* no_condition_text =
+    "a predicate is empty: goodput, && and || need conditions, as in "
+    "goodput(ttft <= 300_ms && tpot <= 30_ms)";
+
 /// Whether something is said of a statistic's metric, or of one that its predicate compares.
 template <class Says>
 bool concerns_a_metric(const statistic_data& s, Says&& says) {

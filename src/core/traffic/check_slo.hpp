@@ -55,6 +55,7 @@ inline slo_context slo_context_of(const plan& p) {
 // `given`.
 
 inline void check_metric(const statistic_data& w, const slo_context& c, const std::string& given) {
+    require(w.metric != metric_id::goodput || is_condition(w.where), given + no_condition_text);
     for (const predicate_step& step : w.where) {
         if (step.op != predicate_step::op_kind::compare) continue;
         require(step.bound > 0 && std::isfinite(step.bound),

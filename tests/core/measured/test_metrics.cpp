@@ -230,6 +230,14 @@ TEST_CASE("goodput is the share of all measured requests, failed ones included")
     CHECK(std::isnan(value_of(error_rate, repeat_of({answered(0, 100).warmup()}))));
 }
 
+TEST_CASE("a goodput without a condition has no value, wherever it is asked for") {
+    const repeat_data d = repeat_of({answered(1, 100)});
+    for (const predicate& p : {predicate{}, predicate{} && is_fast(), is_fast() || predicate{}})
+        CHECK_THROWS_WITH_AS(value_of(goodput(p), d),
+                             doctest::Contains("a predicate is empty: goodput, && and ||"),
+                             std::invalid_argument);
+}
+
 TEST_CASE("the warm-up is in no statistic of requests") {
     const repeat_data d =
         repeat_of({answered(0, 900, 90).warmup(), failed(1).warmup(), answered(2, 100, 10)});

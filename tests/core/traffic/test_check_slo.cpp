@@ -82,6 +82,18 @@ TEST_CASE("a limit that is not above zero, or infinite, is refused") {
     CHECK_REFUSED(refusal_of_slo(error_rate <= 0_pct), "error_rate <= 0 %", "above zero");
 }
 
+TEST_CASE("a predicate without a condition is refused, alone and on either side of && and ||") {
+    const predicate none{}, some = ttft <= 1_s;
+    for (const predicate& p : {none, none && none, none && some, some && none, none || some,
+                               some || none, (some && none) || some, some && (some || none)}) {
+        CAPTURE(std::string(p.text));
+        CHECK_REFUSED(refusal_of_slo(goodput(p) >= 95_pct), "the SLO goodput(",
+                      "a predicate is empty: goodput, && and || need conditions");
+        CHECK_REFUSED(refusal_of_slo(advisory(goodput(p) >= 95_pct)), "a predicate is empty");
+    }
+    CHECK(refusal_of_slo(goodput((some && some) || some) >= 95_pct) == "");
+}
+
 TEST_CASE("limits inside of predicates are limits as well") {
     const auto seconds = [](double s) { return time_span::from_seconds(s); };
     CHECK_REFUSED(refusal_of_slo(goodput(ttft <= seconds(-0.005)) >= 95_pct), "goodput(ttft <= -5 ms)",
