@@ -174,10 +174,18 @@ inline void write_sglang(body_writer& b, const std::string&, const request_spec&
     });
 }
 /// Every event repeats all text so far, unless the server was started with incremental output.
-/// Then a text will not begin with the one before.
+/// Then a text will not begin with the one before; where it is the same, so are its tokens, while of
+/// a longer list more are told, and a token without text is another one.
 inline void read_sglang(const picojson::value& v, stream_event& e, stream_memory& memory) {
     const std::string text = string_member(v, "text");
-    if (text.substr(0, memory.text.size()) != memory.text) memory.cumulative = false;
+    const picojson::value* listed = member(v, "output_ids");
+    const std::string ids = listed && !array_member(v, "output_ids").empty() ? listed->serialize()
+                                                                             : "";
+    const bool is_same_piece = !text.empty() && text == memory.text && !ids.empty() &&
+                               ids == memory.ids;
+    if (is_same_piece || text.substr(0, memory.text.size()) != memory.text)
+        memory.cumulative = false;
+    memory.ids = ids;
     const std::size_t before = memory.cumulative ? memory.text.size() : 0;
     e.content = e.answer = text.size() > before;
     e.text_bytes = static_cast<int>(text.size() - before);

@@ -101,6 +101,7 @@ inline std::string refusal_message(const picojson::value& v) {
 /// What the reader of one stream remembers from event to event.
 struct stream_memory {
     std::string text{};      // the last event's, where a server repeats all text so far
+    std::string ids{};       // and its tokens, where it lists them
     bool cumulative = true;  // until an event shows that it is not
     int tokens = 0;          // so far, where each event tells its own
     bool keeps_answer = false;

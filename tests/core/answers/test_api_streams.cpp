@@ -372,6 +372,27 @@ data: [DONE]
 )"), {3, 3, 1, 5, "stop", " ho so so"});
 }
 
+TEST_CASE("SGLang: incremental output whose first pieces are equal") {
+    const auto event = [](const char* text, const char* ids, int tokens) {
+        return std::string("data: {\"text\":\"") + text + "\",\"output_ids\":" + ids +
+               ",\"meta_info\":{\"finish_reason\":" +
+               (tokens == 4 ? R"({"type":"length","length":4})" : "null") +
+               ",\"prompt_tokens\":5,\"completion_tokens\":" + std::to_string(tokens) + "}}\n\n";
+    };
+    const std::string end = "data: [DONE]\n\n";
+    check_ok(heard_events(sglang, event(" ha", "[7]", 1) + event(" ha", "[7]", 2) +
+                                      event(" ha", "[7]", 3) + event("!", "[9]", 4) + end),
+             {4, 4, 1, 5, "length", " ha ha ha!"});
+    // All text so far: a token without text, whose list is longer or, as older ones have it, other.
+    check_ok(heard_events(sglang, event(" ha", "[7]", 1) + event(" ha", "[7,2]", 2) +
+                                      event(" ha", "[7,2,2]", 3) + event(" ha!", "[7,2,2,9]", 4) +
+                                      end),
+             {2, 4, 1, 5, "length", " ha!"});
+    check_ok(heard_events(sglang, event(" ha", "[7]", 1) + event(" ha", "[2]", 2) +
+                                      event(" ha ho", "[8]", 3) + event(" ha ho!", "[9]", 4) + end),
+             {3, 4, 1, 5, "length", " ha ho!"});
+}
+
 TEST_CASE("SGLang: an abort and an error inside the stream") {
     check_failed(heard_events(sglang,
 R"(data: {"text":" It","meta_info":{"id":"a1","finish_reason":null,"prompt_tokens":5,"completion_tokens":1}}
