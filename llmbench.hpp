@@ -40,9 +40,9 @@
 //   [C14] numbers as Go reads them
 //   [C15] what a page of metrics says
 //   [C16] pages of metrics
-//   [C17] what a server says, whichever API it has
-//   [C18] OpenAI's answers
-//   [C19] bodies of requests
+//   [C17] bodies of requests
+//   [C18] what a server says, whichever API it has
+//   [C19] OpenAI's answers
 //   [C20] APIs that generate nothing: embeddings and rerankers
 //   [C21] what each API writes and reads
 //   [C22] the table of APIs
@@ -1846,12 +1846,14 @@ struct record {
     types::text finish_reason{}, error{};
     int cached_tokens = -1;         ///< of the prompt, from the server's prefix cache; -1: not said
     int reasoning_tokens = -1;      ///< of the output tokens; -1: not said
+    int hidden_tokens = 0;  ///< of the output tokens, never streamed; -1: nothing tells how many
     long long conversation = 0;     ///< its number in the trace
     int turn = 0;                   ///< of the conversation, 0 is the first
     // What tells whether the answer can be what it says; 0 where that was not seen.
     int reads = 0;                  ///< of the socket, that brought content events
     int first_read_events = 0;      ///< content events that the first of them brought
     int text_bytes = 0;             ///< of generated text; 256 for a fragment of a tool call
+    int most_prompt_tokens = 0;     ///< that what was sent can be
     int choices = 0;                ///< answers that share the stream
     int resends = 0;  ///< times it was sent again: its kept connection was closed without an answer
 };
@@ -4933,7 +4935,128 @@ inline parsed_page read_metrics_page(std::string_view body, std::string_view con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C17] what a server says, whichever API it has ============================================
+// ===== [C17] bodies of requests ==================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One message of a conversation.
+struct chat_message {
+    std::string role{};
+    std::string content{};
+};
+
+/// An object of options.extra_body that an API may keep its own fields in.
+struct extra_object {
+    std::string name{};
+    std::string fields{};  // ",\"name\":value" pairs
+};
+
+/// What a request asks for.
+struct request_spec {
+    std::string prompt{};
+    std::string token_ids{};  // instead of the prompt, as a JSON array
+    std::string image{};      // that the prompt is about, as a data: URL
+    std::string system_prompt{};
+    std::vector<chat_message> history{};  // messages before the prompt, after the system prompt
+    int max_tokens = 0;  // 0: not said
+    int documents = 1;   // of a prompt that is a query and those
+    bool force_length = false;
+    bool stream = true;
+    double temperature = not_a_number;
+    std::string extra_fields{};  // ",\"name\":value" pairs, checked when planned
+    std::vector<extra_object> extra_objects{};
+};
+
+/// What can come of a request, as far as what was sent bounds it.
+struct asked_answer {
+    int results = 0;             // vectors or scores; 0: it generates, or nobody knows
+    int documents = 0;           // of a reranker
+    int most_prompt_tokens = 0;  // that usage can tell; 0: nobody knows
+};
+
+/// The one prompt of an API that knows no roles.
+inline std::string joined_prompt(const request_spec& r, bool with_system = true) {
+    std::string all = !with_system || r.system_prompt.empty() ? "" : r.system_prompt + "\n";
+    for (const chat_message& m : r.history) all += m.content + "\n";
+    return all + r.prompt;
+}
+
+/// The body of a request. A field that was not asked for is not written.
+class body_writer {
+public:
+    explicit body_writer(const request_spec& r) : asked_(r) {}
+
+    body_writer& raw(const char* name, std::string_view json) {
+        if (out_.back() != '{') out_ += ',';
+        out_ += '"';
+        out_ += name;
+        out_ += "\":";
+        out_ += json;
+        return *this;
+    }
+    body_writer& string(const char* name, std::string_view s) { return raw(name, json_quoted(s)); }
+    body_writer& flag(const char* name, bool b) { return raw(name, b ? "true" : "false"); }
+    body_writer& max_tokens(const char* name) {
+        return asked_.max_tokens > 0 ? raw(name, std::to_string(asked_.max_tokens)) : *this;
+    }
+    body_writer& temperature() {
+        const double t = asked_.temperature;
+        return std::isnan(t) ? *this : raw("temperature", json_number(t));
+    }
+    /// No min_tokens beside it: it would add nothing but work for the sampler (in SGLang a penalty
+    /// over the whole vocabulary in every step), and the tpot measured would be another one.
+    body_writer& ignore_eos() { return asked_.force_length ? raw("ignore_eos", "true") : *this; }
+    /// The system prompt, where there is one, what was said before, and the user's turn.
+    body_writer& messages(std::string content(const request_spec&), bool with_system = true) {
+        std::string turns = "[";
+        if (with_system && !asked_.system_prompt.empty())
+            turns += "{\"role\":\"system\",\"content\":" + json_quoted(asked_.system_prompt) + "},";
+        for (const chat_message& m : asked_.history)
+            turns += "{\"role\":" + json_quoted(m.role) + ",\"content\":" +
+                     json_quoted(m.content) + "},";
+        return raw("messages", turns + "{\"role\":\"user\",\"content\":" + content(asked_) + "}]");
+    }
+    body_writer& system(const char* name) {
+        return asked_.system_prompt.empty() ? *this : string(name, asked_.system_prompt);
+    }
+    /// What `write` adds stands in an object of this name, with the user's own fields for it.
+    template <class Write>
+    body_writer& object(const char* name, Write&& write) {
+        raw(name, "{");
+        write(*this);
+        object_ = name;
+        for (const extra_object& o : asked_.extra_objects)
+            if (o.name == name) add(o.fields);
+        out_ += '}';
+        return *this;
+    }
+    std::string finished() {
+        for (const extra_object& o : asked_.extra_objects) {
+            if (o.name == object_) continue;
+            raw(o.name.c_str(), "{");
+            add(o.fields);
+            out_ += '}';
+        }
+        add(asked_.extra_fields);
+        return std::move(out_) + "}";
+    }
+
+private:
+    void add(const std::string& fields) {
+        out_ += fields.substr(!fields.empty() && out_.back() == '{');
+    }
+    const request_spec& asked_;
+    std::string out_ = "{";
+    std::string object_{};
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C18] what a server says, whichever API it has ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4946,11 +5069,13 @@ struct stream_event {
     bool tokenless = false;         // it is what no tokens were generated for
     bool done = false;              // the API's terminal event
     int first_tokens = 1;           // tokens in this event, as far as it says so
+    bool counted = false;           // it does
     int prompt_tokens = -1;         // usage, -1 where absent
     int completion_tokens = -1;
     int cached_tokens = -1;
     int reasoning_tokens = -1;      // of the completion's
     int text_bytes = 0;             // of the content, decoded
+    int reasoning_bytes = 0;        // of these
     int choices = 1;                // of the stream, as far as it says so
     int finished = 0;               // of them, with a finish reason
     std::string finish_reason{};
@@ -4958,9 +5083,16 @@ struct stream_event {
     std::string error{};            // told by the server inside the stream, or why malformed
     bool malformed = false;
 
+    /// It tells how many tokens it brings.
+    void count(int tokens) {
+        first_tokens = tokens;
+        counted = true;
+    }
     /// Generated text of this member, where there is some.
     bool take_text(const picojson::value& v, const char* name) {
+        const int reasoned = reasoning_bytes;
         if (!take_reasoning(v, name)) return false;
+        reasoning_bytes = reasoned;
         answer = true;
         return true;
     }
@@ -4968,7 +5100,9 @@ struct stream_event {
     bool take_reasoning(const picojson::value& v, const char* name) {
         if (!has_text(v, name)) return false;
         content = true;
-        text_bytes += static_cast<int>(string_member(v, name).size());
+        const auto bytes = static_cast<int>(string_member(v, name).size());
+        text_bytes += bytes;
+        reasoning_bytes += bytes;
         return true;
     }
     /// A fragment of a call: nothing tells of how many tokens, so it passes for many.
@@ -4997,6 +5131,16 @@ struct stream_event {
     static bool is_failure(std::string_view reason) {
         for (const char* part : {"abort", "error", "cancel", "timeout", "insufficient"})
             if (reason.find(part) != std::string_view::npos) return true;
+        return false;
+    }
+    /// "content_filter" (OpenAI), "refusal" (Anthropic), "sensitive" (Zhipu), "SAFETY" and
+    /// "RECITATION" (Gemini), "guardrail_intervened" (Bedrock): the server cut the answer off.
+    static bool is_filtered(std::string_view reason) {
+        std::string low(reason);
+        for (char& c : low) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+        for (const char* part :
+             {"filter", "refus", "sensitive", "safety", "recitation", "guardrail", "prohibited"})
+            if (low.find(part) != std::string::npos) return true;
         return false;
     }
 };
@@ -5029,6 +5173,7 @@ struct stream_memory {
     std::string ids{};       // and its tokens, where it lists them
     bool cumulative = true;  // until an event shows that it is not
     int tokens = 0;          // so far, where each event tells its own
+    asked_answer asked{};
     bool keeps_answer = false;
     std::string answer{};    // its words, no reasoning, where they are kept
 
@@ -5049,7 +5194,7 @@ inline std::string finish_word(const std::string& said) {
 }
 inline void note_output_tokens(stream_event& e, int n) {
     e.completion_tokens = n;
-    if (n > 0) e.first_tokens = n;  // so far: it holds for the first event
+    if (n > 0) e.count(n);  // so far: it holds for the first event
 }
 
 /// One event of a stream. `read` takes what is particular to the API.
@@ -5078,7 +5223,7 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C18] OpenAI's answers ====================================================================
+// ===== [C19] OpenAI's answers ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5136,8 +5281,8 @@ inline void read_openai_choices(const picojson::value& v, stream_event& e, strea
             memory.say(choice, "text");
             if (const picojson::value* said = member(choice, output)) memory.say(*said, "content");
         }
-        if (e.completion_tokens > 0) e.first_tokens = e.completion_tokens;  // running usage
-        else if (const int n = listed_tokens(choice); n > 0) e.first_tokens = n;
+        if (e.completion_tokens > 0) e.count(e.completion_tokens);  // running usage
+        else if (const int n = listed_tokens(choice); n > 0) e.count(n);
     }
 }
 inline void read_openai(const picojson::value& v, stream_event& e, stream_memory& memory) {
@@ -5234,8 +5379,11 @@ private:
         if (!string()) return false;
         if (text_.empty()) return true;
         event_.content = true;
-        event_.answer = event_.answer || (f != seen_reasoning_content && f != seen_reasoning);
-        event_.text_bytes += static_cast<int>(text_.size()) - escaped_by_;
+        const bool reasons = f == seen_reasoning_content || f == seen_reasoning;
+        const int bytes = static_cast<int>(text_.size()) - escaped_by_;
+        event_.answer = event_.answer || !reasons;
+        event_.text_bytes += bytes;
+        event_.reasoning_bytes += reasons ? bytes : 0;
         output_ = text_;
         ++outputs_;
         return true;
@@ -5367,6 +5515,7 @@ public:
     const stream_event& read(std::string_view type, std::string_view data) {
         if (type != "error" && repeats(data)) {
             last_.text_bytes = static_cast<int>(data.size() - before_ - after_);
+            if (last_.reasoning_bytes > 0) last_.reasoning_bytes = last_.text_bytes;
             return last_;
         }
         last_ = stream_event();
@@ -5402,120 +5551,6 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C19] bodies of requests ==================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// One message of a conversation.
-struct chat_message {
-    std::string role{};
-    std::string content{};
-};
-
-/// An object of options.extra_body that an API may keep its own fields in.
-struct extra_object {
-    std::string name{};
-    std::string fields{};  // ",\"name\":value" pairs
-};
-
-/// What a request asks for.
-struct request_spec {
-    std::string prompt{};
-    std::string token_ids{};  // instead of the prompt, as a JSON array
-    std::string image{};      // that the prompt is about, as a data: URL
-    std::string system_prompt{};
-    std::vector<chat_message> history{};  // messages before the prompt, after the system prompt
-    int max_tokens = 0;  // 0: not said
-    int documents = 1;   // of a prompt that is a query and those
-    bool force_length = false;
-    bool stream = true;
-    double temperature = not_a_number;
-    std::string extra_fields{};  // ",\"name\":value" pairs, checked when planned
-    std::vector<extra_object> extra_objects{};
-};
-
-/// The one prompt of an API that knows no roles.
-inline std::string joined_prompt(const request_spec& r, bool with_system = true) {
-    std::string all = !with_system || r.system_prompt.empty() ? "" : r.system_prompt + "\n";
-    for (const chat_message& m : r.history) all += m.content + "\n";
-    return all + r.prompt;
-}
-
-/// The body of a request. A field that was not asked for is not written.
-class body_writer {
-public:
-    explicit body_writer(const request_spec& r) : asked_(r) {}
-
-    body_writer& raw(const char* name, std::string_view json) {
-        if (out_.back() != '{') out_ += ',';
-        out_ += '"';
-        out_ += name;
-        out_ += "\":";
-        out_ += json;
-        return *this;
-    }
-    body_writer& string(const char* name, std::string_view s) { return raw(name, json_quoted(s)); }
-    body_writer& flag(const char* name, bool b) { return raw(name, b ? "true" : "false"); }
-    body_writer& max_tokens(const char* name) {
-        return asked_.max_tokens > 0 ? raw(name, std::to_string(asked_.max_tokens)) : *this;
-    }
-    body_writer& temperature() {
-        const double t = asked_.temperature;
-        return std::isnan(t) ? *this : raw("temperature", json_number(t));
-    }
-    /// No min_tokens beside it: it would add nothing but work for the sampler (in SGLang a penalty
-    /// over the whole vocabulary in every step), and the tpot measured would be another one.
-    body_writer& ignore_eos() { return asked_.force_length ? raw("ignore_eos", "true") : *this; }
-    /// The system prompt, where there is one, what was said before, and the user's turn.
-    body_writer& messages(std::string content(const request_spec&), bool with_system = true) {
-        std::string turns = "[";
-        if (with_system && !asked_.system_prompt.empty())
-            turns += "{\"role\":\"system\",\"content\":" + json_quoted(asked_.system_prompt) + "},";
-        for (const chat_message& m : asked_.history)
-            turns += "{\"role\":" + json_quoted(m.role) + ",\"content\":" +
-                     json_quoted(m.content) + "},";
-        return raw("messages", turns + "{\"role\":\"user\",\"content\":" + content(asked_) + "}]");
-    }
-    body_writer& system(const char* name) {
-        return asked_.system_prompt.empty() ? *this : string(name, asked_.system_prompt);
-    }
-    /// What `write` adds stands in an object of this name, with the user's own fields for it.
-    template <class Write>
-    body_writer& object(const char* name, Write&& write) {
-        raw(name, "{");
-        write(*this);
-        object_ = name;
-        for (const extra_object& o : asked_.extra_objects)
-            if (o.name == name) add(o.fields);
-        out_ += '}';
-        return *this;
-    }
-    std::string finished() {
-        for (const extra_object& o : asked_.extra_objects) {
-            if (o.name == object_) continue;
-            raw(o.name.c_str(), "{");
-            add(o.fields);
-            out_ += '}';
-        }
-        add(asked_.extra_fields);
-        return std::move(out_) + "}";
-    }
-
-private:
-    void add(const std::string& fields) {
-        out_ += fields.substr(!fields.empty() && out_.back() == '{');
-    }
-    const request_spec& asked_;
-    std::string out_ = "{";
-    std::string object_{};
-};
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C20] APIs that generate nothing: embeddings and rerankers ================================
 
 namespace llmbench {
@@ -5533,14 +5568,21 @@ struct ranked_texts {
     std::string query{};
     std::vector<std::string> documents{};
 };
-inline ranked_texts ranked_texts_of(std::string_view text, int documents) {
-    const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
-    std::vector<std::size_t> words;  // where they begin
+inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+/// Where its words begin.
+inline std::vector<std::size_t> word_starts(std::string_view text) {
+    std::vector<std::size_t> words;
     for (std::size_t i = 0; i < text.size(); ++i)
         if (!is_blank(text[i]) && (i == 0 || is_blank(text[i - 1]))) words.push_back(i);
+    return words;
+}
+inline std::size_t documents_of(std::size_t words, int documents) {
+    return words < 2 ? 1 : std::min(static_cast<std::size_t>(std::max(documents, 1)), words - 1);
+}
+inline ranked_texts ranked_texts_of(std::string_view text, int documents) {
+    const std::vector<std::size_t> words = word_starts(text);
     if (words.size() < 2) return {std::string(text), {std::string(text)}};
-    const std::size_t parts =
-        1 + std::min(static_cast<std::size_t>(std::max(documents, 1)), words.size() - 1);
+    const std::size_t parts = 1 + documents_of(words.size(), documents);
     const auto part = [&](std::size_t k) {
         const std::size_t from = k == 0 ? 0 : words[k * words.size() / parts];
         std::size_t to = k + 1 == parts ? text.size() : words[(k + 1) * words.size() / parts];
@@ -5559,13 +5601,74 @@ inline void write_rerank(body_writer& b, const std::string& model, const request
     b.string("model", model).string("query", t.query).raw("documents", documents + "]");
 }
 
-/// What came is an answer where the list of this name has something in it. Tokens of the input are
-/// the prompt's or all there are; Cohere tells them apart from what it bills.
-inline void read_scored(const picojson::value& v, stream_event& e, const char* list) {
+/// A request for embeddings has one input. A reranker may be asked for the best few alone.
+inline asked_answer asked_embeddings(const request_spec&) { return {.results = 1}; }
+inline asked_answer asked_rerank(const request_spec& r) {
+    asked_answer a;
+    a.results = a.documents =
+        static_cast<int>(documents_of(word_starts(r.prompt).size(), r.documents));
+    picojson::value own;
+    if (!r.extra_fields.empty() && parse_json("{" + r.extra_fields.substr(1) + "}", own))
+        if (const int best = count_member(own, "top_n"); best > 0)
+            a.results = std::min(a.results, best);
+    return a;
+}
+
+/// Whether base64 tells numbers of four bytes that are finite: in one that is none, all bits of the
+/// exponent are set. Those of two bytes have theirs at the same place.
+inline bool is_finite_base64(std::string_view text) {
+    constexpr std::string_view digits =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    while (text.ends_with('=')) text.remove_suffix(1);
+    std::uint64_t bits = 0;
+    std::size_t bytes = 0;
+    int held = 0;
+    for (const char c : text) {
+        const std::size_t digit = digits.find(c);
+        if (digit == std::string_view::npos) return false;
+        bits = bits << 6 | digit;
+        if ((held += 6) < 8) continue;
+        held -= 8;
+        ++bytes;  // the lowest byte comes first
+        if (bytes % 4 == 0 && (bits >> held & 0x7f) == 0x7f && (bits >> (held + 8) & 0x80) != 0)
+            return false;
+    }
+    return bytes > 0;
+}
+/// A vector, or one for each token. JSON has no number that is not finite.
+inline bool is_vector(const picojson::value& v, int depth = 3) {
+    if (v.is<std::string>()) return is_finite_base64(v.get<std::string>());
+    if (depth == 0 || !v.is<picojson::array>()) return false;
+    const picojson::array& all = v.get<picojson::array>();
+    return !all.empty() && std::all_of(all.begin(), all.end(), [&](const picojson::value& x) {
+        return x.is<double>() || (x.is<picojson::array>() && is_vector(x, depth - 1));
+    });
+}
+
+/// What is not as asked for is no answer.
+inline void note_wrong_result(stream_event& e, std::string why) {
+    e.malformed = true;
+    e.error = std::move(why);
+}
+/// What came is an answer where the list of this name has a sound result for all that was asked.
+/// Tokens of the input are the prompt's or all there are; Cohere tells them apart from what it
+/// bills.
+template <class IsSound>
+void read_scored(const picojson::value& v, stream_event& e, const asked_answer& asked,
+                 const char* list, const char* result, IsSound&& is_sound) {
+    const picojson::array& all = array_member(v, list);
+    const auto n = static_cast<int>(all.size());
     e.tokenless = true;
     e.completion_tokens = 0;
-    e.content = e.answer = !array_member(v, list).empty();
+    e.content = e.answer = n > 0;
     e.finish_reason = e.content ? "stop" : "";
+    if (n > 0 && asked.results > 0 && n != asked.results && n != asked.documents)
+        return note_wrong_result(e, printed("the answer has %d %ss, %d were asked for", n, result,
+                                            asked.results));
+    for (int i = 0; i < n; ++i)
+        if (const picojson::value& x = all[static_cast<std::size_t>(i)]; !is_sound(x))
+            return note_wrong_result(e, printed("%s %d of %d of the answer is no finite one: ",
+                                                result, i + 1, n) + printable(x.serialize(), 60));
     if (const picojson::value* usage = member(v, "usage")) {
         e.prompt_tokens = count_member(*usage, "prompt_tokens");
         if (e.prompt_tokens <= 0) e.prompt_tokens = count_member(*usage, "total_tokens");
@@ -5574,11 +5677,21 @@ inline void read_scored(const picojson::value& v, stream_event& e, const char* l
     const picojson::value* tokens = meta ? member(*meta, "tokens") : nullptr;
     if (tokens && e.prompt_tokens < 0) e.prompt_tokens = count_member(*tokens, "input_tokens");
 }
-inline void read_embeddings(const picojson::value& v, stream_event& e, stream_memory&) {
-    read_scored(v, e, "data");
+inline void read_embeddings(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    read_scored(v, e, memory.asked, "data", "embedding", [](const picojson::value& x) {
+        const picojson::value* vector = member(x, "embedding");
+        return vector && is_vector(*vector);
+    });
 }
-inline void read_rerank(const picojson::value& v, stream_event& e, stream_memory&) {
-    read_scored(v, e, "results");
+/// A document that is scored twice leaves another one out.
+inline void read_rerank(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    std::set<int> seen;
+    read_scored(v, e, memory.asked, "results", "score", [&](const picojson::value& x) {
+        const picojson::value* score = member(x, "relevance_score");
+        if (!score) score = member(x, "score");
+        const int index = count_member(x, "index");
+        return score && score->is<double>() && (index < 0 || seen.insert(index).second);
+    });
 }
 
 }  // namespace llmbench
@@ -5750,8 +5863,8 @@ inline void write_sglang(body_writer& b, const std::string&, const request_spec&
     });
 }
 /// Every event repeats all text so far, unless the server was started with incremental output.
-/// Then a text will not begin with the one before; where it is the same, so are its tokens, while of
-/// a longer list more are told, and a token without text is another one.
+/// Then a text will not begin with the one before; where it is the same, so are its tokens. Of all
+/// so far there would be more, and a token without text is another one.
 inline void read_sglang(const picojson::value& v, stream_event& e, stream_memory& memory) {
     const std::string text = string_member(v, "text");
     const picojson::value* listed = member(v, "output_ids");
@@ -5862,6 +5975,7 @@ struct api_traits {
     bool tells_usage = true;        // else each event counts as one token
     bool takes_images = false;
     bool takes_token_ids = false;   // as a prompt
+    asked_answer (*asks)(const request_spec&) = nullptr;  // where it does not generate
     void (*write)(body_writer&, const std::string& model, const request_spec&) = nullptr;
     void (*read)(const picojson::value&, stream_event&, stream_memory&) = nullptr;
     void (*read_whole)(const picojson::value&, stream_event&, stream_memory&) = read;
@@ -5911,10 +6025,10 @@ inline constexpr api_traits apis[] = {
      .write = write_anthropic, .read = read_anthropic, .read_whole = read_anthropic_whole,
      .metrics = "", .key_before = "x-api-key: ", .fields = "anthropic-version: 2023-06-01\r\n"},
     {.name = "openai_embeddings", .path = "/v1/embeddings", .framed = framing::document,
-     .generates = false, .takes_token_ids = true,
+     .generates = false, .takes_token_ids = true, .asks = asked_embeddings,
      .write = write_embeddings, .read = read_embeddings},
     {.name = "rerank", .path = "/v1/rerank", .other_end = "/rerank", .framed = framing::document,
-     .generates = false, .write = write_rerank, .read = read_rerank},
+     .generates = false, .asks = asked_rerank, .write = write_rerank, .read = read_rerank},
 };
 inline const api_traits& traits_of(api_format api) { return apis[static_cast<std::size_t>(api)]; }
 inline std::string api_names() {
@@ -5950,6 +6064,20 @@ inline std::string request_path(const api_traits& a, const char* path, std::stri
     }
     return whole.replace(at, 7, encoded);
 }
+/// Tokens that a prompt has beside its own text, at most: of a template, and of what a gateway puts
+/// before it; and of an image, whose bytes say nothing of them.
+inline constexpr std::size_t template_tokens = 1024, image_tokens = 32768;
+
+/// What can come of a request whose body is as long as this: a token is a byte of it at least. A
+/// reranker reads the query with each document.
+inline asked_answer asked_by(const api_traits& a, const request_spec& r, std::size_t body_bytes) {
+    asked_answer asked = a.asks ? a.asks(r) : asked_answer{};
+    const auto texts = static_cast<std::size_t>(std::max(asked.documents, 1));
+    const std::size_t most = body_bytes * (asked.documents > 0 ? 2 : 1) + texts * template_tokens +
+                             (r.image.empty() ? 0 : image_tokens);
+    asked.most_prompt_tokens = static_cast<int>(std::min<std::size_t>(most, 2000000000));
+    return asked;
+}
 inline std::string request_body(const api_traits& a, const std::string& model,
                                 const request_spec& r) {
     body_writer b(r);
@@ -5973,9 +6101,11 @@ public:
     static constexpr std::size_t most = event_stream_parser::max_event;
 
     /// `keeps_answer`: its words are wanted, for the next turn of a conversation.
-    void reset(const api_traits& a, bool streamed, bool keeps_answer = false) {
+    void reset(const api_traits& a, bool streamed, bool keeps_answer = false,
+               const asked_answer& asked = {}) {
         *this = body_reader();
         memory_.keeps_answer = keeps_answer;
+        memory_.asked = asked;
         api_ = &a;
         framed_ = streamed ? a.framed : framing::document;
         is_fast_ = a.read == read_openai && !keeps_answer;
@@ -6043,14 +6173,23 @@ private:
             on_event(read_json_event("", trimmed(held_), api_->read, memory_));
         held_.clear();
     }
+    /// Python's json writes what JSON has no word for.
+    std::string unknown_number() const {
+        if (api_->generates) return {};
+        for (const char* word : {"NaN", "Infinity"})
+            if (held_.find(word) != std::string::npos)
+                return std::string(": it has ") + word + " among its numbers";
+        return {};
+    }
     /// One event that brings everything. Nothing else tells its tokens, so usage must.
     template <class OnEvent>
     std::string on_document(OnEvent&& on_event) {
         stream_event e = read_json_event("", held_, api_->read_whole, memory_);
-        if (e.malformed) return "the answer is not a JSON object";
+        if (e.malformed && e.tokenless) return e.error;
+        if (e.malformed) return "the answer is not a JSON object" + unknown_number();
         if (e.error.empty() && e.content && e.completion_tokens < 0)
             return "the answer does not tell its number of tokens, and is not streamed";
-        e.first_tokens = std::max(e.completion_tokens, 1);
+        e.count(std::max(e.completion_tokens, 1));
         e.done = true;
         on_event(e);
         return {};
@@ -6811,10 +6950,11 @@ public:
     const stream_timeline& timeline() const { return timeline_; }
     const std::string& words() const { return reader_.answer(); }
     /// `keeps_answer`: its words are wanted, for the next turn of a conversation.
-    void reset(const api_traits& api = apis[0], bool streamed = true, bool keeps_answer = false) {
+    void reset(const api_traits& api = apis[0], bool streamed = true, bool keeps_answer = false,
+               const asked_answer& asked = {}) {
         timeline_.reset();
         http_.reset();
-        reader_.reset(api, streamed, keeps_answer);
+        reader_.reset(api, streamed, keeps_answer, asked);
         body_.clear();
         body_is_ = body_kind::unknown;
         more_came_ = false;
@@ -27832,6 +27972,7 @@ struct dispatched_request {
     long long dispatched_ns = 0;
     long long late_ns = 0;      // by the client's own fault
     bool keeps_answer = false;  // its words are wanted, for the next turn of a conversation
+    asked_answer asked{};
 };
 
 /// One connection and, while it is busy, the request on it.
@@ -27846,7 +27987,8 @@ public:
         rec_.scheduled_ns = r.what.scheduled_ns;
         rec_.dispatched_ns = r.dispatched_ns;
         rec_.late_ns = r.late_ns;
-        answer_.reset(*io_.target.api, io_.streamed, r.keeps_answer);
+        rec_.most_prompt_tokens = r.asked.most_prompt_tokens;
+        answer_.reset(*io_.target.api, io_.streamed, r.keeps_answer, r.asked);
         retried_ = false;
         delivered_ = false;
         asked_ = true;
@@ -28485,8 +28627,12 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The bytes of one request of the trace.
-inline std::string request_bytes(const load_order& o, std::size_t index,
+/// The bytes of one request of the trace, and what can come of it.
+struct built_request {
+    std::string bytes{};
+    asked_answer asked{};
+};
+inline built_request built(const load_order& o, std::size_t index,
                                  const std::vector<std::string>& answers_before) {
     const load_target& t = *o.target;
     const request_spec r = request_of(*o.what, o.arm, o.repeat, index, answers_before, t.tokens);
@@ -28494,8 +28640,10 @@ inline std::string request_bytes(const load_order& o, std::size_t index,
     const std::string fields =
         t.fields + (events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
         "X-Request-Id: " + request_id(o.id_prefix, index) + "\r\n";
-    return request_text(http_method::post, r.stream ? t.path : t.whole_path, t.url.authority(),
-                        fields, request_body(*t.api, t.model, r));
+    const std::string body = request_body(*t.api, t.model, r);
+    return {request_text(http_method::post, r.stream ? t.path : t.whole_path, t.url.authority(),
+                         fields, body),
+            asked_by(*t.api, r, body.size())};
 }
 
 /// One thread's share of the load: sends what its agenda has due on connections of its own, and
@@ -28591,21 +28739,21 @@ private:
     }
     void dispatch(const due_request& next) {
         const std::size_t index = next.what.index;
-        std::string bytes = prepared_.ready && prepared_.index == index
-                                ? std::move(prepared_.bytes)
-                                : request_bytes(order_, index, agenda_.answers_before(index));
+        built_request r = prepared_.ready && prepared_.index == index
+                              ? std::move(prepared_.what)
+                              : built(order_, index, agenda_.answers_before(index));
         if (prepared_.index == index) prepared_.ready = false;
         const long long now = now_ns();
         io_.alert.on_step(now);
         agenda_.on_dispatched(next.what, now);
-        pool_.take().start({next.what, std::move(bytes), now, now - next.possible_ns,
-                            agenda_.goes_on(index)});
+        pool_.take().start({next.what, std::move(r.bytes), now, now - next.possible_ns,
+                            agenda_.goes_on(index), r.asked});
     }
     /// Building a long prompt takes longer than sending it, so it is done before the send is due.
     void prepare() {
         const std::size_t index = agenda_.next_place();
         if (index == order_.last || (prepared_.ready && prepared_.index == index)) return;
-        prepared_ = {index, request_bytes(order_, index, agenda_.answers_before(index)), true};
+        prepared_ = {index, built(order_, index, agenda_.answers_before(index)), true};
     }
 
     // ---- what becomes of requests
@@ -28662,7 +28810,7 @@ private:
 
     struct prepared_request {
         std::size_t index = 0;
-        std::string bytes{};
+        built_request what{};
         bool ready = false;
     };
 

@@ -41,12 +41,14 @@ struct record {
     types::text finish_reason{}, error{};
     int cached_tokens = -1;         ///< of the prompt, from the server's prefix cache; -1: not said
     int reasoning_tokens = -1;      ///< of the output tokens; -1: not said
+    int hidden_tokens = 0;  ///< of the output tokens, never streamed; -1: nothing tells how many
     long long conversation = 0;     ///< its number in the trace
     int turn = 0;                   ///< of the conversation, 0 is the first
     // What tells whether the answer can be what it says; 0 where that was not seen.
     int reads = 0;                  ///< of the socket, that brought content events
     int first_read_events = 0;      ///< content events that the first of them brought
     int text_bytes = 0;             ///< of generated text; 256 for a fragment of a tool call
+    int most_prompt_tokens = 0;     ///< that what was sent can be
     int choices = 0;                ///< answers that share the stream
     int resends = 0;  ///< times it was sent again: its kept connection was closed without an answer
 };

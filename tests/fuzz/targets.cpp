@@ -112,7 +112,7 @@ seen_events events_by_the_letter(std::string_view s) {
 
 auto all_of(const stream_event& e) {
     return std::tuple(e.content, e.answer, e.reasoning_tokens, e.done, e.first_tokens, e.prompt_tokens, e.completion_tokens,
-                      e.cached_tokens, e.text_bytes, e.choices, e.finished, e.finish_reason, e.finish_choice,
+                      e.cached_tokens, e.counted, e.text_bytes, e.reasoning_bytes, e.choices, e.finished, e.finish_reason, e.finish_choice,
                       e.error, e.malformed);
 }
 

@@ -57,10 +57,11 @@ public:
     const stream_timeline& timeline() const { return timeline_; }
     const std::string& words() const { return reader_.answer(); }
     /// `keeps_answer`: its words are wanted, for the next turn of a conversation.
-    void reset(const api_traits& api = apis[0], bool streamed = true, bool keeps_answer = false) {
+    void reset(const api_traits& api = apis[0], bool streamed = true, bool keeps_answer = false,
+               const asked_answer& asked = {}) {
         timeline_.reset();
         http_.reset();
-        reader_.reset(api, streamed, keeps_answer);
+        reader_.reset(api, streamed, keeps_answer, asked);
         body_.clear();
         body_is_ = body_kind::unknown;
         more_came_ = false;

@@ -21,9 +21,11 @@ public:
     static constexpr std::size_t most = event_stream_parser::max_event;
 
     /// `keeps_answer`: its words are wanted, for the next turn of a conversation.
-    void reset(const api_traits& a, bool streamed, bool keeps_answer = false) {
+    void reset(const api_traits& a, bool streamed, bool keeps_answer = false,
+               const asked_answer& asked = {}) {
         *this = body_reader();
         memory_.keeps_answer = keeps_answer;
+        memory_.asked = asked;
         api_ = &a;
         framed_ = streamed ? a.framed : framing::document;
         is_fast_ = a.read == read_openai && !keeps_answer;
@@ -91,14 +93,23 @@ private:
             on_event(read_json_event("", trimmed(held_), api_->read, memory_));
         held_.clear();
     }
+    /// Python's json writes what JSON has no word for.
+    std::string unknown_number() const {
+        if (api_->generates) return {};
+        for (const char* word : {"NaN", "Infinity"})
+            if (held_.find(word) != std::string::npos)
+                return std::string(": it has ") + word + " among its numbers";
+        return {};
+    }
     /// One event that brings everything. Nothing else tells its tokens, so usage must.
     template <class OnEvent>
     std::string on_document(OnEvent&& on_event) {
         stream_event e = read_json_event("", held_, api_->read_whole, memory_);
-        if (e.malformed) return "the answer is not a JSON object";
+        if (e.malformed && e.tokenless) return e.error;
+        if (e.malformed) return "the answer is not a JSON object" + unknown_number();
         if (e.error.empty() && e.content && e.completion_tokens < 0)
             return "the answer does not tell its number of tokens, and is not streamed";
-        e.first_tokens = std::max(e.completion_tokens, 1);
+        e.count(std::max(e.completion_tokens, 1));
         e.done = true;
         on_event(e);
         return {};

@@ -71,8 +71,8 @@ inline void read_openai_choices(const picojson::value& v, stream_event& e, strea
             memory.say(choice, "text");
             if (const picojson::value* said = member(choice, output)) memory.say(*said, "content");
         }
-        if (e.completion_tokens > 0) e.first_tokens = e.completion_tokens;  // running usage
-        else if (const int n = listed_tokens(choice); n > 0) e.first_tokens = n;
+        if (e.completion_tokens > 0) e.count(e.completion_tokens);  // running usage
+        else if (const int n = listed_tokens(choice); n > 0) e.count(n);
     }
 }
 inline void read_openai(const picojson::value& v, stream_event& e, stream_memory& memory) {
@@ -169,8 +169,11 @@ private:
         if (!string()) return false;
         if (text_.empty()) return true;
         event_.content = true;
-        event_.answer = event_.answer || (f != seen_reasoning_content && f != seen_reasoning);
-        event_.text_bytes += static_cast<int>(text_.size()) - escaped_by_;
+        const bool reasons = f == seen_reasoning_content || f == seen_reasoning;
+        const int bytes = static_cast<int>(text_.size()) - escaped_by_;
+        event_.answer = event_.answer || !reasons;
+        event_.text_bytes += bytes;
+        event_.reasoning_bytes += reasons ? bytes : 0;
         output_ = text_;
         ++outputs_;
         return true;
@@ -302,6 +305,7 @@ public:
     const stream_event& read(std::string_view type, std::string_view data) {
         if (type != "error" && repeats(data)) {
             last_.text_bytes = static_cast<int>(data.size() - before_ - after_);
+            if (last_.reasoning_bytes > 0) last_.reasoning_bytes = last_.text_bytes;
             return last_;
         }
         last_ = stream_event();

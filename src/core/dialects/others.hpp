@@ -174,8 +174,8 @@ inline void write_sglang(body_writer& b, const std::string&, const request_spec&
     });
 }
 /// Every event repeats all text so far, unless the server was started with incremental output.
-/// Then a text will not begin with the one before; where it is the same, so are its tokens, while of
-/// a longer list more are told, and a token without text is another one.
+/// Then a text will not begin with the one before; where it is the same, so are its tokens. Of all
+/// so far there would be more, and a token without text is another one.
 inline void read_sglang(const picojson::value& v, stream_event& e, stream_memory& memory) {
     const std::string text = string_member(v, "text");
     const picojson::value* listed = member(v, "output_ids");

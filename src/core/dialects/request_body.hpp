@@ -42,6 +42,13 @@ struct request_spec {
     std::vector<extra_object> extra_objects{};
 };
 
+/// What can come of a request, as far as what was sent bounds it.
+struct asked_answer {
+    int results = 0;             // vectors or scores; 0: it generates, or nobody knows
+    int documents = 0;           // of a reranker
+    int most_prompt_tokens = 0;  // that usage can tell; 0: nobody knows
+};
+
 /// The one prompt of an API that knows no roles.
 inline std::string joined_prompt(const request_spec& r, bool with_system = true) {
     std::string all = !with_system || r.system_prompt.empty() ? "" : r.system_prompt + "\n";

@@ -3,6 +3,7 @@
 
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
+#include "core/dialects/request_body.hpp"
 
 #include <string>
 #include <string_view>
@@ -21,11 +22,13 @@ struct stream_event {
     bool tokenless = false;         // it is what no tokens were generated for
     bool done = false;              // the API's terminal event
     int first_tokens = 1;           // tokens in this event, as far as it says so
+    bool counted = false;           // it does
     int prompt_tokens = -1;         // usage, -1 where absent
     int completion_tokens = -1;
     int cached_tokens = -1;
     int reasoning_tokens = -1;      // of the completion's
     int text_bytes = 0;             // of the content, decoded
+    int reasoning_bytes = 0;        // of these
     int choices = 1;                // of the stream, as far as it says so
     int finished = 0;               // of them, with a finish reason
     std::string finish_reason{};
@@ -33,9 +36,16 @@ struct stream_event {
     std::string error{};            // told by the server inside the stream, or why malformed
     bool malformed = false;
 
+    /// It tells how many tokens it brings.
+    void count(int tokens) {
+        first_tokens = tokens;
+        counted = true;
+    }
     /// Generated text of this member, where there is some.
     bool take_text(const picojson::value& v, const char* name) {
+        const int reasoned = reasoning_bytes;
         if (!take_reasoning(v, name)) return false;
+        reasoning_bytes = reasoned;
         answer = true;
         return true;
     }
@@ -43,7 +53,9 @@ struct stream_event {
     bool take_reasoning(const picojson::value& v, const char* name) {
         if (!has_text(v, name)) return false;
         content = true;
-        text_bytes += static_cast<int>(string_member(v, name).size());
+        const auto bytes = static_cast<int>(string_member(v, name).size());
+        text_bytes += bytes;
+        reasoning_bytes += bytes;
         return true;
     }
     /// A fragment of a call: nothing tells of how many tokens, so it passes for many.
@@ -72,6 +84,16 @@ struct stream_event {
     static bool is_failure(std::string_view reason) {
         for (const char* part : {"abort", "error", "cancel", "timeout", "insufficient"})
             if (reason.find(part) != std::string_view::npos) return true;
+        return false;
+    }
+    /// "content_filter" (OpenAI), "refusal" (Anthropic), "sensitive" (Zhipu), "SAFETY" and
+    /// "RECITATION" (Gemini), "guardrail_intervened" (Bedrock): the server cut the answer off.
+    static bool is_filtered(std::string_view reason) {
+        std::string low(reason);
+        for (char& c : low) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+        for (const char* part :
+             {"filter", "refus", "sensitive", "safety", "recitation", "guardrail", "prohibited"})
+            if (low.find(part) != std::string::npos) return true;
         return false;
     }
 };
@@ -104,6 +126,7 @@ struct stream_memory {
     std::string ids{};       // and its tokens, where it lists them
     bool cumulative = true;  // until an event shows that it is not
     int tokens = 0;          // so far, where each event tells its own
+    asked_answer asked{};
     bool keeps_answer = false;
     std::string answer{};    // its words, no reasoning, where they are kept
 
@@ -124,7 +147,7 @@ inline std::string finish_word(const std::string& said) {
 }
 inline void note_output_tokens(stream_event& e, int n) {
     e.completion_tokens = n;
-    if (n > 0) e.first_tokens = n;  // so far: it holds for the first event
+    if (n > 0) e.count(n);  // so far: it holds for the first event
 }
 
 /// One event of a stream. `read` takes what is particular to the API.

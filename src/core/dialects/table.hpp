@@ -9,6 +9,7 @@
 #include "core/dialects/request_body.hpp"
 #include "core/dialects/stream_event.hpp"
 
+#include <algorithm>  // max, min
 #include <cctype>  // isalnum
 #include <string>
 #include <string_view>
@@ -40,6 +41,7 @@ struct api_traits {
     bool tells_usage = true;        // else each event counts as one token
     bool takes_images = false;
     bool takes_token_ids = false;   // as a prompt
+    asked_answer (*asks)(const request_spec&) = nullptr;  // where it does not generate
     void (*write)(body_writer&, const std::string& model, const request_spec&) = nullptr;
     void (*read)(const picojson::value&, stream_event&, stream_memory&) = nullptr;
     void (*read_whole)(const picojson::value&, stream_event&, stream_memory&) = read;
@@ -89,10 +91,10 @@ inline constexpr api_traits apis[] = {
      .write = write_anthropic, .read = read_anthropic, .read_whole = read_anthropic_whole,
      .metrics = "", .key_before = "x-api-key: ", .fields = "anthropic-version: 2023-06-01\r\n"},
     {.name = "openai_embeddings", .path = "/v1/embeddings", .framed = framing::document,
-     .generates = false, .takes_token_ids = true,
+     .generates = false, .takes_token_ids = true, .asks = asked_embeddings,
      .write = write_embeddings, .read = read_embeddings},
     {.name = "rerank", .path = "/v1/rerank", .other_end = "/rerank", .framed = framing::document,
-     .generates = false, .write = write_rerank, .read = read_rerank},
+     .generates = false, .asks = asked_rerank, .write = write_rerank, .read = read_rerank},
 };
 inline const api_traits& traits_of(api_format api) { return apis[static_cast<std::size_t>(api)]; }
 inline std::string api_names() {
@@ -127,6 +129,20 @@ inline std::string request_path(const api_traits& a, const char* path, std::stri
         encoded += plain ? std::string(1, c) : printed("%%%02X", static_cast<unsigned char>(c));
     }
     return whole.replace(at, 7, encoded);
+}
+/// Tokens that a prompt has beside its own text, at most: of a template, and of what a gateway puts
+/// before it; and of an image, whose bytes say nothing of them.
+inline constexpr std::size_t template_tokens = 1024, image_tokens = 32768;
+
+/// What can come of a request whose body is as long as this: a token is a byte of it at least. A
+/// reranker reads the query with each document.
+inline asked_answer asked_by(const api_traits& a, const request_spec& r, std::size_t body_bytes) {
+    asked_answer asked = a.asks ? a.asks(r) : asked_answer{};
+    const auto texts = static_cast<std::size_t>(std::max(asked.documents, 1));
+    const std::size_t most = body_bytes * (asked.documents > 0 ? 2 : 1) + texts * template_tokens +
+                             (r.image.empty() ? 0 : image_tokens);
+    asked.most_prompt_tokens = static_cast<int>(std::min<std::size_t>(most, 2000000000));
+    return asked;
 }
 inline std::string request_body(const api_traits& a, const std::string& model,
                                 const request_spec& r) {

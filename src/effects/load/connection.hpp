@@ -103,6 +103,7 @@ struct dispatched_request {
     long long dispatched_ns = 0;
     long long late_ns = 0;      // by the client's own fault
     bool keeps_answer = false;  // its words are wanted, for the next turn of a conversation
+    asked_answer asked{};
 };
 
 /// One connection and, while it is busy, the request on it.
@@ -117,7 +118,8 @@ public:
         rec_.scheduled_ns = r.what.scheduled_ns;
         rec_.dispatched_ns = r.dispatched_ns;
         rec_.late_ns = r.late_ns;
-        answer_.reset(*io_.target.api, io_.streamed, r.keeps_answer);
+        rec_.most_prompt_tokens = r.asked.most_prompt_tokens;
+        answer_.reset(*io_.target.api, io_.streamed, r.keeps_answer, r.asked);
         retried_ = false;
         delivered_ = false;
         asked_ = true;

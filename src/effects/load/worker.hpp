@@ -32,8 +32,12 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The bytes of one request of the trace.
-inline std::string request_bytes(const load_order& o, std::size_t index,
+/// The bytes of one request of the trace, and what can come of it.
+struct built_request {
+    std::string bytes{};
+    asked_answer asked{};
+};
+inline built_request built(const load_order& o, std::size_t index,
                                  const std::vector<std::string>& answers_before) {
     const load_target& t = *o.target;
     const request_spec r = request_of(*o.what, o.arm, o.repeat, index, answers_before, t.tokens);
@@ -41,8 +45,10 @@ inline std::string request_bytes(const load_order& o, std::size_t index,
     const std::string fields =
         t.fields + (events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
         "X-Request-Id: " + request_id(o.id_prefix, index) + "\r\n";
-    return request_text(http_method::post, r.stream ? t.path : t.whole_path, t.url.authority(),
-                        fields, request_body(*t.api, t.model, r));
+    const std::string body = request_body(*t.api, t.model, r);
+    return {request_text(http_method::post, r.stream ? t.path : t.whole_path, t.url.authority(),
+                         fields, body),
+            asked_by(*t.api, r, body.size())};
 }
 
 /// One thread's share of the load: sends what its agenda has due on connections of its own, and
@@ -138,21 +144,21 @@ private:
     }
     void dispatch(const due_request& next) {
         const std::size_t index = next.what.index;
-        std::string bytes = prepared_.ready && prepared_.index == index
-                                ? std::move(prepared_.bytes)
-                                : request_bytes(order_, index, agenda_.answers_before(index));
+        built_request r = prepared_.ready && prepared_.index == index
+                              ? std::move(prepared_.what)
+                              : built(order_, index, agenda_.answers_before(index));
         if (prepared_.index == index) prepared_.ready = false;
         const long long now = now_ns();
         io_.alert.on_step(now);
         agenda_.on_dispatched(next.what, now);
-        pool_.take().start({next.what, std::move(bytes), now, now - next.possible_ns,
-                            agenda_.goes_on(index)});
+        pool_.take().start({next.what, std::move(r.bytes), now, now - next.possible_ns,
+                            agenda_.goes_on(index), r.asked});
     }
     /// Building a long prompt takes longer than sending it, so it is done before the send is due.
     void prepare() {
         const std::size_t index = agenda_.next_place();
         if (index == order_.last || (prepared_.ready && prepared_.index == index)) return;
-        prepared_ = {index, request_bytes(order_, index, agenda_.answers_before(index)), true};
+        prepared_ = {index, built(order_, index, agenda_.answers_before(index)), true};
     }
 
     // ---- what becomes of requests
@@ -209,7 +215,7 @@ private:
 
     struct prepared_request {
         std::size_t index = 0;
-        std::string bytes{};
+        built_request what{};
         bool ready = false;
     };
 

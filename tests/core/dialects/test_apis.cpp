@@ -307,7 +307,7 @@ const std::vector<std::string> unusual_events = {
 bool same(const stream_event& a, const stream_event& b) {
     const auto all = [](const stream_event& e) {
         return std::tie(e.content, e.answer, e.reasoning_tokens, e.done, e.first_tokens, e.prompt_tokens, e.completion_tokens,
-                        e.cached_tokens, e.text_bytes, e.choices, e.finished, e.finish_reason, e.finish_choice,
+                        e.cached_tokens, e.counted, e.text_bytes, e.reasoning_bytes, e.choices, e.finished, e.finish_reason, e.finish_choice,
                         e.error, e.malformed);
     };
     return all(a) == all(b);
