@@ -6784,6 +6784,10 @@ private:
     std::uint64_t size_ = 0, released_ = 0;
 };
 
+/// Several tokens an event are what speculative decoding (up to 16 drafts a step, mostly 3 to 8)
+/// and schedulers of several steps bring. More is a server that gathers them.
+inline constexpr int most_event_tokens = 16;
+
 /// Builds one request's record and gaps from what its stream says and when.
 class stream_timeline {
 public:
@@ -6840,7 +6844,9 @@ public:
         r.first_read_events = first_read_events_;
         r.text_bytes = text_bytes_;
         r.choices = choices_;
-        r.first_event_tokens = events_ ? first_tokens_ : 0;
+        r.hidden_tokens = hidden_tokens();
+        r.first_event_tokens =
+            events_ ? std::max(first_tokens_ - std::max(r.hidden_tokens, 0), 1) : 0;
         r.prompt_tokens = std::max(prompt_tokens_, 0);
         // Usage that counts nothing where there was something is none.
         const bool told = completion_tokens_ > 0 || tokenless_ ||
@@ -6861,10 +6867,28 @@ public:
     }
 
 private:
+    /// Tokens of usage that no event brought: what a model reasons and its server keeps to itself.
+    /// Either usage tells them, or the first event does, which then counts more than its text can
+    /// be. Each event brought a token at least. -1 where a part of them came; or where nothing
+    /// tells, and what came would be several tokens an event of less than two bytes each: no
+    /// language is so short.
+    int hidden_tokens() const {
+        if (events_ == 0 || completion_tokens_ <= events_) return 0;
+        const int most = completion_tokens_ - events_;
+        if (reasoning_tokens_ > 0 && reasoning_bytes_ == 0)
+            return std::min(reasoning_tokens_, most);
+        if (reasoning_tokens_ > reasoning_bytes_ + most_event_tokens) return -1;
+        if (events_ > 1 && first_tokens_ > first_bytes_ + most_event_tokens && first_bytes_ > 0)
+            return std::min(first_tokens_ - 1, most);
+        if (counted_ || reasoning_tokens_ >= 0 || text_bytes_ == 0) return 0;
+        return most * 4 > events_ && text_bytes_ / 2 < completion_tokens_ ? -1 : 0;
+    }
     void on_content(const stream_event& e, long long now_ns) {
         if (events_++ == 0) {
             first_ns_ = now_ns;
             first_tokens_ = e.first_tokens;
+            first_bytes_ = e.text_bytes;
+            counted_ = e.counted;
         } else {
             // Gaps are differences of rounded offsets, so that their sum never drifts.
             const long long offset = (now_ns - first_ns_ + 500) / 1000;
@@ -6877,6 +6901,7 @@ private:
         if (now_ns != last_ns_) ++reads_;
         if (reads_ == 1) ++first_read_events_;
         text_bytes_ += e.text_bytes;
+        reasoning_bytes_ += e.reasoning_bytes;
         last_ns_ = now_ns;
     }
     void end(long long now_ns) {
@@ -6896,11 +6921,12 @@ private:
     long long second_ns_ = 0, answer_ns_ = 0;
     int events_ = 0, first_tokens_ = 1;
     int reads_ = 0, first_read_events_ = 0, text_bytes_ = 0;
+    int first_bytes_ = 0, reasoning_bytes_ = 0;
     int choices_ = 1, finished_ = 0, finish_choice_ = 0;
     int prompt_tokens_ = -1, completion_tokens_ = -1, cached_tokens_ = -1;
     int reasoning_tokens_ = -1;
     request_status status_ = request_status::unsent;
-    bool ended_ = false, tokenless_ = false;
+    bool ended_ = false, tokenless_ = false, counted_ = false;
 };
 
 }  // namespace llmbench
@@ -7747,8 +7773,13 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Tokens whose time lies between the first event's stamp and the last one's.
-inline int paced_tokens(const record& r) { return r.output_tokens - r.first_event_tokens; }
+/// Output tokens that events brought: what users waited for, one after the other. Others have no
+/// part in any time or speed.
+inline int streamed_tokens(const record& r) {
+    return r.output_tokens - std::max(r.hidden_tokens, 0);
+}
+/// Those whose time lies between the first event's stamp and the last one's.
+inline int paced_tokens(const record& r) { return streamed_tokens(r) - r.first_event_tokens; }
 
 /// Seconds from the send to the first content, and from there to the last.
 inline double wait_s(const record& r) {
@@ -7757,10 +7788,6 @@ inline double wait_s(const record& r) {
 inline double spread_s(const record& r) {
     return static_cast<double>(r.last_token_ns - r.first_token_ns) * 1e-9;
 }
-
-/// Several tokens an event are what speculative decoding (up to 16 drafts a step, mostly 3 to 8)
-/// and schedulers of several steps bring. More is a server that gathers them.
-inline constexpr int most_event_tokens = 16;
 
 /// Whether all tokens came at once: one read brought them, or after a wait a few reads of several
 /// events each, within a tenth of that wait, as a proxy's whole answer comes. A server that decodes
@@ -7806,8 +7833,12 @@ inline int events_read_together(const record& r) {
 /// special ones. Where nothing is known of the text, the number of events says how many it can be.
 inline bool usage_is_over_content(const record& r) {
     if (r.token_source != token_origin::usage) return false;
-    if (r.text_bytes > 0) return r.output_tokens > r.text_bytes + most_event_tokens;
+    if (r.text_bytes > 0) return streamed_tokens(r) > r.text_bytes + most_event_tokens;
     return paced_tokens(r) > most_event_tokens * std::max(r.events - 1, 0);
+}
+/// The same of the prompt.
+inline bool usage_is_over_prompt(const record& r) {
+    return r.most_prompt_tokens > 0 && r.prompt_tokens > r.most_prompt_tokens;
 }
 
 /// Requests of a repeat that were sent again, where those are over 1 % of the measured ones, failed
@@ -8075,7 +8106,7 @@ namespace detail {
 inline double window_seconds(const repeat_data& d) {
     return static_cast<double>(d.window_to_ns - d.window_from_ns) * 1e-9;
 }
-/// Tokens or requests per second from one time to another. An event weighs its request's output
+/// Tokens or requests per second from one time to another. An event weighs its request's streamed
 /// tokens over its events; failed requests bring nothing; warm-up requests count when their tokens
 /// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
 /// Prompt tokens arrive with the first token, those of the input throughput with the end; where no
@@ -8113,8 +8144,8 @@ inline double rate_between(metric_id m, const repeat_data& d, long long from, lo
         if (how == reading::as_measured && (r.last_token_ns < from || r.first_token_ns >= to))
             continue;  // a long run is asked for in many slices
         const double weight =
-            decodes ? std::max(r.output_tokens - r.first_event_tokens, 0) / (r.events - 1.0)
-                    : static_cast<double>(r.output_tokens) / r.events;
+            decodes ? std::max(paced_tokens(r), 0) / (r.events - 1.0)
+                    : static_cast<double>(streamed_tokens(r)) / r.events;
         long long offset_us = 0;
         long long arrived = !decodes && inside(r.first_token_ns);
         if (d.gap_offsets[i] == not_listed)  // all of them, or none
@@ -8341,7 +8372,7 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
     const auto seconds = [](long long ns) { return static_cast<double>(ns) / 1e9; };
     const double ttft_s = seconds(t.to_first);
     const double e2e_s = seconds(t.to_end);
-    const int after_first = r.output_tokens - r.first_event_tokens;
+    const int after_first = paced_tokens(r);
     const double tpot_s =
         after_first > 0 ? seconds(t.first_to_last) / after_first : not_a_number;
     // What took no time has no speed, but where the time is what the client may have taken away.
@@ -8354,7 +8385,7 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
     case metric_id::itl: return longest_gap(d, i, how);  // of one request: in predicates
     case metric_id::e2e: return e2e_s;
     case metric_id::normalized_latency:
-        return r.output_tokens > 0 ? e2e_s / r.output_tokens : not_a_number;
+        return streamed_tokens(r) > 0 ? e2e_s / streamed_tokens(r) : not_a_number;
     case metric_id::ttft_per_prompt_token:
         return r.prompt_tokens > 0 ? ttft_s / r.prompt_tokens : not_a_number;
     case metric_id::ttft_from_send: return seconds(t.sent_to_first);
@@ -8369,7 +8400,7 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
     case metric_id::decode_speed: return speed(1, tpot_s);
     case metric_id::tokens_per_event:
         return r.events > 0 && r.token_source == token_origin::usage
-                   ? static_cast<double>(r.output_tokens) / r.events
+                   ? static_cast<double>(streamed_tokens(r)) / r.events
                    : not_a_number;
     default: return not_a_number;
     }
@@ -8440,8 +8471,8 @@ inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, s
     return stack.back();
 }
 
-/// Misses of a share metric, one per measured request in order. Throws std::invalid_argument where a
-/// goodput has no condition: whoever asks a result for one was refused by no plan.
+/// Misses of a share metric, one per measured request in order. Throws std::invalid_argument of a
+/// goodput without a condition: whoever asks a result for one was refused by no plan.
 inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
                                    reading how = reading::as_measured) {
     require(what.metric != metric_id::goodput || is_condition(what.where),
@@ -10920,6 +10951,9 @@ struct answer_counts {
     long long most_tokens = 0;
     std::size_t of_choices = 0;               // several answers in one
     std::size_t over_content = 0;             // more tokens in usage than in the text
+    std::size_t may_hide = 0;                 // how many of them were streamed nothing tells
+    std::size_t over_prompt = 0;              // more prompt tokens than what was sent can be
+    std::size_t filtered = 0;                 // cut off by a content filter
     // Of those whose pieces the client read as they came, with tokens after the first event:
     std::size_t paced = 0;
     std::size_t in_one_piece = 0, in_a_lump = 0;
@@ -10983,6 +11017,9 @@ inline void add_completed(answer_counts& c, const repeat_data& d, const record& 
     c.most_tokens = std::max(c.most_tokens, 0ll + r.prompt_tokens + r.output_tokens);
     c.of_choices += r.choices > 1;
     c.over_content += usage_is_over_content(r);
+    c.may_hide += r.hidden_tokens < 0;
+    c.over_prompt += usage_is_over_prompt(r);
+    c.filtered += stream_event::is_filtered(str(r.finish_reason));
     add_stream(c, d, r, fast_gap);
     if (r.cached_tokens < 0 || r.prompt_tokens <= 0) return;
     ++c.cache.requests;
@@ -11054,6 +11091,9 @@ inline std::string other_load(const answer_counts& c) {
     if (is_too_much(c.too_long, c.completed))
         return of_all(c.too_long, "tell of more tokens than forced: it does not heed the length, "
                                   "or its usage is wrong");
+    if (is_too_much(c.filtered, c.completed))
+        return of_all(c.filtered, "were cut off by a content filter: they are not the answers "
+                                  "that were asked for");
     if (is_too_much(c.of_choices, c.completed))
         return of_all(c.of_choices, "brought several choices, one was asked for: what their tokens "
                                     "take is not told apart");
@@ -11073,16 +11113,35 @@ inline std::string known_prompts(const cache_counts& c) {
                    share(c.cached), share(c.shared));
 }
 
+/// Why the tokens that a server counts are no measure, "" where they may be one.
+inline std::string usage_invalid_reason(const answer_counts& c, const statistic_data& what) {
+    const auto of_all = [&](std::size_t n, const char* have) {
+        return printed("%zu of %zu completed requests %s", n, c.completed, have);
+    };
+    const bool counts_output = concerns(what, &metric_facts::counts_output);
+    if (counts_output && is_too_much(c.over_content, c.completed))
+        return of_all(c.over_content, "have more tokens in usage than their text can be: it counts "
+                                      "what it did not send, or wrongly");
+    if (counts_output && is_too_much(c.may_hide, c.completed))
+        return of_all(c.may_hide, "have several tokens in usage for each event, of less than two "
+                                  "bytes, or more reasoning than was streamed: some were never "
+                                  "sent, and usage does not tell how many; running usage would "
+                                  "(stream_options.continuous_usage_stats in options.extra_body)");
+    const bool counts_input = concerns_a_metric(
+        what, [](metric_id m) { return facts_of(m).needs == value_needs::prompt_tokens; });
+    if (counts_input && is_too_much(c.over_prompt, c.completed))
+        return of_all(c.over_prompt, "have more prompt tokens in usage than what was sent can be: "
+                                     "it counts wrongly");
+    return {};
+}
+
 /// What the answers of one arm say against an objective, "" where nothing.
 inline std::string answers_invalid_reason(const answer_counts& c, const statistic_data& what,
                                           bool short_ones_expected) {
     for (std::string why : {other_load(c), known_prompts(c.cache)})
         if (!why.empty()) return why;
-    if (concerns(what, &metric_facts::counts_output) && is_too_much(c.over_content, c.completed))
-        return printed("%zu of %zu completed requests have more tokens in usage than their text "
-                       "can be: it counts what it did not send, or wrongly",
-                       c.over_content, c.completed);
-    std::string why;
+    std::string why = usage_invalid_reason(c, what);
+    if (!why.empty()) return why;
     concerns_a_metric(what, [&](metric_id m) {
         why = missing_values(c, m, short_ones_expected);
         return !why.empty();
@@ -20153,6 +20212,30 @@ inline std::vector<status_count> status_counts(const std::vector<repeat_data>& a
     });
     return counts;
 }
+/// How the completed requests say that their answers ended, most frequent first; "" of those that
+/// do not say. Servers that invent a reason for each are counted as one.
+inline std::vector<std::pair<std::string, std::size_t>> finish_reasons(
+    const std::vector<repeat_data>& arm) {
+    constexpr std::size_t most = 20;
+    std::vector<std::pair<std::string, std::size_t>> counts;
+    const auto add = [&](std::string_view reason) {
+        const auto same = [&](const auto& c) { return c.first == reason; };
+        auto at = std::find_if(counts.begin(), counts.end(), same);
+        if (at == counts.end() && counts.size() >= most) {
+            reason = "others";
+            at = std::find_if(counts.begin(), counts.end(), same);
+        }
+        if (at == counts.end()) at = counts.insert(counts.end(), {std::string(reason), 0});
+        ++at->second;
+    };
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records)
+            if (is_pooled(r)) add({r.finish_reason.c_str(), r.finish_reason.size()});
+    std::sort(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
+        return a.second != b.second ? a.second > b.second : a.first < b.first;
+    });
+    return counts;
+}
 /// Completed requests for which the server's usage cannot be right: an event with content brings a
 /// token at least, and may bring several.
 inline std::size_t usage_below_events(const std::vector<repeat_data>& arm) {
@@ -20168,6 +20251,7 @@ inline std::size_t usage_below_events(const std::vector<repeat_data>& arm) {
 struct reasoning_counts {
     std::size_t requests = 0, untold = 0;
     long long tokens = 0, output = 0;
+    long long hidden = 0;  // of the tokens, never streamed
 };
 inline bool has_reasoned(const record& r) {
     return r.reasoning_tokens > 0 ||
@@ -20181,6 +20265,7 @@ inline reasoning_counts reasoning_counts_of(const std::vector<repeat_data>& arm)
             ++c.requests;
             if (r.reasoning_tokens < 0) { ++c.untold; continue; }
             c.tokens += r.reasoning_tokens;
+            c.hidden += std::max(r.hidden_tokens, 0);
             c.output += r.output_tokens;
         }
     return c;
@@ -20539,7 +20624,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
                 grid.step;
         }
         if (!ok || r.events == 0) continue;
-        const double weight = static_cast<double>(r.output_tokens) / r.events / grid.step;
+        const double weight = static_cast<double>(streamed_tokens(r)) / r.events / grid.step;
         double at = seconds_into(d, r.first_token_ns);
         t.tokens[window(at)] += weight;
         const bool listed = d.gap_offsets[i] != not_listed;
@@ -20586,6 +20671,7 @@ struct arm_figures {
     std::vector<std::pair<metric_id, double>> run_values{};
     std::vector<status_count> statuses{};
     std::vector<failure_kind> failures{};
+    std::vector<std::pair<std::string, std::size_t>> finish_reasons{};
     std::size_t usage_below_events = 0;
     answer_counts answers{};
     prefix_hits prefix_cache{};
@@ -20675,6 +20761,7 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     over_run(metric_id::startup_time);
     a.statuses = status_counts(arm);
     a.failures = failure_kinds(arm);
+    if (p.scores.empty()) a.finish_reasons = finish_reasons(arm);
     a.usage_below_events = usage_below_events(arm);
     a.answers = answer_counts_of(arm);
     a.prefix_cache = prefix_hits_of(arm);
@@ -21202,14 +21289,28 @@ inline std::string ok_text(const std::vector<status_count>& counts) {
     for (const status_count& c : counts) all += c.count;
     return printed("%zu of %zu requests ok", counts[0].count, all);
 }
+/// How their answers ended, in the server's words: " (ended: 290 stop, 10 length)"; "" where none
+/// says it.
+inline std::string ended_text(const arm_figures& arm) {
+    std::string t;
+    bool is_told = false;
+    for (const auto& [reason, count] : arm.finish_reasons) {
+        is_told = is_told || !reason.empty();
+        t += printed("%s%zu %s", t.empty() ? "" : ", ", count,
+                     reason.empty() ? "without a reason" : reason.c_str());
+    }
+    return is_told ? " (ended: " + t + ")" : "";
+}
 inline std::string status_text(const arm_figures& arm) {
     const std::vector<status_count>& counts = arm.statuses;
-    std::string t = ok_text(counts);
+    std::string t = ok_text(counts) + ended_text(arm);
     for (std::size_t i = 1; i < counts.size(); ++i)
         t += printed("; %zu %s (%s)", counts[i].count, to_string(counts[i].status),
                      counts[i].example.c_str());
     if (const std::size_t n = arm.usage_below_events; n > 0)
         t += printed("; usage tells of fewer tokens than content events in %zu of those", n);
+    if (const std::size_t n = arm.answers.over_prompt; n > 0)
+        t += printed("; usage tells of more prompt tokens than what was sent can be in %zu", n);
     if (const std::size_t n = arm.answers.over_content; n > 0)
         t += printed("; usage tells of more tokens than the text can be in %zu of those", n);
     return t;
@@ -21330,6 +21431,9 @@ inline std::string reasoning_text(const reasoning_counts& c, const char* whose) 
     if (c.output > 0)
         t += printed(", %.3g %% of their output tokens", 100.0 * static_cast<double>(c.tokens) /
                                                              static_cast<double>(c.output));
+    if (c.hidden > 0)
+        t += printed("; %lld tokens of it were never streamed: they are in no time per token and "
+                     "no throughput", c.hidden);
     if (c.untold > 0) t += printed("; the usage of %zu does not tell how much", c.untold);
     return t;
 }
@@ -21620,11 +21724,17 @@ inline void write_arm(json_writer& j, const gate_report& g, run_arm which) {
             .field("reasoning_tokens", arm.reasoning.tokens)
             .field("output_tokens", arm.reasoning.output)
             .field("untold", arm.reasoning.untold)
+            .field("hidden_tokens", arm.reasoning.hidden)
             .close();
     j.key("statuses").open('{');
     for (const status_count& c : arm.statuses) j.field(to_string(c.status), c.count);
+    j.close().key("finish_reasons").open('[');
+    for (const auto& [reason, count] : arm.finish_reasons)
+        j.open('{').field("reason", reason).field("count", count).close();
     j.close().field("usage_below_events", arm.usage_below_events);
     j.field("usage_over_content", arm.answers.over_content)
+        .field("may_hide", arm.answers.may_hide)
+        .field("usage_over_prompt", arm.answers.over_prompt)
         .field("in_one_piece", arm.answers.in_one_piece)
         .field("in_a_lump", arm.answers.in_a_lump);
     j.key("repeats").open('[');
@@ -21867,10 +21977,12 @@ inline std::string record_json(const record& r, const std::string& gate) {
            printed(",\"late_ns\":%lld", r.late_ns) +
            ",\"cached_tokens\":" + told(r.cached_tokens) +
            ",\"reasoning_tokens\":" + told(r.reasoning_tokens) +
+           ",\"hidden_tokens\":" + told(r.hidden_tokens) +
            printed(",\"conversation\":%lld,\"turn\":%d", r.conversation, r.turn) +
-           printed(",\"reads\":%d,\"first_read_events\":%d,\"text_bytes\":%d,\"choices\":%d,"
-                   "\"resends\":%d}\n",
-                   r.reads, r.first_read_events, r.text_bytes, r.choices, r.resends);
+           printed(",\"reads\":%d,\"first_read_events\":%d,\"text_bytes\":%d,"
+                   "\"most_prompt_tokens\":%d,\"choices\":%d,\"resends\":%d}\n",
+                   r.reads, r.first_read_events, r.text_bytes, r.most_prompt_tokens, r.choices,
+                   r.resends);
 }
 
 }  // namespace llmbench
@@ -22311,6 +22423,10 @@ inline record read_record(const std::string& line, std::string& gate) {
         const picojson::value* told = member(v, key);
         if (told && !told->is<picojson::null>()) *into = static_cast<int>(whole_of(key, 2e9));
     }
+    if (const picojson::value* hidden = member(v, "hidden_tokens"))
+        r.hidden_tokens = hidden->is<picojson::null>()
+                              ? -1
+                              : static_cast<int>(whole_of("hidden_tokens", 2e9));
     for (const auto& [key, into] : {std::pair{"second_token_ns", &r.second_token_ns},
                                     std::pair{"first_answer_ns", &r.first_answer_ns}})
         if (member(v, key)) *into = whole_of(key, 9e18);
@@ -22318,7 +22434,8 @@ inline record read_record(const std::string& line, std::string& gate) {
     for (const auto& [key, into] :
          {std::pair{"turn", &r.turn}, std::pair{"reads", &r.reads},
           std::pair{"first_read_events", &r.first_read_events},
-          std::pair{"text_bytes", &r.text_bytes}, std::pair{"choices", &r.choices},
+          std::pair{"text_bytes", &r.text_bytes},
+          std::pair{"most_prompt_tokens", &r.most_prompt_tokens}, std::pair{"choices", &r.choices},
           std::pair{"resends", &r.resends}})
         if (member(v, key)) *into = static_cast<int>(whole_of(key, 2e9));
     return r;
@@ -22689,6 +22806,8 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
             test(name, failed ? "failure" : invalid ? "error" : skip ? "skipped" : "",
                  flat_line(v), place_of(v, gate_place));
         }
+        if (!g.figures.candidate.empty())
+            property("answers", status_text(g.figures.candidate));
         if (const std::string words = unverified_servers(g); !words.empty())
             property("tls", words);
         if (!properties.empty())
@@ -22742,7 +22861,7 @@ inline std::string summary_of(const gate_report& g) {
     }
     if (const arm_figures& arm = g.figures.candidate; !arm.empty())
         out += (g.what.scores.empty() ? "\n" : "\ninput ") + throughput_text(g, arm) + ", " +
-               (arm.statuses.size() > 1 ? markdown_code(status_text(arm)) : status_text(arm)) +
+               markdown_code(status_text(arm)) +
                (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
     if (const std::string t = ratchet_text(g.held, g.verdicts); !t.empty())
@@ -24721,7 +24840,7 @@ inline std::string numbers_html(const gate_report& g) {
             h += std::string("<p>") + (arm == &f.baseline ? "Baseline, " : "") +
                  (arm == &f.baseline ? "throughput of " : "Throughput of ") +
                  throughput_kind(g) + ": " + throughput_text(g, *arm) + ", " +
-                 ok_text(arm->statuses) + ".</p>\n";
+                 ok_text(arm->statuses) + xml_escaped(ended_text(*arm)) + ".</p>\n";
     for (const std::string& note : notes_on(g))
         h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
     if (g.profile.wanted)
@@ -27874,9 +27993,9 @@ struct load_state {
         if (r.status != request_status::ok) { failed.fetch_add(1, relaxed); return; }
         ttft_ns.fetch_add(r.first_token_ns - r.scheduled_ns, relaxed);
         answered.fetch_add(1, relaxed);
-        const int paced_tokens = r.output_tokens - r.first_event_tokens;
-        if (paced_tokens <= 0) return;
-        tpot_ns.fetch_add((r.last_token_ns - r.first_token_ns) / paced_tokens, relaxed);
+        const int tokens = paced_tokens(r);
+        if (tokens <= 0) return;
+        tpot_ns.fetch_add((r.last_token_ns - r.first_token_ns) / tokens, relaxed);
         paced.fetch_add(1, relaxed);
     }
 };

@@ -79,6 +79,10 @@ private:
     std::uint64_t size_ = 0, released_ = 0;
 };
 
+/// Several tokens an event are what speculative decoding (up to 16 drafts a step, mostly 3 to 8)
+/// and schedulers of several steps bring. More is a server that gathers them.
+inline constexpr int most_event_tokens = 16;
+
 /// Builds one request's record and gaps from what its stream says and when.
 class stream_timeline {
 public:
@@ -135,7 +139,9 @@ public:
         r.first_read_events = first_read_events_;
         r.text_bytes = text_bytes_;
         r.choices = choices_;
-        r.first_event_tokens = events_ ? first_tokens_ : 0;
+        r.hidden_tokens = hidden_tokens();
+        r.first_event_tokens =
+            events_ ? std::max(first_tokens_ - std::max(r.hidden_tokens, 0), 1) : 0;
         r.prompt_tokens = std::max(prompt_tokens_, 0);
         // Usage that counts nothing where there was something is none.
         const bool told = completion_tokens_ > 0 || tokenless_ ||
@@ -156,10 +162,28 @@ public:
     }
 
 private:
+    /// Tokens of usage that no event brought: what a model reasons and its server keeps to itself.
+    /// Either usage tells them, or the first event does, which then counts more than its text can
+    /// be. Each event brought a token at least. -1 where a part of them came; or where nothing
+    /// tells, and what came would be several tokens an event of less than two bytes each: no
+    /// language is so short.
+    int hidden_tokens() const {
+        if (events_ == 0 || completion_tokens_ <= events_) return 0;
+        const int most = completion_tokens_ - events_;
+        if (reasoning_tokens_ > 0 && reasoning_bytes_ == 0)
+            return std::min(reasoning_tokens_, most);
+        if (reasoning_tokens_ > reasoning_bytes_ + most_event_tokens) return -1;
+        if (events_ > 1 && first_tokens_ > first_bytes_ + most_event_tokens && first_bytes_ > 0)
+            return std::min(first_tokens_ - 1, most);
+        if (counted_ || reasoning_tokens_ >= 0 || text_bytes_ == 0) return 0;
+        return most * 4 > events_ && text_bytes_ / 2 < completion_tokens_ ? -1 : 0;
+    }
     void on_content(const stream_event& e, long long now_ns) {
         if (events_++ == 0) {
             first_ns_ = now_ns;
             first_tokens_ = e.first_tokens;
+            first_bytes_ = e.text_bytes;
+            counted_ = e.counted;
         } else {
             // Gaps are differences of rounded offsets, so that their sum never drifts.
             const long long offset = (now_ns - first_ns_ + 500) / 1000;
@@ -172,6 +196,7 @@ private:
         if (now_ns != last_ns_) ++reads_;
         if (reads_ == 1) ++first_read_events_;
         text_bytes_ += e.text_bytes;
+        reasoning_bytes_ += e.reasoning_bytes;
         last_ns_ = now_ns;
     }
     void end(long long now_ns) {
@@ -191,11 +216,12 @@ private:
     long long second_ns_ = 0, answer_ns_ = 0;
     int events_ = 0, first_tokens_ = 1;
     int reads_ = 0, first_read_events_ = 0, text_bytes_ = 0;
+    int first_bytes_ = 0, reasoning_bytes_ = 0;
     int choices_ = 1, finished_ = 0, finish_choice_ = 0;
     int prompt_tokens_ = -1, completion_tokens_ = -1, cached_tokens_ = -1;
     int reasoning_tokens_ = -1;
     request_status status_ = request_status::unsent;
-    bool ended_ = false, tokenless_ = false;
+    bool ended_ = false, tokenless_ = false, counted_ = false;
 };
 
 }  // namespace detail

@@ -50,6 +50,7 @@ struct arm_figures {
     std::vector<std::pair<metric_id, double>> run_values{};
     std::vector<status_count> statuses{};
     std::vector<failure_kind> failures{};
+    std::vector<std::pair<std::string, std::size_t>> finish_reasons{};
     std::size_t usage_below_events = 0;
     answer_counts answers{};
     prefix_hits prefix_cache{};
@@ -139,6 +140,7 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     over_run(metric_id::startup_time);
     a.statuses = status_counts(arm);
     a.failures = failure_kinds(arm);
+    if (p.scores.empty()) a.finish_reasons = finish_reasons(arm);
     a.usage_below_events = usage_below_events(arm);
     a.answers = answer_counts_of(arm);
     a.prefix_cache = prefix_hits_of(arm);

@@ -5,7 +5,7 @@
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // find_if, sort
+#include <algorithm>  // find_if, max, sort
 #include <string>
 #include <string_view>
 #include <utility>  // pair
@@ -36,6 +36,30 @@ inline std::vector<status_count> status_counts(const std::vector<repeat_data>& a
     });
     return counts;
 }
+/// How the completed requests say that their answers ended, most frequent first; "" of those that
+/// do not say. Servers that invent a reason for each are counted as one.
+inline std::vector<std::pair<std::string, std::size_t>> finish_reasons(
+    const std::vector<repeat_data>& arm) {
+    constexpr std::size_t most = 20;
+    std::vector<std::pair<std::string, std::size_t>> counts;
+    const auto add = [&](std::string_view reason) {
+        const auto same = [&](const auto& c) { return c.first == reason; };
+        auto at = std::find_if(counts.begin(), counts.end(), same);
+        if (at == counts.end() && counts.size() >= most) {
+            reason = "others";
+            at = std::find_if(counts.begin(), counts.end(), same);
+        }
+        if (at == counts.end()) at = counts.insert(counts.end(), {std::string(reason), 0});
+        ++at->second;
+    };
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records)
+            if (is_pooled(r)) add({r.finish_reason.c_str(), r.finish_reason.size()});
+    std::sort(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
+        return a.second != b.second ? a.second > b.second : a.first < b.first;
+    });
+    return counts;
+}
 /// Completed requests for which the server's usage cannot be right: an event with content brings a
 /// token at least, and may bring several.
 inline std::size_t usage_below_events(const std::vector<repeat_data>& arm) {
@@ -51,6 +75,7 @@ inline std::size_t usage_below_events(const std::vector<repeat_data>& arm) {
 struct reasoning_counts {
     std::size_t requests = 0, untold = 0;
     long long tokens = 0, output = 0;
+    long long hidden = 0;  // of the tokens, never streamed
 };
 inline bool has_reasoned(const record& r) {
     return r.reasoning_tokens > 0 ||
@@ -64,6 +89,7 @@ inline reasoning_counts reasoning_counts_of(const std::vector<repeat_data>& arm)
             ++c.requests;
             if (r.reasoning_tokens < 0) { ++c.untold; continue; }
             c.tokens += r.reasoning_tokens;
+            c.hidden += std::max(r.hidden_tokens, 0);
             c.output += r.output_tokens;
         }
     return c;

@@ -124,7 +124,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
                 grid.step;
         }
         if (!ok || r.events == 0) continue;
-        const double weight = static_cast<double>(r.output_tokens) / r.events / grid.step;
+        const double weight = static_cast<double>(streamed_tokens(r)) / r.events / grid.step;
         double at = seconds_into(d, r.first_token_ns);
         t.tokens[window(at)] += weight;
         const bool listed = d.gap_offsets[i] != not_listed;

@@ -45,6 +45,9 @@ struct answer_counts {
     long long most_tokens = 0;
     std::size_t of_choices = 0;               // several answers in one
     std::size_t over_content = 0;             // more tokens in usage than in the text
+    std::size_t may_hide = 0;                 // how many of them were streamed nothing tells
+    std::size_t over_prompt = 0;              // more prompt tokens than what was sent can be
+    std::size_t filtered = 0;                 // cut off by a content filter
     // Of those whose pieces the client read as they came, with tokens after the first event:
     std::size_t paced = 0;
     std::size_t in_one_piece = 0, in_a_lump = 0;
@@ -108,6 +111,9 @@ inline void add_completed(answer_counts& c, const repeat_data& d, const record& 
     c.most_tokens = std::max(c.most_tokens, 0ll + r.prompt_tokens + r.output_tokens);
     c.of_choices += r.choices > 1;
     c.over_content += usage_is_over_content(r);
+    c.may_hide += r.hidden_tokens < 0;
+    c.over_prompt += usage_is_over_prompt(r);
+    c.filtered += stream_event::is_filtered(str(r.finish_reason));
     add_stream(c, d, r, fast_gap);
     if (r.cached_tokens < 0 || r.prompt_tokens <= 0) return;
     ++c.cache.requests;
@@ -179,6 +185,9 @@ inline std::string other_load(const answer_counts& c) {
     if (is_too_much(c.too_long, c.completed))
         return of_all(c.too_long, "tell of more tokens than forced: it does not heed the length, "
                                   "or its usage is wrong");
+    if (is_too_much(c.filtered, c.completed))
+        return of_all(c.filtered, "were cut off by a content filter: they are not the answers "
+                                  "that were asked for");
     if (is_too_much(c.of_choices, c.completed))
         return of_all(c.of_choices, "brought several choices, one was asked for: what their tokens "
                                     "take is not told apart");
@@ -198,16 +207,35 @@ inline std::string known_prompts(const cache_counts& c) {
                    share(c.cached), share(c.shared));
 }
 
+/// Why the tokens that a server counts are no measure, "" where they may be one.
+inline std::string usage_invalid_reason(const answer_counts& c, const statistic_data& what) {
+    const auto of_all = [&](std::size_t n, const char* have) {
+        return printed("%zu of %zu completed requests %s", n, c.completed, have);
+    };
+    const bool counts_output = concerns(what, &metric_facts::counts_output);
+    if (counts_output && is_too_much(c.over_content, c.completed))
+        return of_all(c.over_content, "have more tokens in usage than their text can be: it counts "
+                                      "what it did not send, or wrongly");
+    if (counts_output && is_too_much(c.may_hide, c.completed))
+        return of_all(c.may_hide, "have several tokens in usage for each event, of less than two "
+                                  "bytes, or more reasoning than was streamed: some were never "
+                                  "sent, and usage does not tell how many; running usage would "
+                                  "(stream_options.continuous_usage_stats in options.extra_body)");
+    const bool counts_input = concerns_a_metric(
+        what, [](metric_id m) { return facts_of(m).needs == value_needs::prompt_tokens; });
+    if (counts_input && is_too_much(c.over_prompt, c.completed))
+        return of_all(c.over_prompt, "have more prompt tokens in usage than what was sent can be: "
+                                     "it counts wrongly");
+    return {};
+}
+
 /// What the answers of one arm say against an objective, "" where nothing.
 inline std::string answers_invalid_reason(const answer_counts& c, const statistic_data& what,
                                           bool short_ones_expected) {
     for (std::string why : {other_load(c), known_prompts(c.cache)})
         if (!why.empty()) return why;
-    if (concerns(what, &metric_facts::counts_output) && is_too_much(c.over_content, c.completed))
-        return printed("%zu of %zu completed requests have more tokens in usage than their text "
-                       "can be: it counts what it did not send, or wrongly",
-                       c.over_content, c.completed);
-    std::string why;
+    std::string why = usage_invalid_reason(c, what);
+    if (!why.empty()) return why;
     concerns_a_metric(what, [&](metric_id m) {
         why = missing_values(c, m, short_ones_expected);
         return !why.empty();

@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "core/base/text.hpp"
+#include "core/answers/timeline.hpp"
 #include "core/measured/repeat.hpp"
 
 #include <algorithm>  // max, min
@@ -13,8 +14,13 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Tokens whose time lies between the first event's stamp and the last one's.
-inline int paced_tokens(const record& r) { return r.output_tokens - r.first_event_tokens; }
+/// Output tokens that events brought: what users waited for, one after the other. Others have no
+/// part in any time or speed.
+inline int streamed_tokens(const record& r) {
+    return r.output_tokens - std::max(r.hidden_tokens, 0);
+}
+/// Those whose time lies between the first event's stamp and the last one's.
+inline int paced_tokens(const record& r) { return streamed_tokens(r) - r.first_event_tokens; }
 
 /// Seconds from the send to the first content, and from there to the last.
 inline double wait_s(const record& r) {
@@ -23,10 +29,6 @@ inline double wait_s(const record& r) {
 inline double spread_s(const record& r) {
     return static_cast<double>(r.last_token_ns - r.first_token_ns) * 1e-9;
 }
-
-/// Several tokens an event are what speculative decoding (up to 16 drafts a step, mostly 3 to 8)
-/// and schedulers of several steps bring. More is a server that gathers them.
-inline constexpr int most_event_tokens = 16;
 
 /// Whether all tokens came at once: one read brought them, or after a wait a few reads of several
 /// events each, within a tenth of that wait, as a proxy's whole answer comes. A server that decodes
@@ -72,8 +74,12 @@ inline int events_read_together(const record& r) {
 /// special ones. Where nothing is known of the text, the number of events says how many it can be.
 inline bool usage_is_over_content(const record& r) {
     if (r.token_source != token_origin::usage) return false;
-    if (r.text_bytes > 0) return r.output_tokens > r.text_bytes + most_event_tokens;
+    if (r.text_bytes > 0) return streamed_tokens(r) > r.text_bytes + most_event_tokens;
     return paced_tokens(r) > most_event_tokens * std::max(r.events - 1, 0);
+}
+/// The same of the prompt.
+inline bool usage_is_over_prompt(const record& r) {
+    return r.most_prompt_tokens > 0 && r.prompt_tokens > r.most_prompt_tokens;
 }
 
 /// Requests of a repeat that were sent again, where those are over 1 % of the measured ones, failed

@@ -9,6 +9,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/blind.hpp"
+#include "core/measured/credible.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/rates.hpp"
 #include "core/measured/reading.hpp"
@@ -56,7 +57,7 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
     const auto seconds = [](long long ns) { return static_cast<double>(ns) / 1e9; };
     const double ttft_s = seconds(t.to_first);
     const double e2e_s = seconds(t.to_end);
-    const int after_first = r.output_tokens - r.first_event_tokens;
+    const int after_first = paced_tokens(r);
     const double tpot_s =
         after_first > 0 ? seconds(t.first_to_last) / after_first : not_a_number;
     // What took no time has no speed, but where the time is what the client may have taken away.
@@ -69,7 +70,7 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
     case metric_id::itl: return longest_gap(d, i, how);  // of one request: in predicates
     case metric_id::e2e: return e2e_s;
     case metric_id::normalized_latency:
-        return r.output_tokens > 0 ? e2e_s / r.output_tokens : not_a_number;
+        return streamed_tokens(r) > 0 ? e2e_s / streamed_tokens(r) : not_a_number;
     case metric_id::ttft_per_prompt_token:
         return r.prompt_tokens > 0 ? ttft_s / r.prompt_tokens : not_a_number;
     case metric_id::ttft_from_send: return seconds(t.sent_to_first);
@@ -84,7 +85,7 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
     case metric_id::decode_speed: return speed(1, tpot_s);
     case metric_id::tokens_per_event:
         return r.events > 0 && r.token_source == token_origin::usage
-                   ? static_cast<double>(r.output_tokens) / r.events
+                   ? static_cast<double>(streamed_tokens(r)) / r.events
                    : not_a_number;
     default: return not_a_number;
     }
@@ -155,8 +156,8 @@ inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, s
     return stack.back();
 }
 
-/// Misses of a share metric, one per measured request in order. Throws std::invalid_argument where a
-/// goodput has no condition: whoever asks a result for one was refused by no plan.
+/// Misses of a share metric, one per measured request in order. Throws std::invalid_argument of a
+/// goodput without a condition: whoever asks a result for one was refused by no plan.
 inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
                                    reading how = reading::as_measured) {
     require(what.metric != metric_id::goodput || is_condition(what.where),

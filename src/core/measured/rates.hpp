@@ -5,6 +5,7 @@
 #include "api/result.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/blind.hpp"
+#include "core/measured/credible.hpp"
 #include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
 
@@ -18,7 +19,7 @@ namespace detail {
 inline double window_seconds(const repeat_data& d) {
     return static_cast<double>(d.window_to_ns - d.window_from_ns) * 1e-9;
 }
-/// Tokens or requests per second from one time to another. An event weighs its request's output
+/// Tokens or requests per second from one time to another. An event weighs its request's streamed
 /// tokens over its events; failed requests bring nothing; warm-up requests count when their tokens
 /// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
 /// Prompt tokens arrive with the first token, those of the input throughput with the end; where no
@@ -56,8 +57,8 @@ inline double rate_between(metric_id m, const repeat_data& d, long long from, lo
         if (how == reading::as_measured && (r.last_token_ns < from || r.first_token_ns >= to))
             continue;  // a long run is asked for in many slices
         const double weight =
-            decodes ? std::max(r.output_tokens - r.first_event_tokens, 0) / (r.events - 1.0)
-                    : static_cast<double>(r.output_tokens) / r.events;
+            decodes ? std::max(paced_tokens(r), 0) / (r.events - 1.0)
+                    : static_cast<double>(streamed_tokens(r)) / r.events;
         long long offset_us = 0;
         long long arrived = !decodes && inside(r.first_token_ns);
         if (d.gap_offsets[i] == not_listed)  // all of them, or none

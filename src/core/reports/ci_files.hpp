@@ -124,6 +124,8 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
             test(name, failed ? "failure" : invalid ? "error" : skip ? "skipped" : "",
                  flat_line(v), place_of(v, gate_place));
         }
+        if (!g.figures.candidate.empty())
+            property("answers", status_text(g.figures.candidate));
         if (const std::string words = unverified_servers(g); !words.empty())
             property("tls", words);
         if (!properties.empty())
@@ -177,7 +179,7 @@ inline std::string summary_of(const gate_report& g) {
     }
     if (const arm_figures& arm = g.figures.candidate; !arm.empty())
         out += (g.what.scores.empty() ? "\n" : "\ninput ") + throughput_text(g, arm) + ", " +
-               (arm.statuses.size() > 1 ? markdown_code(status_text(arm)) : status_text(arm)) +
+               markdown_code(status_text(arm)) +
                (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
     if (const std::string t = ratchet_text(g.held, g.verdicts); !t.empty())

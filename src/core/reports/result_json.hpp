@@ -221,11 +221,17 @@ inline void write_arm(json_writer& j, const gate_report& g, run_arm which) {
             .field("reasoning_tokens", arm.reasoning.tokens)
             .field("output_tokens", arm.reasoning.output)
             .field("untold", arm.reasoning.untold)
+            .field("hidden_tokens", arm.reasoning.hidden)
             .close();
     j.key("statuses").open('{');
     for (const status_count& c : arm.statuses) j.field(to_string(c.status), c.count);
+    j.close().key("finish_reasons").open('[');
+    for (const auto& [reason, count] : arm.finish_reasons)
+        j.open('{').field("reason", reason).field("count", count).close();
     j.close().field("usage_below_events", arm.usage_below_events);
     j.field("usage_over_content", arm.answers.over_content)
+        .field("may_hide", arm.answers.may_hide)
+        .field("usage_over_prompt", arm.answers.over_prompt)
         .field("in_one_piece", arm.answers.in_one_piece)
         .field("in_a_lump", arm.answers.in_a_lump);
     j.key("repeats").open('[');
@@ -468,10 +474,12 @@ inline std::string record_json(const record& r, const std::string& gate) {
            printed(",\"late_ns\":%lld", r.late_ns) +
            ",\"cached_tokens\":" + told(r.cached_tokens) +
            ",\"reasoning_tokens\":" + told(r.reasoning_tokens) +
+           ",\"hidden_tokens\":" + told(r.hidden_tokens) +
            printed(",\"conversation\":%lld,\"turn\":%d", r.conversation, r.turn) +
-           printed(",\"reads\":%d,\"first_read_events\":%d,\"text_bytes\":%d,\"choices\":%d,"
-                   "\"resends\":%d}\n",
-                   r.reads, r.first_read_events, r.text_bytes, r.choices, r.resends);
+           printed(",\"reads\":%d,\"first_read_events\":%d,\"text_bytes\":%d,"
+                   "\"most_prompt_tokens\":%d,\"choices\":%d,\"resends\":%d}\n",
+                   r.reads, r.first_read_events, r.text_bytes, r.most_prompt_tokens, r.choices,
+                   r.resends);
 }
 
 }  // namespace detail

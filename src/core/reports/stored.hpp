@@ -466,6 +466,10 @@ inline record read_record(const std::string& line, std::string& gate) {
         const picojson::value* told = member(v, key);
         if (told && !told->is<picojson::null>()) *into = static_cast<int>(whole_of(key, 2e9));
     }
+    if (const picojson::value* hidden = member(v, "hidden_tokens"))
+        r.hidden_tokens = hidden->is<picojson::null>()
+                              ? -1
+                              : static_cast<int>(whole_of("hidden_tokens", 2e9));
     for (const auto& [key, into] : {std::pair{"second_token_ns", &r.second_token_ns},
                                     std::pair{"first_answer_ns", &r.first_answer_ns}})
         if (member(v, key)) *into = whole_of(key, 9e18);
@@ -473,7 +477,8 @@ inline record read_record(const std::string& line, std::string& gate) {
     for (const auto& [key, into] :
          {std::pair{"turn", &r.turn}, std::pair{"reads", &r.reads},
           std::pair{"first_read_events", &r.first_read_events},
-          std::pair{"text_bytes", &r.text_bytes}, std::pair{"choices", &r.choices},
+          std::pair{"text_bytes", &r.text_bytes},
+          std::pair{"most_prompt_tokens", &r.most_prompt_tokens}, std::pair{"choices", &r.choices},
           std::pair{"resends", &r.resends}})
         if (member(v, key)) *into = static_cast<int>(whole_of(key, 2e9));
     return r;

@@ -54,14 +54,28 @@ inline std::string ok_text(const std::vector<status_count>& counts) {
     for (const status_count& c : counts) all += c.count;
     return printed("%zu of %zu requests ok", counts[0].count, all);
 }
+/// How their answers ended, in the server's words: " (ended: 290 stop, 10 length)"; "" where none
+/// says it.
+inline std::string ended_text(const arm_figures& arm) {
+    std::string t;
+    bool is_told = false;
+    for (const auto& [reason, count] : arm.finish_reasons) {
+        is_told = is_told || !reason.empty();
+        t += printed("%s%zu %s", t.empty() ? "" : ", ", count,
+                     reason.empty() ? "without a reason" : reason.c_str());
+    }
+    return is_told ? " (ended: " + t + ")" : "";
+}
 inline std::string status_text(const arm_figures& arm) {
     const std::vector<status_count>& counts = arm.statuses;
-    std::string t = ok_text(counts);
+    std::string t = ok_text(counts) + ended_text(arm);
     for (std::size_t i = 1; i < counts.size(); ++i)
         t += printed("; %zu %s (%s)", counts[i].count, to_string(counts[i].status),
                      counts[i].example.c_str());
     if (const std::size_t n = arm.usage_below_events; n > 0)
         t += printed("; usage tells of fewer tokens than content events in %zu of those", n);
+    if (const std::size_t n = arm.answers.over_prompt; n > 0)
+        t += printed("; usage tells of more prompt tokens than what was sent can be in %zu", n);
     if (const std::size_t n = arm.answers.over_content; n > 0)
         t += printed("; usage tells of more tokens than the text can be in %zu of those", n);
     return t;
@@ -182,6 +196,9 @@ inline std::string reasoning_text(const reasoning_counts& c, const char* whose) 
     if (c.output > 0)
         t += printed(", %.3g %% of their output tokens", 100.0 * static_cast<double>(c.tokens) /
                                                              static_cast<double>(c.output));
+    if (c.hidden > 0)
+        t += printed("; %lld tokens of it were never streamed: they are in no time per token and "
+                     "no throughput", c.hidden);
     if (c.untold > 0) t += printed("; the usage of %zu does not tell how much", c.untold);
     return t;
 }

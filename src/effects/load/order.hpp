@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "core/dialects/table.hpp"
+#include "core/measured/credible.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/tokens.hpp"
 #include "effects/net/http_server.hpp"
@@ -128,9 +129,9 @@ struct load_state {
         if (r.status != request_status::ok) { failed.fetch_add(1, relaxed); return; }
         ttft_ns.fetch_add(r.first_token_ns - r.scheduled_ns, relaxed);
         answered.fetch_add(1, relaxed);
-        const int paced_tokens = r.output_tokens - r.first_event_tokens;
-        if (paced_tokens <= 0) return;
-        tpot_ns.fetch_add((r.last_token_ns - r.first_token_ns) / paced_tokens, relaxed);
+        const int tokens = paced_tokens(r);
+        if (tokens <= 0) return;
+        tpot_ns.fetch_add((r.last_token_ns - r.first_token_ns) / tokens, relaxed);
         paced.fetch_add(1, relaxed);
     }
 };

@@ -2,6 +2,7 @@
 #include "llmbench.hpp"
 #include "core/reports/ci_files.hpp"
 #include "core/reports/console.hpp"
+#include "core/reports/page/page.hpp"
 #include "core/reports/page/verdicts.hpp"
 #include "core/reports/progress.hpp"
 #include "core/reports/result_json.hpp"
@@ -283,11 +284,13 @@ TEST_CASE("a record is one line with its fields in order") {
     r.second_token_ns = 2500;
     r.first_answer_ns = 2600;
     r.reasoning_tokens = 7;
+    r.hidden_tokens = 5;
     r.conversation = 4294967296;
     r.turn = 2;
     r.reads = 3;
     r.first_read_events = 2;
     r.text_bytes = 40;
+    r.most_prompt_tokens = 90;
     r.choices = 5;
     r.resends = 1;
     CHECK(
@@ -297,8 +300,8 @@ TEST_CASE("a record is one line with its fields in order") {
         R"("first_token_ns":2000,"second_token_ns":2500,"first_answer_ns":2600,"last_token_ns":3000,"end_ns":9007199254740993,)"
         R"("prompt_tokens":17,"output_tokens":9,"token_source":"usage","events":4,"first_event_tokens":2,)"
         R"("status":"server","http_status":200,"finish_reason":"abort","error":"out of \"memory\"","late_ns":0,)"
-        R"("cached_tokens":16,"reasoning_tokens":7,"conversation":4294967296,"turn":2,"reads":3,"first_read_events":2,)"
-        R"("text_bytes":40,"choices":5,"resends":1})"
+        R"("cached_tokens":16,"reasoning_tokens":7,"hidden_tokens":5,"conversation":4294967296,"turn":2,"reads":3,"first_read_events":2,)"
+        R"("text_bytes":40,"most_prompt_tokens":90,"choices":5,"resends":1})"
         "\n");
 }
 
@@ -306,6 +309,7 @@ TEST_CASE("a record has null where there is no time, status or reason") {
     record r;
     r.id = "x";
     r.scheduled_ns = 5;
+    r.hidden_tokens = -1;
     CHECK(
         record_json(r, "g") ==
         R"({"id":"x","gate":"g","arm":"candidate","repeat":0,"phase":"measure",)"
@@ -313,8 +317,8 @@ TEST_CASE("a record has null where there is no time, status or reason") {
         R"("first_token_ns":null,"second_token_ns":null,"first_answer_ns":null,"last_token_ns":null,"end_ns":null,)"
         R"("prompt_tokens":0,"output_tokens":0,"token_source":"events","events":0,"first_event_tokens":0,)"
         R"("status":"unsent","http_status":null,"finish_reason":null,"error":null,"late_ns":0,)"
-        R"("cached_tokens":null,"reasoning_tokens":null,"conversation":0,"turn":0,"reads":0,"first_read_events":0,)"
-        R"("text_bytes":0,"choices":0,"resends":0})"
+        R"("cached_tokens":null,"reasoning_tokens":null,"hidden_tokens":null,"conversation":0,"turn":0,"reads":0,"first_read_events":0,)"
+        R"("text_bytes":0,"most_prompt_tokens":0,"choices":0,"resends":0})"
         "\n");
     CHECK(count(record_json(r, "two\nlines\r"), "\n") == 1);
     CHECK(words(parsed(record_json(r, "two\nlines\r")), "gate") == "two\nlines\r");
@@ -408,7 +412,7 @@ TEST_CASE("the summary is a table a gate") {
           "| verdict | objective | measured | typical repeat | interval | headroom | note |\n"
           "| --- | --- | ---: | ---: | ---: | ---: | --- |\n"
           "| \u2705 pass | mean(ttft) \\<= 100 ms | 80 ms | 80 ms | 74.8 ms to 85.5 ms | +20.0 % |  |\n"
-          "\n100 tok/s (prefill 90.9 tok/s, decode 90.9 tok/s), 40 of 40 requests ok\n\n"
+          "\n100 tok/s (prefill 90.9 tok/s, decode 90.9 tok/s), `40 of 40 requests ok (ended: 40 stop)`\n\n"
           "### refused: refused\n\n"
           "`the rate must be above 0`\n\n");
 }
@@ -463,8 +467,27 @@ TEST_CASE("what may be a server's words is code, whatever backticks it has") {
     g.self_check.ok = false;
     g.self_check.reason = "it was @late";
     const std::string md = summary_md({g});
-    CHECK(md.find("`38 of 40 requests ok; 2 http (HTTP 500: @you, see #12)`; `it was @late`\n") !=
+    CHECK(md.find("`38 of 40 requests ok (ended: 38 stop); 2 http (HTTP 500: @you, see #12)`; `it was @late`\n") !=
           std::string::npos);
+}
+
+TEST_CASE("every report says how answers ended, in words that are the server's") {
+    test_gate g = sample_gate();
+    for (repeat_data& d : g.measured.candidate)
+        for (std::size_t i = 0; i < d.records.size(); ++i)
+            d.records[i].finish_reason = i % 2 == 0 ? "content_filter" : i == 1 ? "" : "@a`<b>";
+    const std::string told = "40 of 40 requests ok (ended: 20 content_filter, 18 @a`<b>, "
+                             "2 without a reason)";
+    CHECK(holds(console_text(g), "(ended: 20 content_filter, 18 @a`<b>,"));
+    CHECK(holds(summary_md({g}), "``" + told + "``"));
+    const std::string escaped = "(ended: 20 content_filter, 18 @a`&lt;b&gt;, 2 without a reason)";
+    CHECK(holds(report_html({g}, quiet_machine()), escaped));
+    CHECK(holds(junit_xml({g}), escaped));
+    const picojson::value arm = *member(array_member(parsed(result_json({g}, quiet_machine(), {{0}, "00ff"}, 1)), "gates")[0],
+                                        "candidate");
+    CHECK(array_member(arm, "finish_reasons").size() == 3);
+    CHECK(string_member(array_member(arm, "finish_reasons")[0], "reason") == "content_filter");
+    CHECK(number_member(array_member(arm, "finish_reasons")[0], "count") == 20);
 }
 
 // ---- what failed beside a gate -------------------------------------------------------------------
@@ -516,7 +539,8 @@ chat stays interactive: failed
   itl                  10 ms      10 ms      10 ms      10 ms      10 ms
   e2e                 180 ms     180 ms     180 ms     180 ms     180 ms
   ttft_from_send       80 ms      80 ms      80 ms      80 ms      80 ms
-  output 100 tok/s (prefill 90.9 tok/s, decode 90.9 tok/s), 40 of 40 requests ok
+  output 100 tok/s (prefill 90.9 tok/s, decode 90.9 tok/s),
+      40 of 40 requests ok (ended: 40 stop)
   client: sends late by p50 0 ms, p99 0 ms, max 0 ms; read within p99 0 ms,
       woke within p99 0 ms; 0 % of a core; 0.0 % of events read together; 0 connections
 )");
@@ -533,14 +557,14 @@ TEST_CASE("failures are counted by kind, most frequent first, with an example") 
     for (int i = 6; i < 9; ++i) requests.push_back(failed(i, request_status::timeout));
     requests.push_back(failed(9, request_status::http).warmup());
     CHECK(status_text({repeat_of(requests), repeat_of({answered(0, 50)})}) ==
-          "6 of 10 requests ok; 3 timeout (no answer); 1 http (no answer)");
+          "6 of 10 requests ok (ended: 6 stop); 3 timeout (no answer); 1 http (no answer)");
     CHECK(status_text({}) == "0 of 0 requests ok");
     repeat_data odd = steady_repeat(80);
     odd.records[0].output_tokens = odd.records[0].events - 1;
     odd.records[1].output_tokens = odd.records[1].events + 5;  // several an event
     odd.records[2].output_tokens = 0;
     odd.records[2].status = request_status::timeout;
-    CHECK(status_text({odd}) == "19 of 20 requests ok; 1 timeout (); usage tells of fewer tokens "
+    CHECK(status_text({odd}) == "19 of 20 requests ok (ended: 19 stop); 1 timeout (); usage tells of fewer tokens "
                                 "than content events in 1 of those");
 }
 
@@ -726,7 +750,7 @@ TEST_CASE("streams that were held back and requests that were sent again are tol
     g.measured.candidate[0].records[0].text_bytes = 10;
     g.measured.candidate[0].records[0].output_tokens = 27;
     CHECK(status_text({g.measured.candidate[0]}) ==
-          "20 of 20 requests ok; usage tells of more tokens than the text can be in 1 of those");
+          "20 of 20 requests ok (ended: 20 stop); usage tells of more tokens than the text can be in 1 of those");
 }
 
 TEST_CASE("the share of prompt tokens from the prefix cache is told where the server tells it") {

@@ -552,6 +552,7 @@ record full_record() {
     r.second_token_ns = over_double + 9;
     r.first_answer_ns = over_double + 11;
     r.reasoning_tokens = 6;
+    r.hidden_tokens = 4;
     r.late_ns = 1'000'003;
     r.prompt_tokens = 17;
     r.output_tokens = 9;
@@ -566,6 +567,7 @@ record full_record() {
     r.reads = 3;
     r.first_read_events = 2;
     r.text_bytes = 40;
+    r.most_prompt_tokens = 90;
     r.choices = 5;
     r.resends = 1;
     return r;
@@ -601,6 +603,8 @@ void check_same(const record& a, const record& b) {
     CHECK(a.reads == b.reads);
     CHECK(a.first_read_events == b.first_read_events);
     CHECK(a.text_bytes == b.text_bytes);
+    CHECK(a.hidden_tokens == b.hidden_tokens);
+    CHECK(a.most_prompt_tokens == b.most_prompt_tokens);
     CHECK(a.choices == b.choices);
     CHECK(a.resends == b.resends);
 }
@@ -618,6 +622,7 @@ TEST_CASE("a record of an older version says nothing of turns and caches") {
     CHECK(r.cached_tokens == -1);
     CHECK(r.conversation == 0);
     CHECK(r.turn == 0);
+    CHECK((r.hidden_tokens == 0 && r.most_prompt_tokens == 0));
     CHECK((r.reads == 0 && r.text_bytes == 0 && r.choices == 0 && r.resends == 0));
     CHECK(r.late_ns == full_record().late_ns);
 }

@@ -43,7 +43,7 @@ inline std::string numbers_html(const gate_report& g) {
             h += std::string("<p>") + (arm == &f.baseline ? "Baseline, " : "") +
                  (arm == &f.baseline ? "throughput of " : "Throughput of ") +
                  throughput_kind(g) + ": " + throughput_text(g, *arm) + ", " +
-                 ok_text(arm->statuses) + ".</p>\n";
+                 ok_text(arm->statuses) + xml_escaped(ended_text(*arm)) + ".</p>\n";
     for (const std::string& note : notes_on(g))
         h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
     if (g.profile.wanted)
