@@ -20251,10 +20251,10 @@ inline std::size_t usage_below_events(const std::vector<repeat_data>& arm) {
 struct reasoning_counts {
     std::size_t requests = 0, untold = 0;
     long long tokens = 0, output = 0;
-    long long hidden = 0;  // of the tokens, never streamed
+    long long hidden = 0;  // never streamed
 };
 inline bool has_reasoned(const record& r) {
-    return r.reasoning_tokens > 0 ||
+    return r.reasoning_tokens > 0 || r.hidden_tokens > 0 ||
            (r.first_answer_ns != r.first_token_ns && r.second_token_ns + r.first_answer_ns > 0);
 }
 inline reasoning_counts reasoning_counts_of(const std::vector<repeat_data>& arm) {
@@ -20263,9 +20263,9 @@ inline reasoning_counts reasoning_counts_of(const std::vector<repeat_data>& arm)
         for (const record& r : d.records) {
             if (!is_pooled(r) || !has_reasoned(r)) continue;
             ++c.requests;
+            c.hidden += std::max(r.hidden_tokens, 0);
             if (r.reasoning_tokens < 0) { ++c.untold; continue; }
             c.tokens += r.reasoning_tokens;
-            c.hidden += std::max(r.hidden_tokens, 0);
             c.output += r.output_tokens;
         }
     return c;
@@ -21315,6 +21315,9 @@ inline std::string status_text(const arm_figures& arm) {
         t += printed("; usage tells of more tokens than the text can be in %zu of those", n);
     return t;
 }
+inline std::string answers_text(const arm_figures& arm) {
+    return arm.empty() ? "" : status_text(arm);
+}
 /// What came of the way between server and client, a sentence each.
 inline std::vector<std::string> notes_on_the_way(const arm_figures& arm, const char* whose) {
     std::vector<std::string> notes;
@@ -21432,8 +21435,8 @@ inline std::string reasoning_text(const reasoning_counts& c, const char* whose) 
         t += printed(", %.3g %% of their output tokens", 100.0 * static_cast<double>(c.tokens) /
                                                              static_cast<double>(c.output));
     if (c.hidden > 0)
-        t += printed("; %lld tokens of it were never streamed: they are in no time per token and "
-                     "no throughput", c.hidden);
+        t += printed("; %lld tokens were never streamed, and are in no time per token and no "
+                     "throughput", c.hidden);
     if (c.untold > 0) t += printed("; the usage of %zu does not tell how much", c.untold);
     return t;
 }
@@ -22755,6 +22758,7 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
         counts of;
         std::string properties, cases;
         const auto property = [&](const std::string& name, const std::string& value) {
+            if (value.empty()) return;
             properties += "      <property name=\"" + xml_escaped(name) + "\" value=\"" +
                           xml_escaped(value) + "\"/>\n";
         };
@@ -22806,10 +22810,8 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
             test(name, failed ? "failure" : invalid ? "error" : skip ? "skipped" : "",
                  flat_line(v), place_of(v, gate_place));
         }
-        if (!g.figures.candidate.empty())
-            property("answers", status_text(g.figures.candidate));
-        if (const std::string words = unverified_servers(g); !words.empty())
-            property("tls", words);
+        property("answers", answers_text(g.figures.candidate));
+        property("tls", unverified_servers(g));
         if (!properties.empty())
             properties = "    <properties>\n" + properties + "    </properties>\n";
         suites += "  <testsuite name=\"" + xml_escaped(g.what.name) + "\"" + told(of) +

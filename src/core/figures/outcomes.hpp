@@ -75,10 +75,10 @@ inline std::size_t usage_below_events(const std::vector<repeat_data>& arm) {
 struct reasoning_counts {
     std::size_t requests = 0, untold = 0;
     long long tokens = 0, output = 0;
-    long long hidden = 0;  // of the tokens, never streamed
+    long long hidden = 0;  // never streamed
 };
 inline bool has_reasoned(const record& r) {
-    return r.reasoning_tokens > 0 ||
+    return r.reasoning_tokens > 0 || r.hidden_tokens > 0 ||
            (r.first_answer_ns != r.first_token_ns && r.second_token_ns + r.first_answer_ns > 0);
 }
 inline reasoning_counts reasoning_counts_of(const std::vector<repeat_data>& arm) {
@@ -87,9 +87,9 @@ inline reasoning_counts reasoning_counts_of(const std::vector<repeat_data>& arm)
         for (const record& r : d.records) {
             if (!is_pooled(r) || !has_reasoned(r)) continue;
             ++c.requests;
+            c.hidden += std::max(r.hidden_tokens, 0);
             if (r.reasoning_tokens < 0) { ++c.untold; continue; }
             c.tokens += r.reasoning_tokens;
-            c.hidden += std::max(r.hidden_tokens, 0);
             c.output += r.output_tokens;
         }
     return c;

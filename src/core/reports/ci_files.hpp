@@ -73,6 +73,7 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
         counts of;
         std::string properties, cases;
         const auto property = [&](const std::string& name, const std::string& value) {
+            if (value.empty()) return;
             properties += "      <property name=\"" + xml_escaped(name) + "\" value=\"" +
                           xml_escaped(value) + "\"/>\n";
         };
@@ -124,10 +125,8 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
             test(name, failed ? "failure" : invalid ? "error" : skip ? "skipped" : "",
                  flat_line(v), place_of(v, gate_place));
         }
-        if (!g.figures.candidate.empty())
-            property("answers", status_text(g.figures.candidate));
-        if (const std::string words = unverified_servers(g); !words.empty())
-            property("tls", words);
+        property("answers", answers_text(g.figures.candidate));
+        property("tls", unverified_servers(g));
         if (!properties.empty())
             properties = "    <properties>\n" + properties + "    </properties>\n";
         suites += "  <testsuite name=\"" + xml_escaped(g.what.name) + "\"" + told(of) +

@@ -80,6 +80,9 @@ inline std::string status_text(const arm_figures& arm) {
         t += printed("; usage tells of more tokens than the text can be in %zu of those", n);
     return t;
 }
+inline std::string answers_text(const arm_figures& arm) {
+    return arm.empty() ? "" : status_text(arm);
+}
 /// What came of the way between server and client, a sentence each.
 inline std::vector<std::string> notes_on_the_way(const arm_figures& arm, const char* whose) {
     std::vector<std::string> notes;
@@ -197,8 +200,8 @@ inline std::string reasoning_text(const reasoning_counts& c, const char* whose) 
         t += printed(", %.3g %% of their output tokens", 100.0 * static_cast<double>(c.tokens) /
                                                              static_cast<double>(c.output));
     if (c.hidden > 0)
-        t += printed("; %lld tokens of it were never streamed: they are in no time per token and "
-                     "no throughput", c.hidden);
+        t += printed("; %lld tokens were never streamed, and are in no time per token and no "
+                     "throughput", c.hidden);
     if (c.untold > 0) t += printed("; the usage of %zu does not tell how much", c.untold);
     return t;
 }

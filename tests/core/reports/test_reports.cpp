@@ -490,6 +490,16 @@ TEST_CASE("every report says how answers ended, in words that are the server's")
     CHECK(number_member(array_member(arm, "finish_reasons")[0], "count") == 20);
 }
 
+TEST_CASE("every report says how many tokens were never streamed") {
+    test_gate g = sample_gate();
+    for (record& r : g.measured.candidate[0].records) r.hidden_tokens = 3;
+    const char* told = "60 tokens were never streamed";
+    for (const std::string& report : {console_text(g), summary_md({g}),
+                                      report_html({g}, quiet_machine())})
+        CHECK(holds(report, told));
+    CHECK(holds(result_json({g}, quiet_machine(), {{0}, "00ff"}, 1), "\"hidden_tokens\": 60"));
+}
+
 // ---- what failed beside a gate -------------------------------------------------------------------
 
 TEST_CASE("a test case that failed beside its objectives is told in every report") {

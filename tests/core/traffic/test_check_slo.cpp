@@ -82,7 +82,7 @@ TEST_CASE("a limit that is not above zero, or infinite, is refused") {
     CHECK_REFUSED(refusal_of_slo(error_rate <= 0_pct), "error_rate <= 0 %", "above zero");
 }
 
-TEST_CASE("a predicate without a condition is refused, alone and on either side of && and ||") {
+TEST_CASE("a predicate without a condition is refused, alone and as a side of a combination") {
     const predicate none{}, some = ttft <= 1_s;
     for (const predicate& p : {none, none && none, none && some, some && none, none || some,
                                some || none, (some && none) || some, some && (some || none)}) {
