@@ -97,7 +97,7 @@ TEST_CASE("records can be judged elsewhere; what needs every event needs the rig
     write(records, lines + "{\"id\":\"x\"}\n");
     CHECK(holds(refusal(s.slos[0]), "records.jsonl:"));
     write(records, "");
-    CHECK(holds(refusal(s.slos[0]), "no records of repeat 0"));
+    CHECK(holds(refusal(s.slos[0]), "no records of repeat "));
     const std::size_t last_line = lines.rfind('\n', lines.size() - 2) + 1;
     write(records, lines.substr(0, last_line));
     CHECK(holds(refusal(s.slos[0]), "whole lines, the result beside it tells of"));
@@ -121,7 +121,8 @@ TEST_CASE("records can be judged elsewhere; what needs every event needs the rig
 TEST_CASE("a gate of more gaps than are kept says so, decides the same and is judged the same") {
     const slo_list slos = {p90(itl) <= 1_s, mean(itl) <= 1_ms, output_throughput >= 1_tps,
                            goodput(itl <= 1_s) >= 50_pct};
-    scenario s = brief(simulated(engine_of(2_ms)), "all gaps kept");
+    // Steps so long that two runs of it are alike on a busy machine, too.
+    scenario s = brief(simulated(engine_of(20_ms)), "all gaps kept");
     s.client.threads = 2;
     s.slos = slos;
     const result exact = run(s);

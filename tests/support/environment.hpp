@@ -103,11 +103,14 @@ inline std::string report_files_with(const std::string& words) {
     return names;
 }
 
-/// What is said on standard output while it lives.
+/// What is said on standard output while it lives, and is said there when it goes.
 class heard {
 public:
     heard() : before_(std::cout.rdbuf(said_.rdbuf())) {}
-    ~heard() { std::cout.rdbuf(before_); }
+    ~heard() {
+        std::cout.rdbuf(before_);
+        std::cout << said_.str();
+    }
     heard(const heard&) = delete;
     heard& operator=(const heard&) = delete;
     std::string text() const { return said_.str(); }
