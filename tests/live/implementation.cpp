@@ -8,6 +8,7 @@
 #define LLMBENCH_IMPLEMENT
 #include "llmbench.hpp"
 
+#include "live/held_up.hpp"
 #include "support/effects.hpp"
 #include "support/texts.hpp"
 
@@ -128,5 +129,5 @@ int main(int argc, char** argv) {
         fast.decode_step = llmbench::time_span::from_seconds(0.002);
         return llmbench::serve_simulated(fast, std::atoi(argv[2]));
     }
-    return doctest::Context(argc, argv).run();
+    return live::held_up::exit_code(doctest::Context(argc, argv).run());
 }

@@ -11,7 +11,7 @@ failed=0
 # run NAME: a run whose second leg is standard input, in the background as $run
 run() {
     {
-        printf 'set -euo pipefail\nsay() { :; }\nsource %q\nlegs_to_come one two\nleg one\ntrue\nleg two\n' "$legs"
+        printf 'set -euo pipefail\nsay() { :; }\ndie() { exit 1; }\nsource %q\nlegs_to_come one two\nleg one\ntrue\nleg two\n' "$legs"
         cat
         echo all_legs_passed
     } > "$1.sh"
@@ -45,6 +45,11 @@ for signal in TERM:143 HUP:129; do
     kill -s "${signal%:*}" -- "-$run"
     ended "$signal" "${signal#*:}" "passed  one" "KILLED  two"
 done
+printf 'held up by the machine: a test\n' > held-up
+run few_held_up <<< 'count_held_up held-up; count_held_up /dev/null; count_held_up held-up'
+ended few_held_up 0 "passed  one" "passed  two"
+run many_held_up <<< 'for i in 1 2 3; do count_held_up held-up; done'
+ended many_held_up 1 "passed  one" "FAILED  two"
 # What runs beside it ends with it, and a process of its own group too.
 rm -f pid
 run beside << 'END_OF_RUN'

@@ -1,0 +1,87 @@
+// What the machine did to a live test: where one fails, and the client of a gate in it says that it was
+// held up too much for a verdict, nothing was shown of what is tested. That is told and counted.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <iostream>
+#include <mutex>
+#include <streambuf>
+#include <string>
+
+namespace live {
+
+/// What gates say in a test case, which goes where it went before.
+class account final : public std::streambuf {
+public:
+    account() : to_(std::cout.rdbuf(this)) {}
+    ~account() override { std::cout.rdbuf(to_); }
+    void begin() {
+        const std::lock_guard guard(mutex_);
+        said_.clear();
+    }
+    bool is_of_a_client_held_up() const {
+        const std::lock_guard guard(mutex_);
+        std::string words;  // wherever its lines are broken
+        for (const char c : said_)
+            if (c != '\n' && (c != ' ' || words.empty() || words.back() != ' ')) words += c;
+            else if (c == '\n' && !words.empty() && words.back() != ' ') words += ' ';
+        return words.find("NOT OK: client") != std::string::npos ||
+               words.find("measured again: client") != std::string::npos;
+    }
+
+private:
+    int overflow(int c) override {
+        const char one = traits_type::to_char_type(c);
+        return xsputn(&one, 1) == 1 ? c : traits_type::eof();
+    }
+    std::streamsize xsputn(const char* s, std::streamsize n) override {
+        const std::lock_guard guard(mutex_);
+        said_.append(s, static_cast<std::size_t>(n));
+        return to_->sputn(s, n);
+    }
+    int sync() override { return to_->pubsync(); }
+
+    mutable std::mutex mutex_;
+    std::string said_;
+    std::streambuf* to_;
+};
+
+/// Which of the test cases that failed were held up.
+class held_up final : public doctest::IReporter {
+public:
+    explicit held_up(const doctest::ContextOptions&) {}
+    static int exit_code(int of_doctest) {
+        return of_doctest != 0 && held_up_ > 0 && failed_ == 0 ? 77 : of_doctest;
+    }
+
+    void test_case_start(const doctest::TestCaseData& t) override {
+        name_ = t.m_name;
+        account_.begin();
+    }
+    void test_case_end(const doctest::CurrentTestCaseStats& s) override {
+        if (s.testCaseSuccess) return;
+        const bool was = account_.is_of_a_client_held_up();
+        ++(was ? held_up_ : failed_);
+        if (was) std::cout << "held up by the machine: " << name_ << std::endl;
+    }
+    void report_query(const doctest::QueryData&) override {}
+    void test_run_start() override {}
+    void test_run_end(const doctest::TestRunStats&) override {}
+    void test_case_reenter(const doctest::TestCaseData&) override {}
+    void test_case_exception(const doctest::TestCaseException&) override {}
+    void subcase_start(const doctest::SubcaseSignature&) override {}
+    void subcase_end() override {}
+    void log_assert(const doctest::AssertData&) override {}
+    void log_message(const doctest::MessageData&) override {}
+    void test_case_skipped(const doctest::TestCaseData&) override {}
+
+private:
+    account account_{};
+    std::string name_{};
+    inline static int held_up_ = 0, failed_ = 0;
+};
+
+}  // namespace live
+
+DOCTEST_REGISTER_LISTENER("held_up", 1, live::held_up);
