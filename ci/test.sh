@@ -39,7 +39,8 @@ needs=(need_compiler need_python)
 legs_here=(gcc-build gcc-test gcc-live)
 if [[ $all ]]; then
     needs+=(need_node need_validators need_proxies need_several need_browser need_clang need_libcxx)
-    legs_here=(gcc-build gcc-test gcc-real gcc-examples gcc-live others clang-test asan-test asan-live tsan-live)
+    legs_here=(gcc-build gcc-test gcc-real gcc-examples gcc-live others clang-test asan-test asan-live tsan-test
+        tsan-live)
 fi
 install_list=$(what_would_be_installed "${needs[@]}" | sort -u | paste -sd ' ')
 say "about to install: ${install_list:-nothing, all is there}"
@@ -99,6 +100,7 @@ beside=
 test_leg clang-test clang -L "compile|fuzz"
 test_leg asan-test asan -L unit -LE live
 live_leg asan $(($(cores) + 1))
+test_leg tsan-test tsan -L unit -LE live
 live_leg tsan $(($(cores) + 1))
 all_legs_passed
 say "all legs passed after $SECONDS s"
