@@ -194,65 +194,66 @@
 //   [E8] files
 //   [E9] the clock
 //   [E10] signals, and what else a program has once
-//   [E11] programs that MPI started together
-//   [E12] what the environment asks for
-//   [E13] the machine and the commit
-//   [E14] what the system lets one process have
-//   [E15] how long a thread has waited for a core
-//   [E16] all that a scenario names in files
-//   [E17] asio, under every client and the simulated server
-//   [E18] whoever is told of a socket
-//   [E19] sockets and addresses
-//   [E20] waiting for sockets, on every other system
-//   [E21] waiting for sockets, on Linux
-//   [E22] waiting for sockets
-//   [E23] TLS
-//   [E24] one request and its answer over one socket
-//   [E25] an HTTP server and the way to it
-//   [E26] requests that are not measured
-//   [E27] server processes
-//   [E28] when a thread of the client did not run, as it knows itself
-//   [E29] the warm-up of a load, watched until it has settled
-//   [E30] what a load is told and delivers
-//   [E31] one connection of the load
-//   [E32] what one client thread has to send, and when
-//   [E33] the connections of one client thread
-//   [E34] what came back to one client thread
-//   [E35] one client thread
-//   [E36] the load of one repeat
-//   [E37] what of asio a server needs beyond a client
-//   [E38] a connection of the simulated server
-//   [E39] simulated server
-//   [E40] who asks a server
-//   [E41] what a server's first words say against a load
-//   [E42] what a server is asked before the load
-//   [E43] the pages on which a server tells of itself
-//   [E44] servers that a gate starts
-//   [E45] targets brought up
-//   [E46] a server's pages, read beside a load
-//   [E47] whether two targets are one server, and two arms one
-//   [E48] records.jsonl and events.bin, written while the load runs
-//   [E49] all gates of a program and their reports
-//   [E50] gates inside doctest
-//   [E51] what a gate says before its load
-//   [E52] profiles of servers
-//   [E53] the progress of a repeat
-//   [E54] one repeat
-//   [E55] one repeat of a load that ranks of MPI send
-//   [E56] what the environment asks of a gate
-//   [E57] a load that several programs send without a word to each other
-//   [E58] one repeat of a load that several programs send
-//   [E59] the repeats of a gate
-//   [E60] gates take turns
-//   [E61] one gate from its scenario to its result
-//   [E62] result files of other tools, judged as a gate
-//   [E63] a run that is over, with its requests
-//   [E64] the shards of a load, judged as a gate
-//   [E65] several settings of a server, measured in turns
-//   [E66] several settings from a scenario to their result
-//   [E67] public functions
-//   [E68] records judged again
-//   [E69] main
+//   [E11] threads that nothing is thrown out of
+//   [E12] programs that MPI started together
+//   [E13] what the environment asks for
+//   [E14] the machine and the commit
+//   [E15] what the system lets one process have
+//   [E16] how long a thread has waited for a core
+//   [E17] all that a scenario names in files
+//   [E18] asio, under every client and the simulated server
+//   [E19] whoever is told of a socket
+//   [E20] sockets and addresses
+//   [E21] waiting for sockets, on every other system
+//   [E22] waiting for sockets, on Linux
+//   [E23] waiting for sockets
+//   [E24] TLS
+//   [E25] one request and its answer over one socket
+//   [E26] an HTTP server and the way to it
+//   [E27] requests that are not measured
+//   [E28] server processes
+//   [E29] when a thread of the client did not run, as it knows itself
+//   [E30] the warm-up of a load, watched until it has settled
+//   [E31] what a load is told and delivers
+//   [E32] one connection of the load
+//   [E33] what one client thread has to send, and when
+//   [E34] the connections of one client thread
+//   [E35] what came back to one client thread
+//   [E36] one client thread
+//   [E37] the load of one repeat
+//   [E38] what of asio a server needs beyond a client
+//   [E39] a connection of the simulated server
+//   [E40] simulated server
+//   [E41] who asks a server
+//   [E42] what a server's first words say against a load
+//   [E43] what a server is asked before the load
+//   [E44] the pages on which a server tells of itself
+//   [E45] servers that a gate starts
+//   [E46] targets brought up
+//   [E47] a server's pages, read beside a load
+//   [E48] whether two targets are one server, and two arms one
+//   [E49] records.jsonl and events.bin, written while the load runs
+//   [E50] all gates of a program and their reports
+//   [E51] gates inside doctest
+//   [E52] what a gate says before its load
+//   [E53] profiles of servers
+//   [E54] the progress of a repeat
+//   [E55] one repeat
+//   [E56] one repeat of a load that ranks of MPI send
+//   [E57] what the environment asks of a gate
+//   [E58] a load that several programs send without a word to each other
+//   [E59] one repeat of a load that several programs send
+//   [E60] the repeats of a gate
+//   [E61] gates take turns
+//   [E62] one gate from its scenario to its result
+//   [E63] result files of other tools, judged as a gate
+//   [E64] a run that is over, with its requests
+//   [E65] the shards of a load, judged as a gate
+//   [E66] several settings of a server, measured in turns
+//   [E67] several settings from a scenario to their result
+//   [E68] public functions
+//   [E69] records judged again
+//   [E70] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -25000,7 +25001,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <chrono>
 #include <condition_variable>
 #include <ctime>  // clock_gettime, timespec, time_t, time, strftime
-#include <exception>  // current_exception, rethrow_exception
+#include <exception>  // exception, current_exception, rethrow_exception
 #include <filesystem>  // error_code, equivalent
 #include <fstream>  // ifstream, ios, istreambuf_iterator, getline, ofstream, istream
 #include <iostream>  // cout, cerr
@@ -25593,7 +25594,43 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E11] programs that MPI started together ==================================================
+// ===== [E11] threads that nothing is thrown out of ===============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Does it, and gives `failed` the words of what it throws: an exception that left a thread, or a
+/// destructor, would end the program.
+template <class Work, class Failed>
+void contained(Work&& work, Failed&& failed) noexcept {
+    try {
+        work();
+    } catch (const std::exception& e) {
+        failed(e.what());
+    } catch (...) {
+        failed("something unknown was thrown");
+    }
+}
+
+/// A thread of the client's own, beside those that send.
+template <class Work, class Failed>
+std::thread contained_thread(Work work, Failed failed) {
+    try {
+        return std::thread([work = std::move(work), failed = std::move(failed)]() mutable {
+            contained(work, failed);
+        });
+    } catch (const std::system_error& e) {
+        throw std::runtime_error(printed("client: a thread could not be started (%s): raise the "
+                                         "limit on threads, ulimit -u", e.what()));
+    }
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E12] programs that MPI started together ==================================================
 // Rank 0 plans, judges and reports; the others send their share of the load and hand over what they
 // saw. Nothing but this part calls MPI, from one thread (MPI_THREAD_FUNNELED), and of its functions
 // it calls nine: Init_thread, Comm_rank, Comm_size, Bcast, Barrier, Allreduce, Gatherv, Finalize,
@@ -25724,7 +25761,10 @@ private:
     rank_group() : main_(std::this_thread::get_id()) {
         wait_s_ = rank_wait_s();
         ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);  // a rank that waits leaves the core
-        std::thread([this] { watch(); }).detach();
+        contained_thread([this] { watch(); }, [](const char* why) {
+            std::cerr << "llmbench: nobody watches the other ranks any more: " << why << std::endl;
+            std::_Exit(3);
+        }).detach();
         int provided = 0;
         {
             const waiting w(*this, wait_s_);
@@ -25811,7 +25851,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E12] what the environment asks for =======================================================
+// ===== [E13] what the environment asks for =======================================================
 
 extern "C" char** environ;  // not every system's headers declare it
 
@@ -26062,7 +26102,7 @@ inline const std::string& report_directory() { return surroundings_of_program().
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E13] the machine and the commit ==========================================================
+// ===== [E14] the machine and the commit ==========================================================
 
 #ifdef __APPLE__
 #include <cstdlib>  // getprogname
@@ -26152,7 +26192,7 @@ inline environment_facts environment_now() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E14] what the system lets one process have ===============================================
+// ===== [E15] what the system lets one process have ===============================================
 
 #ifdef __linux__
 #include <sys/timex.h>  // adjtimex
@@ -26241,7 +26281,7 @@ inline port_range outgoing_ports() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E15] how long a thread has waited for a core =============================================
+// ===== [E16] how long a thread has waited for a core =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26274,7 +26314,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E16] all that a scenario names in files ==================================================
+// ===== [E17] all that a scenario names in files ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26350,7 +26390,7 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E17] asio, under every client and the simulated server ===================================
+// ===== [E18] asio, under every client and the simulated server ===================================
 
 #ifndef ASIO_STANDALONE
 #define ASIO_STANDALONE
@@ -26376,7 +26416,7 @@ using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E18] whoever is told of a socket =========================================================
+// ===== [E19] whoever is told of a socket =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26398,7 +26438,7 @@ protected:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E19] sockets and addresses ===============================================================
+// ===== [E20] sockets and addresses ===============================================================
 
 #ifndef __linux__
 #include <fcntl.h>  // what a socket is made with elsewhere
@@ -26634,7 +26674,7 @@ inline int free_port() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E20] waiting for sockets, on every other system ==========================================
+// ===== [E21] waiting for sockets, on every other system ==========================================
 
 #if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
 #include <asio/executor_work_guard.hpp>  // a context without work would stop
@@ -26770,7 +26810,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E21] waiting for sockets, on Linux =======================================================
+// ===== [E22] waiting for sockets, on Linux =======================================================
 
 #ifdef __linux__
 #include <sys/epoll.h>  // epoll_event
@@ -26882,7 +26922,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E22] waiting for sockets =================================================================
+// ===== [E23] waiting for sockets =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26920,7 +26960,7 @@ using network = asio_network;
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E23] TLS =================================================================================
+// ===== [E24] TLS =================================================================================
 
 #ifdef LLMBENCH_WITH_TLS
 #include <openssl/err.h>
@@ -27117,7 +27157,7 @@ inline constexpr const char* tls_was_cut = "the connection was cut without an en
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E24] one request and its answer over one socket ==========================================
+// ===== [E25] one request and its answer over one socket ==========================================
 // What every client of this program stands on. It never waits: whoever has it knows when.
 
 namespace llmbench {
@@ -27284,7 +27324,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E25] an HTTP server and the way to it ====================================================
+// ===== [E26] an HTTP server and the way to it ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27343,7 +27383,7 @@ inline http_server server_at(const http_url& u, std::shared_ptr<tls_client> tls 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E26] requests that are not measured ======================================================
+// ===== [E27] requests that are not measured ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27482,12 +27522,23 @@ private:
     bool called_ = false, readable_ = false;  // what the last wait brought
 };
 
+/// What the client lacks for it, such as descriptors, is why there is none.
+inline http_answer answer_to(const http_server& at, const std::string& request, double within_s,
+                             bool stays = false) {
+    try {
+        return blocking_exchange(within_s, stays).ask(at, request);
+    } catch (const std::exception& e) {
+        http_answer none;
+        none.error = e.what();
+        return none;
+    }
+}
 inline http_answer blocking_post(const http_server& at, const std::string& path,
                                  const std::string& fields, const std::string& body,
                                  double within_s) {
     const std::string request = request_text(http_method::post, path, at.url.authority(),
                                              "Connection: close\r\n" + fields, body);
-    return blocking_exchange(within_s).ask(at, request);
+    return answer_to(at, request, within_s);
 }
 /// As requests of a load are sent, on a connection that may be kept.
 inline http_answer blocking_post_kept(const http_server& at, const std::string& path,
@@ -27495,20 +27546,20 @@ inline http_answer blocking_post_kept(const http_server& at, const std::string& 
                                       double within_s) {
     const std::string request =
         request_text(http_method::post, path, at.url.authority(), fields, body);
-    return blocking_exchange(within_s, true).ask(at, request);
+    return answer_to(at, request, within_s, true);
 }
 inline http_answer blocking_get(const http_server& at, const std::string& path,
                                 const std::string& fields, double within_s) {
     const std::string request = request_text(http_method::get, path, at.url.authority(),
                                              "Connection: close\r\n" + fields);
-    return blocking_exchange(within_s).ask(at, request);
+    return answer_to(at, request, within_s);
 }
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E27] server processes ====================================================================
+// ===== [E28] server processes ====================================================================
 
 #ifdef __linux__
 #include <sys/prctl.h>  // a server that ends with us
@@ -27712,7 +27763,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E28] when a thread of the client did not run, as it knows itself =========================
+// ===== [E29] when a thread of the client did not run, as it knows itself =========================
 // No clock: whoever has it says what time it is, with readings that are taken anyway.
 
 namespace llmbench {
@@ -27815,7 +27866,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E29] the warm-up of a load, watched until it has settled =================================
+// ===== [E30] the warm-up of a load, watched until it has settled =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27883,7 +27934,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E30] what a load is told and delivers ====================================================
+// ===== [E31] what a load is told and delivers ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28017,7 +28068,7 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E31] one connection of the load ==========================================================
+// ===== [E32] one connection of the load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28361,7 +28412,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E32] what one client thread has to send, and when ========================================
+// ===== [E33] what one client thread has to send, and when ========================================
 // No clock and no sockets: whoever asks says what time it is.
 
 namespace llmbench {
@@ -28591,7 +28642,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E33] the connections of one client thread ================================================
+// ===== [E34] the connections of one client thread ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28674,7 +28725,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E34] what came back to one client thread =================================================
+// ===== [E35] what came back to one client thread =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28742,7 +28793,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E35] one client thread ===================================================================
+// ===== [E36] one client thread ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28953,7 +29004,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E36] the load of one repeat ==============================================================
+// ===== [E37] the load of one repeat ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29034,19 +29085,25 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     // On their way to the server, of all threads: as many as its queue takes.
     const std::size_t at_a_time = std::max<std::size_t>(1, 256 / threads);
     std::atomic<bool> called_off{false};
-    std::exception_ptr refused;
+    std::mutex of_thrown;
+    std::exception_ptr thrown;
+    // What one throws ends no other: all of them meet before the start, and come to their end.
+    const auto call_off = [&](const char*) {
+        const std::lock_guard guard(of_thrown);
+        if (!thrown) thrown = std::current_exception();
+        called_off = true;
+    };
     const auto work = [&](std::size_t i) {
-        workers[i]->open_connections(connections_at_first(order, i, threads), at_a_time);
+        const std::size_t at_first = connections_at_first(order, i, threads);
+        contained([&] { workers[i]->open_connections(at_first, at_a_time); }, call_off);
         all_connected.arrive_and_wait();
         // Every thread is awake again 10 ms after the last one has its connections.
-        if (i == 0) try {
+        const auto begin = [&] {
             state.start_ns = order.start && !called_off ? order.start() : now_ns() + 10000000;
-        } catch (...) {
-            refused = std::current_exception();
-            called_off = true;
-        }
+        };
+        if (i == 0) contained(begin, call_off);
         start_is_known.arrive_and_wait();
-        if (!called_off) workers[i]->run();
+        if (!called_off) contained([&] { workers[i]->run(); }, call_off);
     };
     std::vector<std::thread> running;
     std::string lack;
@@ -29064,7 +29121,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     }
     work(0);
     for (std::thread& t : running) t.join();
-    if (refused) std::rethrow_exception(refused);
+    if (thrown) std::rethrow_exception(thrown);
     if (called_off) throw std::runtime_error(lack);
     for (const auto& w : workers) {
         const client_io& io = w->io();
@@ -29088,7 +29145,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E37] what of asio a server needs beyond a client =========================================
+// ===== [E38] what of asio a server needs beyond a client =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29101,7 +29158,7 @@ using tcp_acceptor = asio::basic_socket_acceptor<asio::ip::tcp, io_executor>;
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E38] a connection of the simulated server ================================================
+// ===== [E39] a connection of the simulated server ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29216,7 +29273,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E39] simulated server ====================================================================
+// ===== [E40] simulated server ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29257,7 +29314,7 @@ public:
         port_ = acceptor_.local_endpoint().port();
         start_ns_ = now_ns();
         accept_next();
-        thread_ = std::thread([this] { io_.run(); });
+        thread_ = contained_thread([this] { io_.run(); }, [this](const char*) { go_away(); });
     }
     ~simulated_host() {
         asio::post(io_, [this] { go_away(); });
@@ -29510,7 +29567,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E40] who asks a server ===================================================================
+// ===== [E41] who asks a server ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29592,7 +29649,7 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E41] what a server's first words say against a load ======================================
+// ===== [E42] what a server's first words say against a load ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29682,7 +29739,7 @@ inline std::string why_not_served(const load_target& to, const char* method,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E42] what a server is asked before the load ==============================================
+// ===== [E43] what a server is asked before the load ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29911,7 +29968,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E43] the pages on which a server tells of itself =========================================
+// ===== [E44] the pages on which a server tells of itself =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30067,7 +30124,7 @@ inline std::string why_any_untold(const server_pages& on, const std::vector<slo>
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E44] servers that a gate starts ==========================================================
+// ===== [E45] servers that a gate starts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30172,7 +30229,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E45] targets brought up ==================================================================
+// ===== [E46] targets brought up ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30382,7 +30439,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E46] a server's pages, read beside a load ================================================
+// ===== [E47] a server's pages, read beside a load ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30416,7 +30473,7 @@ public:
         if (!word_.is_read) return;
         read_once();
         began_well_ = !word_.readings.empty();
-        thread_ = std::thread([this] { read_on(); });
+        thread_ = contained_thread([this] { read_on(); }, [this](const char* why) { miss(why); });
     }
     ~page_watch() { stop(); }
     page_watch(const page_watch&) = delete;
@@ -30460,11 +30517,14 @@ private:
             word_.readings.push_back(std::move(r));
             misses_ = 0;
         } else {
-            word_.problem = problem;
-            ++word_.missed;
-            ++misses_;
+            miss(problem);
         }
         cost_s_ = thread_cpu_seconds() - cpu_before;
+    }
+    void miss(const std::string& why) {
+        word_.problem = why;
+        ++word_.missed;
+        ++misses_;
     }
     void read_on() {
         std::unique_lock lock(mutex_);
@@ -30502,7 +30562,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E47] whether two targets are one server, and two arms one ================================
+// ===== [E48] whether two targets are one server, and two arms one ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30591,7 +30651,7 @@ inline void check_other_requests(const plan& p, const load_target& mine,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E48] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E49] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30663,6 +30723,13 @@ public:
         append(events_, "events.bin", bytes);
         append(records_, "records.jsonl", lines);
     }
+    /// What could not be written is not to be told apart in them: nothing more is.
+    void give_up(const std::string& why) {
+        const std::lock_guard guard(mutex_);
+        records_.close();
+        events_.close();
+        if (std::exchange(whole_, false)) tell_not_whole(directory_, why);
+    }
     /// What result.json tells of events.bin.
     event_index index() const {
         const std::lock_guard guard(mutex_);
@@ -30705,11 +30772,13 @@ private:
 class record_writer {
 public:
     record_writer(record_files& files, std::string gate) : files_(files), gate_(std::move(gate)) {
-        thread_ = std::thread([this] {
-            std::unique_lock lock(mutex_);
-            while (!over_.wait_for(lock, std::chrono::milliseconds(200), [&] { return done_; }))
-                write();
-        });
+        thread_ = contained_thread(
+            [this] {
+                std::unique_lock lock(mutex_);
+                while (!over_.wait_for(lock, std::chrono::milliseconds(200), [&] { return done_; }))
+                    write();
+            },
+            [this](const char* why) { files_.give_up(why); });
     }
     ~record_writer() {
         {
@@ -30718,7 +30787,7 @@ public:
         }
         over_.notify_one();
         thread_.join();
-        write();
+        contained([this] { write(); }, [this](const char* why) { files_.give_up(why); });
     }
     record_writer(const record_writer&) = delete;
     record_writer& operator=(const record_writer&) = delete;
@@ -30745,7 +30814,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E49] all gates of a program and their reports ============================================
+// ===== [E50] all gates of a program and their reports ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31096,7 +31165,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E50] gates inside doctest ================================================================
+// ===== [E51] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31214,7 +31283,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E51] what a gate says before its load ====================================================
+// ===== [E52] what a gate says before its load ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31251,7 +31320,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E52] profiles of servers =================================================================
+// ===== [E53] profiles of servers =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31401,7 +31470,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E53] the progress of a repeat ============================================================
+// ===== [E54] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31414,7 +31483,8 @@ public:
     progress_meter(const plan& p, progress_mode mode, const console_style& style)
         : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(seconds_of_one(p)) {
         for (const slo& s : p.slos) facts_.slos += !s.is_advisory || p.repeats_are_asked;
-        if (mode != progress_mode::off) thread_ = std::thread([this] { tell(); });
+        if (mode == progress_mode::off) return;
+        thread_ = contained_thread([this] { tell(); }, [](const char*) {});  // no gate needs it
     }
     ~progress_meter() {
         {
@@ -31535,7 +31605,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E54] one repeat ==========================================================================
+// ===== [E55] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31773,7 +31843,7 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm ar
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E55] one repeat of a load that ranks of MPI send =========================================
+// ===== [E56] one repeat of a load that ranks of MPI send =========================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -31971,7 +32041,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm a
 }  // namespace llmbench
 #endif
 
-// ===== [E56] what the environment asks of a gate =================================================
+// ===== [E57] what the environment asks of a gate =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32042,7 +32112,7 @@ inline void check_writable(const std::string& file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E57] a load that several programs send without a word to each other ======================
+// ===== [E58] a load that several programs send without a word to each other ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32150,7 +32220,7 @@ inline long long steady_ns_at(double unix_time_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E58] one repeat of a load that several programs send =====================================
+// ===== [E59] one repeat of a load that several programs send =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32186,7 +32256,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E59] the repeats of a gate ===============================================================
+// ===== [E60] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32605,7 +32675,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E60] gates take turns ====================================================================
+// ===== [E61] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32635,7 +32705,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E61] one gate from its scenario to its result ============================================
+// ===== [E62] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33075,7 +33145,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E62] result files of other tools, judged as a gate =======================================
+// ===== [E63] result files of other tools, judged as a gate =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33157,7 +33227,7 @@ inline result judged_files(const types::list<types::text>& files, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E63] a run that is over, with its requests ===============================================
+// ===== [E64] a run that is over, with its requests ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33271,7 +33341,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E64] the shards of a load, judged as a gate ==============================================
+// ===== [E65] the shards of a load, judged as a gate ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33326,7 +33396,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E65] several settings of a server, measured in turns =====================================
+// ===== [E66] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33552,7 +33622,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E66] several settings from a scenario to their result ====================================
+// ===== [E67] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33704,7 +33774,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E67] public functions ====================================================================
+// ===== [E68] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33802,7 +33872,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E68] records judged again ================================================================
+// ===== [E69] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33857,7 +33927,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E69] main ================================================================================
+// ===== [E70] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

@@ -102,6 +102,11 @@ cut_after() {
     "${cxx[@]}" -Wall -Wextra -Werror -fsyntax-only "$work/cut.cpp"
 }
 
+# An exception that left a thread would end the program.
+threads_are_contained() {
+    ! grep -rn 'std::thread(' src --include='*.hpp' | grep -v '^src/effects/system/threads.hpp:'
+}
+
 # src/README.md says what shows each row of its table: the files and the tests are there.
 # shellcheck disable=SC2016  # the backticks are Markdown's
 named_tests_exist() {
@@ -144,6 +149,7 @@ check "what scripts call is installed" commands_are_installed
 check "what calls something else is told" commands_that_are_not
 check "a leg that was killed is none that passed" bash tests/structure/legs.sh
 check "no part is too long" lines
+check "nothing is thrown out of a thread" threads_are_contained
 check "no function is too long" functions
 check "reports know no statistics and no method" reports_compute_nothing
 check "no program mixes the header and its parts" header_or_parts

@@ -13,6 +13,7 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/settings.hpp"
+#include "effects/system/threads.hpp"
 #include "effects/load/order.hpp"
 
 #include <algorithm>  // max
@@ -36,7 +37,8 @@ public:
     progress_meter(const plan& p, progress_mode mode, const console_style& style)
         : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(seconds_of_one(p)) {
         for (const slo& s : p.slos) facts_.slos += !s.is_advisory || p.repeats_are_asked;
-        if (mode != progress_mode::off) thread_ = std::thread([this] { tell(); });
+        if (mode == progress_mode::off) return;
+        thread_ = contained_thread([this] { tell(); }, [](const char*) {});  // no gate needs it
     }
     ~progress_meter() {
         {

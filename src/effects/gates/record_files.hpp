@@ -8,6 +8,7 @@
 #include "core/reports/result_json.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/system/files.hpp"
+#include "effects/system/threads.hpp"
 #include "effects/load/order.hpp"
 
 #include <cerrno>  // errno, EWOULDBLOCK
@@ -95,6 +96,13 @@ public:
         append(events_, "events.bin", bytes);
         append(records_, "records.jsonl", lines);
     }
+    /// What could not be written is not to be told apart in them: nothing more is.
+    void give_up(const std::string& why) {
+        const std::lock_guard guard(mutex_);
+        records_.close();
+        events_.close();
+        if (std::exchange(whole_, false)) tell_not_whole(directory_, why);
+    }
     /// What result.json tells of events.bin.
     event_index index() const {
         const std::lock_guard guard(mutex_);
@@ -137,11 +145,13 @@ private:
 class record_writer {
 public:
     record_writer(record_files& files, std::string gate) : files_(files), gate_(std::move(gate)) {
-        thread_ = std::thread([this] {
-            std::unique_lock lock(mutex_);
-            while (!over_.wait_for(lock, std::chrono::milliseconds(200), [&] { return done_; }))
-                write();
-        });
+        thread_ = contained_thread(
+            [this] {
+                std::unique_lock lock(mutex_);
+                while (!over_.wait_for(lock, std::chrono::milliseconds(200), [&] { return done_; }))
+                    write();
+            },
+            [this](const char* why) { files_.give_up(why); });
     }
     ~record_writer() {
         {
@@ -150,7 +160,7 @@ public:
         }
         over_.notify_one();
         thread_.join();
-        write();
+        contained([this] { write(); }, [this](const char* why) { files_.give_up(why); });
     }
     record_writer(const record_writer&) = delete;
     record_writer& operator=(const record_writer&) = delete;

@@ -8,6 +8,7 @@
 #include "core/measured/request_log.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/limits.hpp"
+#include "effects/system/threads.hpp"
 #include "effects/load/connection.hpp"
 #include "effects/load/order.hpp"
 #include "effects/load/worker.hpp"
@@ -18,6 +19,7 @@
 #include <cstdint>  // uint64_t
 #include <exception>  // current_exception, rethrow_exception
 #include <memory>  // unique_ptr, make_unique
+#include <mutex>  // lock_guard
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <system_error>
@@ -104,19 +106,25 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     // On their way to the server, of all threads: as many as its queue takes.
     const std::size_t at_a_time = std::max<std::size_t>(1, 256 / threads);
     std::atomic<bool> called_off{false};
-    std::exception_ptr refused;
+    std::mutex of_thrown;
+    std::exception_ptr thrown;
+    // What one throws ends no other: all of them meet before the start, and come to their end.
+    const auto call_off = [&](const char*) {
+        const std::lock_guard guard(of_thrown);
+        if (!thrown) thrown = std::current_exception();
+        called_off = true;
+    };
     const auto work = [&](std::size_t i) {
-        workers[i]->open_connections(connections_at_first(order, i, threads), at_a_time);
+        const std::size_t at_first = connections_at_first(order, i, threads);
+        contained([&] { workers[i]->open_connections(at_first, at_a_time); }, call_off);
         all_connected.arrive_and_wait();
         // Every thread is awake again 10 ms after the last one has its connections.
-        if (i == 0) try {
+        const auto begin = [&] {
             state.start_ns = order.start && !called_off ? order.start() : now_ns() + 10000000;
-        } catch (...) {
-            refused = std::current_exception();
-            called_off = true;
-        }
+        };
+        if (i == 0) contained(begin, call_off);
         start_is_known.arrive_and_wait();
-        if (!called_off) workers[i]->run();
+        if (!called_off) contained([&] { workers[i]->run(); }, call_off);
     };
     std::vector<std::thread> running;
     std::string lack;
@@ -134,7 +142,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     }
     work(0);
     for (std::thread& t : running) t.join();
-    if (refused) std::rethrow_exception(refused);
+    if (thrown) std::rethrow_exception(thrown);
     if (called_off) throw std::runtime_error(lack);
     for (const auto& w : workers) {
         const client_io& io = w->io();

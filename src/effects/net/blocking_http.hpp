@@ -16,7 +16,7 @@
 #include <algorithm>  // min
 #include <cerrno>  // errno, EAGAIN, ETIMEDOUT
 #include <chrono>
-#include <stdexcept>  // runtime_error
+#include <stdexcept>  // exception, runtime_error
 #include <string>
 #include <string_view>
 #include <thread>  // this_thread
@@ -160,12 +160,23 @@ private:
     bool called_ = false, readable_ = false;  // what the last wait brought
 };
 
+/// What the client lacks for it, such as descriptors, is why there is none.
+inline http_answer answer_to(const http_server& at, const std::string& request, double within_s,
+                             bool stays = false) {
+    try {
+        return blocking_exchange(within_s, stays).ask(at, request);
+    } catch (const std::exception& e) {
+        http_answer none;
+        none.error = e.what();
+        return none;
+    }
+}
 inline http_answer blocking_post(const http_server& at, const std::string& path,
                                  const std::string& fields, const std::string& body,
                                  double within_s) {
     const std::string request = request_text(http_method::post, path, at.url.authority(),
                                              "Connection: close\r\n" + fields, body);
-    return blocking_exchange(within_s).ask(at, request);
+    return answer_to(at, request, within_s);
 }
 /// As requests of a load are sent, on a connection that may be kept.
 inline http_answer blocking_post_kept(const http_server& at, const std::string& path,
@@ -173,13 +184,13 @@ inline http_answer blocking_post_kept(const http_server& at, const std::string& 
                                       double within_s) {
     const std::string request =
         request_text(http_method::post, path, at.url.authority(), fields, body);
-    return blocking_exchange(within_s, true).ask(at, request);
+    return answer_to(at, request, within_s, true);
 }
 inline http_answer blocking_get(const http_server& at, const std::string& path,
                                 const std::string& fields, double within_s) {
     const std::string request = request_text(http_method::get, path, at.url.authority(),
                                              "Connection: close\r\n" + fields);
-    return blocking_exchange(within_s).ask(at, request);
+    return answer_to(at, request, within_s);
 }
 
 }  // namespace detail

@@ -11,6 +11,7 @@
 #include "core/simulated/questions.hpp"
 #include "core/simulated/replies.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/system/threads.hpp"
 #include "effects/simulated/asio.hpp"
 #include "effects/simulated/session.hpp"
 
@@ -66,7 +67,7 @@ public:
         port_ = acceptor_.local_endpoint().port();
         start_ns_ = now_ns();
         accept_next();
-        thread_ = std::thread([this] { io_.run(); });
+        thread_ = contained_thread([this] { io_.run(); }, [this](const char*) { go_away(); });
     }
     ~simulated_host() {
         asio::post(io_, [this] { go_away(); });

@@ -8,6 +8,7 @@
 #include "core/base/text.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/signals.hpp"
+#include "effects/system/threads.hpp"
 
 #include <algorithm>  // max, min
 #include <atomic>
@@ -149,7 +150,10 @@ private:
     rank_group() : main_(std::this_thread::get_id()) {
         wait_s_ = rank_wait_s();
         ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);  // a rank that waits leaves the core
-        std::thread([this] { watch(); }).detach();
+        contained_thread([this] { watch(); }, [](const char* why) {
+            std::cerr << "llmbench: nobody watches the other ranks any more: " << why << std::endl;
+            std::_Exit(3);
+        }).detach();
         int provided = 0;
         {
             const waiting w(*this, wait_s_);

@@ -8,6 +8,7 @@
 #include "core/wire/metrics_page.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/signals.hpp"
+#include "effects/system/threads.hpp"
 #include "effects/targets/server_pages.hpp"
 
 #include <algorithm>  // max
@@ -51,7 +52,7 @@ public:
         if (!word_.is_read) return;
         read_once();
         began_well_ = !word_.readings.empty();
-        thread_ = std::thread([this] { read_on(); });
+        thread_ = contained_thread([this] { read_on(); }, [this](const char* why) { miss(why); });
     }
     ~page_watch() { stop(); }
     page_watch(const page_watch&) = delete;
@@ -95,11 +96,14 @@ private:
             word_.readings.push_back(std::move(r));
             misses_ = 0;
         } else {
-            word_.problem = problem;
-            ++word_.missed;
-            ++misses_;
+            miss(problem);
         }
         cost_s_ = thread_cpu_seconds() - cpu_before;
+    }
+    void miss(const std::string& why) {
+        word_.problem = why;
+        ++word_.missed;
+        ++misses_;
     }
     void read_on() {
         std::unique_lock lock(mutex_);

@@ -1,0 +1,44 @@
+// threads that nothing is thrown out of
+#pragma once
+
+#include "core/base/text.hpp"
+
+#include <exception>  // exception
+#include <stdexcept>  // runtime_error
+#include <system_error>
+#include <thread>
+#include <utility>  // move
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Does it, and gives `failed` the words of what it throws: an exception that left a thread, or a
+/// destructor, would end the program.
+template <class Work, class Failed>
+void contained(Work&& work, Failed&& failed) noexcept {
+    try {
+        work();
+    } catch (const std::exception& e) {
+        failed(e.what());
+    } catch (...) {
+        failed("something unknown was thrown");
+    }
+}
+
+/// A thread of the client's own, beside those that send.
+template <class Work, class Failed>
+std::thread contained_thread(Work work, Failed failed) {
+    try {
+        return std::thread([work = std::move(work), failed = std::move(failed)]() mutable {
+            contained(work, failed);
+        });
+    } catch (const std::system_error& e) {
+        throw std::runtime_error(printed("client: a thread could not be started (%s): raise the "
+                                         "limit on threads, ulimit -u", e.what()));
+    }
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
