@@ -51,7 +51,8 @@ struct endpoint {
     types::text api_key_env{};
     types::list<name_value> headers{};
     /// The page of the server's own metrics, Prometheus text or OpenMetrics; "/path" is one of this
-    /// server. Default: the one that servers of this API have, if it is there.
+    /// server. Default: the one that servers of this API have, if it is there. "off": none is read,
+    /// as of several servers behind one address, whose pages tell of one of them each.
     types::text metrics_url{};
     tls_options tls{};
     /// Pages of exporters that tell what its accelerators do, such as dcgm-exporter's.

@@ -6,9 +6,9 @@
 #include "core/wire/metrics_page.hpp"
 #include "core/wire/series.hpp"
 
-#include <algorithm>  // min, sort
+#include <algorithm>  // max, min, sort
 #include <array>
-#include <cmath>  // isfinite
+#include <cmath>  // isfinite, isnan
 #include <cstddef>  // size_t
 #include <iterator>  // size
 #include <optional>
@@ -38,6 +38,7 @@ struct page_reading {
     quantity_values values = no_values();  // of a histogram, the sum of what was observed
     quantity_values counts = no_values();  // of a histogram, how often something was
     std::vector<double> named{};           // of the series that objectives name
+    std::array<std::size_t, quantity_count> series{};  // that a gauge is of
     double value(server_quantity q) const { return values[static_cast<std::size_t>(q)]; }
     double count(server_quantity q) const { return counts[static_cast<std::size_t>(q)]; }
 };
@@ -127,8 +128,10 @@ inline std::string why_no_series(const metrics_page& page, const series_selector
 /// When the process behind a page began to count: since then no counter has fallen. Series that are
 /// new begin later, so the earliest one tells.
 inline double beginning_of(const metrics_page& page) {
-    if (const auto started = sum_of(page, "process_start_time_seconds")) return *started;
-    double earliest = infinity;
+    double latest = -infinity, earliest = infinity;
+    for (const page_sample* s : samples_of(page, "process_start_time_seconds"))
+        latest = std::max(latest, s->value);
+    if (std::isfinite(latest)) return latest;
     for (const page_sample& s : page.created) earliest = std::min(earliest, s.value);
     return earliest < infinity ? earliest : not_a_number;
 }
@@ -137,7 +140,10 @@ inline double beginning_of(const metrics_page& page) {
 inline void read_quantity(page_reading& into, const metrics_page& page, server_kind kind,
                           server_quantity q) {
     const auto told = value_on(page, kind, q);
-    if (!told || !std::isfinite(told->value)) return;
+    if (!told) return;
+    const bool is_gauge = told->row->kind == series_kind::gauge;  // which infinity is a value of
+    if (is_gauge ? std::isnan(told->value) : !std::isfinite(told->value)) return;
+    into.series[static_cast<std::size_t>(q)] += told->series;
     double& value = into.values[static_cast<std::size_t>(q)];
     if (value == value) value = joined(gauges_of(q), value, told->value);
     else value = told->value;
@@ -165,7 +171,7 @@ inline page_reading reading_of(const std::vector<metrics_page>& pages, bool firs
         double value = not_a_number;
         for (const metrics_page& page : pages)
             if (const auto found = samples_of(page, wanted.name, wanted.labels);
-                found.size() == 1 && value != value && std::isfinite(found.front()->value))
+                found.size() == 1 && value != value)
                 value = found.front()->value;
         r.named.push_back(value);
     }

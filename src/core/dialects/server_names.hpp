@@ -287,14 +287,18 @@ struct server_value {
     const server_name* row = nullptr;
     double value = 0;                // of a histogram, the sum of what was observed
     std::optional<double> count{};   // of a histogram, how often something was
+    std::size_t series = 0;          // of a gauge, that the value is of
 };
 
-/// Values that are not a number are what a server does not know.
+/// A value that is not a number is one that the server does not know, and what it is a part of is
+/// not known then.
 inline std::optional<double> combined(const std::vector<const page_sample*>& samples,
                                       joined_by how) {
     std::optional<double> all;
-    for (const page_sample* s : samples)
-        if (!std::isnan(s->value)) all = all ? joined(how, *all, s->value) : s->value;
+    for (const page_sample* s : samples) {
+        if (std::isnan(s->value)) return std::nullopt;
+        all = all ? joined(how, *all, s->value) : s->value;
+    }
     return all;
 }
 
@@ -304,14 +308,15 @@ inline std::optional<server_value> value_of(const metrics_page& page, const serv
         if (*row.label) wanted.push_back({row.label, row.label_value});
         const auto totals = totals_of(page, row.name, wanted);
         if (!totals || std::isnan(totals->sum) || std::isnan(totals->count)) return std::nullopt;
-        return server_value{&row, totals->sum * row.to_si, totals->count};
+        return server_value{&row, totals->sum * row.to_si, totals->count, 0};
     }
     const bool is_gauge = row.kind == series_kind::gauge;
-    const auto value = combined(samples_of(page, row), is_gauge           ? gauges_of(row.of)
-                                                       : row.is_of_stages ? joined_by::largest
-                                                                          : joined_by::sum);
+    const auto samples = samples_of(page, row);
+    const auto value = combined(samples, is_gauge           ? gauges_of(row.of)
+                                         : row.is_of_stages ? joined_by::largest
+                                                            : joined_by::sum);
     if (!value) return std::nullopt;
-    return server_value{&row, *value * row.to_si, std::nullopt};
+    return server_value{&row, *value * row.to_si, std::nullopt, is_gauge ? samples.size() : 0};
 }
 
 /// By the newest name that the page has. A sum is one where all its parts are there.

@@ -30,7 +30,7 @@ struct server_account {
     bool is_read = false;
     std::string of{}, problem{};
     std::size_t readings = 0;
-    long long missed = 0;
+    std::size_t missed = 0;
     std::vector<told_value> values{};
     std::size_t checked = 0, repeats = 0;  // whose requests were held against the server's counts
     std::string differences{};             // that this showed, and nobody is to blame for
@@ -69,7 +69,7 @@ inline server_account server_account_of(const std::vector<repeat_data>& arm) {
         a.is_read = a.is_read || w.is_read;
         if (!w.of.empty()) a.of = w.of;
         a.readings += w.readings.size();
-        a.missed += w.missed;
+        a.missed += w.missed_ns.size();
         if (!w.problem.empty()) a.problem = w.problem;
         const cross_check c = cross_check_of(d);
         a.checked += c.is_made;
@@ -84,7 +84,7 @@ inline std::string account_text(const server_account& a) {
     std::string t = (a.of.empty() ? "its page" : a.of + "'s page") + ", " +
                     plural(a.readings, "reading");
     if (a.missed > 0)
-        t += printed(" (%lld failed: ", a.missed) + printable(a.problem, 200) + ")";
+        t += printed(" (%zu failed: ", a.missed) + printable(a.problem, 200) + ")";
     std::string values;
     for (const told_value& v : a.values)
         values += (values.empty() ? ": " : ", ") + str(v.what.name) + " " +

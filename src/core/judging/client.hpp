@@ -50,9 +50,9 @@ inline double held_up_longest_s(const blind_stretches& blind) {
     return static_cast<double>(longest) * 1e-9;
 }
 
-inline std::vector<double> pooled_lateness(const evidence& e) {
+inline std::vector<double> pooled_lateness(const arm_list& arms) {
     std::vector<double> late;
-    for_each_repeat(e, [&](const repeat_data& d) {
+    for_each_repeat(arms, [&](const repeat_data& d) {
         for (const record& r : d.records)
             if (is_measured(r) && r.dispatched_ns > 0)
                 late.push_back(static_cast<double>(r.late_ns) * 1e-9);
@@ -65,8 +65,8 @@ inline bool client_was_saturated(const evidence& e, double cpu_share) {
     return cpu_share > 0.9 && !e.spins;
 }
 
-/// What the client did, over all repeats and arms. `late`: pooled_lateness.
-inline self_check_t client_conduct(const evidence& e, const std::vector<double>& late) {
+/// What the client did, over all repeats of these arms. `late`: pooled_lateness.
+inline self_check_t client_conduct(const arm_list& arms, const std::vector<double>& late) {
     self_check_t c;
     if (!late.empty()) {
         c.lateness_p50 = nearest_rank(late, 0.5);
@@ -77,7 +77,7 @@ inline self_check_t client_conduct(const evidence& e, const std::vector<double>&
             static_cast<double>(late.size());
     }
     double repeats = 0, content = 0, coalesced = 0;
-    for_each_repeat(e, [&](const repeat_data& d) {
+    for_each_repeat(arms, [&](const repeat_data& d) {
         ++repeats;
         c.connections_opened += d.connections_opened;
         add_handshakes(c.handshakes_full, d.handshakes_full);
@@ -104,10 +104,10 @@ inline self_check_t client_conduct(const evidence& e, const std::vector<double>&
 
 /// Why the client could not ask, "" where it could: what it lacked itself is no failure of a
 /// server.
-inline std::string client_lack(const evidence& e) {
+inline std::string client_lack(const arm_list& arms) {
     std::size_t lacking = 0, measured = 0;
     std::string example;
-    for_each_repeat(e, [&](const repeat_data& d) {
+    for_each_repeat(arms, [&](const repeat_data& d) {
         for (const record& r : d.records) {
             if (!is_measured(r)) continue;
             ++measured;
@@ -121,9 +121,9 @@ inline std::string client_lack(const evidence& e) {
 }
 
 /// The client's own conduct, and why it could not have been a client of any server.
-inline self_check_t self_check_of(const evidence& e) {
-    const std::vector<double> late = pooled_lateness(e);
-    self_check_t c = client_conduct(e, late);
+inline self_check_t self_check_of(const evidence& e, const arm_list& arms) {
+    const std::vector<double> late = pooled_lateness(arms);
+    self_check_t c = client_conduct(arms, late);
     if (client_was_saturated(e, c.cpu_share))
         c.reason = printed("client: its busiest thread used %.0f %% of a core; give it "
                            "client.threads or a core of its own",
@@ -135,6 +135,7 @@ inline self_check_t self_check_of(const evidence& e) {
     c.ok = c.reason.empty();
     return c;
 }
+inline self_check_t self_check_of(const evidence& e) { return self_check_of(e, arms_of(e)); }
 
 }  // namespace detail
 }  // inline namespace v0

@@ -75,7 +75,7 @@ inline std::optional<client_doubt> doubt_of_load(const evidence& e, const slo_ve
     if (!concerns(v.what.what, &metric_facts::is_hurt_by_lateness)) return {};
     double most = most_late_share;
     std::optional<client_doubt> doubt;
-    for (const auto* arm : {&e.candidate, &e.baseline})
+    for (const auto* arm : arms_of(e, v.what))
         for (std::size_t i = 0; i < arm->size(); ++i) {
             const double share = late_share_of((*arm)[i]);
             if (share <= most) continue;
@@ -126,7 +126,7 @@ inline client_doubt doubt_in_values(const evidence& e, const terms& t, const slo
     const client_part part = greatest_part(e, t, s);
     std::size_t times = 0;
     double longest = 0;
-    for (const auto* arm : {&e.candidate, &e.baseline}) {
+    for (const auto* arm : arms_of(e, s)) {
         if (part.repeat >= arm->size()) continue;
         const blind_stretches& blind = (*arm)[part.repeat].blind;
         times += held_up_times(blind);
@@ -147,7 +147,8 @@ inline std::optional<client_doubt> doubt_of(const evidence& e, const terms& t,
     if (is_none || !is_of_service(s.what.metric)) return {};
     if (const auto doubt = doubt_of_load(e, v)) return doubt;
     bool had_part = false;
-    for_each_repeat(e, [&](const repeat_data& d) { had_part = had_part || client_had_part(d); });
+    for (const auto* arm : arms_of(e, s))
+        for (const repeat_data& d : *arm) had_part = had_part || client_had_part(d);
     if (!had_part || !may_be_the_clients(e, t, v)) return {};
     return doubt_in_values(e, t, s);
 }

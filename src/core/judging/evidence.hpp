@@ -72,10 +72,21 @@ inline bool is_untold(const load_conditions& under, metric_id m) {
     return !untold_reason(under, what).empty();
 }
 
+using arm_list = std::vector<const std::vector<repeat_data>*>;
+inline arm_list arms_of(const evidence& e) { return {&e.candidate, &e.baseline}; }
+/// Those that an objective is judged on: an absolute one on the candidate's alone, whatever became
+/// of what others compare it with.
+inline arm_list arms_of(const evidence& e, const slo& s) {
+    return s.factor == 0 ? arm_list{&e.candidate} : arms_of(e);
+}
+template <class F>
+void for_each_repeat(const arm_list& arms, F&& f) {
+    for (const auto* arm : arms)
+        for (const repeat_data& d : *arm) f(d);
+}
 template <class F>
 void for_each_repeat(const evidence& e, F&& f) {
-    for (const auto* arm : {&e.candidate, &e.baseline})
-        for (const repeat_data& d : *arm) f(d);
+    for_each_repeat(arms_of(e), f);
 }
 
 inline long long measured_requests(const evidence& e, std::size_t repeats) {

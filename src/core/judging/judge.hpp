@@ -72,19 +72,20 @@ inline slo_verdict judged_as_told(const evidence& e, const terms& t, const groun
                                   const slo& s, bool is_guard) {
     if (e.candidate.empty() && !e.stopped.empty())
         return without_advice(undecided(s), verdict::inconclusive, e.stopped);
-    if (const std::string why = untold_reason(e, s.what); g.invalid.empty() && !why.empty())
+    const arms_grounds& on = g.of(s);
+    if (const std::string why = untold_reason(e, s.what); on.invalid.empty() && !why.empty())
         return without_advice(undecided(s), verdict::invalid, why);
     slo_verdict v = judge_evidence(e, t, s, false, is_guard);
-    if (!g.invalid.empty()) return without_advice(v, verdict::invalid, g.invalid);
+    if (!on.invalid.empty()) return without_advice(v, verdict::invalid, on.invalid);
     if (const std::string why = slo_invalid_reason(e, t, g, v); !why.empty())
         return without_advice(v, verdict::invalid, why);
     // What has no value at all says so itself.
     const std::string small = sample_invalid_reason(e, t.rule, s);
     if (!small.empty() && v.outcome != verdict::invalid)
         return without_advice(v, verdict::invalid, small);
-    if (!g.saturated.empty() && is_of_service(s.what.metric))
+    if (!on.saturated.empty() && is_of_service(s.what.metric))
         return without_advice(v, v.outcome == verdict::fail ? verdict::fail : verdict::invalid,
-                              g.saturated);
+                              on.saturated);
     if (s.factor > 0 && e.has_live_baseline()) {
         const baseline_errors b = baseline_errors_of(e, t, error_limit(t.slos));
         if (b.outcome != verdict::pass) return without_advice(v, b.outcome, b.why);
@@ -118,7 +119,7 @@ inline evidence without_cut_off(evidence e) {
 inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, const slo& s,
                           bool is_guard = false) {
     const slo_verdict v = judged_as_told(e, t, g, s, is_guard);
-    if (!e.has_cut_off || !g.invalid.empty()) return v;
+    if (!e.has_cut_off || !g.of(s).invalid.empty()) return v;
     const evidence rest = without_cut_off(e);
     const slo_verdict other = judged_as_told(rest, t, grounds_of(rest), s, is_guard);
     if (is_guard || v.outcome == other.outcome) return is_guard ? other : v;

@@ -96,9 +96,9 @@ inline std::string oversaturation_of(const repeat_data& d, double arrival_cv2) {
 }
 
 /// Why the load was more than the server can take, "" where that is not shown in most repeats.
-inline std::string over_saturation_reason(const evidence& e) {
+inline std::string over_saturation_reason(const evidence& e, const arm_list& arms) {
     if (std::isnan(e.arrival_cv2)) return {};
-    for (const auto* arm : {&e.candidate, &e.baseline}) {
+    for (const auto* arm : arms) {
         std::size_t shown = 0;
         std::string example;
         for (const repeat_data& d : *arm)

@@ -8,7 +8,7 @@
 #include "api/slo.hpp"
 #include "core/metric/table.hpp"
 
-#include <algorithm>  // max
+#include <algorithm>  // clamp, max
 #include <cmath>  // exp, expm1, fabs, log, log1p
 
 namespace llmbench {
@@ -27,16 +27,19 @@ inline double line_of(const slo& s, double limit) {
     if (!facts_of(s.what.metric).is_whole) return limit;
     return std::max(limit + (s.at_most ? 0.5 : -0.5), 0.0);
 }
+inline constexpr double most_value = 1e300;  // which an infinite value is held against others as
 inline double step_of(double line) { return line == 0 ? 1 : std::fabs(line); }
 
 /// Negative where a value keeps the limit.
 inline double distance_of(const slo& s, double value, double limit) {
     const double sign = s.at_most ? 1 : -1;
-    if (s.factor > 0) return sign * (std::log(std::max(value, 1e-12)) - std::log(limit));
+    const auto log_of = [](double v) { return std::log(std::clamp(v, 1e-12, most_value)); };
+    if (s.factor > 0) return sign * (log_of(value) - std::log(limit));
     const double line = line_of(s, limit);
-    if (!is_on_the_log(s)) return sign * (value - line) / step_of(line);
+    // Further than that nothing is told apart, and squares of it are numbers.
+    if (!is_on_the_log(s)) return std::clamp(sign * (value - line) / step_of(line), -1e6, 1e6);
     const metric_id m = s.what.metric;
-    return sign * (std::log(std::max(started(m, value), 1e-12)) - std::log(started(m, line)));
+    return sign * (log_of(started(m, value)) - std::log(started(m, line)));
 }
 /// The value at a distance.
 inline double at_distance(const slo& s, double distance, double limit) {

@@ -52,7 +52,8 @@ inline std::string cache_words(const std::vector<repeat_data>& arm) {
     double fullest = 0, preempted = 0;
     for (const repeat_data& d : arm) {
         for (const double v : read_in_window(
-                 d, [](const page_reading& r) { return r.value(server_quantity::kv_usage); }))
+                 d, [](const page_reading& r) { return r.value(server_quantity::kv_usage); })
+                 .values)
             fullest = std::max(fullest, v);
         if (const auto s = span_of(d))
             if (const double n = s->change(server_quantity::preemptions); n > 0) preempted += n;
@@ -68,7 +69,7 @@ inline std::string clock_words(const std::vector<repeat_data>& arm) {
     std::vector<double> means;
     for (const repeat_data& d : arm) {
         const auto read = read_in_window(
-            d, [](const page_reading& r) { return r.value(server_quantity::clock); });
+            d, [](const page_reading& r) { return r.value(server_quantity::clock); }).values;
         means.push_back(read.empty() ? not_a_number : mean_of(read));
     }
     double highest = 0;

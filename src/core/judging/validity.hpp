@@ -26,23 +26,25 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Why nothing at all can be said, "" where something can.
-inline std::string gate_invalid_reason(const evidence& e) {
+/// Why nothing at all can be said of these arms, "" where something can.
+inline std::string gate_invalid_reason(const evidence& e, const arm_list& arms) {
     if (e.candidate.empty() && !e.stopped.empty()) return {};
     for (const untold_metrics& u : e.untold)
         if (u.of.empty()) return u.why;
-    if (const std::string lack = client_lack(e); !lack.empty()) return lack;
-    std::string skewed;
-    for_each_repeat(e, [&](const repeat_data& d) {
-        if (skewed.empty()) skewed = skew_fault(d.ranks, e.most_skew_s);
+    if (const std::string lack = client_lack(arms); !lack.empty()) return lack;
+    std::string lost;
+    for_each_repeat(arms, [&](const repeat_data& d) {
+        if (lost.empty()) lost = skew_fault(d.ranks, e.most_skew_s);
     });
-    if (!skewed.empty()) return skewed;
-    for (const auto* arm : {&e.candidate, &e.baseline}) {
+    for_each_repeat(e, [&](const repeat_data& d) {
+        if (lost.empty() && d.interrupted) lost = "the run was interrupted";
+    });
+    if (!lost.empty()) return lost;
+    for (const auto* arm : arms) {
         const std::string who = arm == &e.baseline ? "baseline server" : "server";
         std::size_t measured = 0, succeeded = 0;
         std::string example;
         for (const repeat_data& d : *arm) {
-            if (d.interrupted) return "the run was interrupted";
             if (!d.target_gone.empty()) return who + ": " + d.target_gone;
             if (const std::string why = witness_against(e, d); !why.empty())
                 return who + ": " + why;
@@ -63,17 +65,30 @@ inline std::string gate_invalid_reason(const evidence& e) {
     return {};
 }
 
-/// What all objectives of a gate stand on, found once for a look at its evidence.
-struct grounds {
+inline std::string gate_invalid_reason(const evidence& e) {
+    return gate_invalid_reason(e, arms_of(e));
+}
+
+/// What objectives that are judged on some arms stand on.
+struct arms_grounds {
     self_check_t self_check{};
     std::string invalid{};    // why nothing at all can be said
     std::string saturated{};  // why the load was more than the server can take
+};
+inline arms_grounds arms_grounds_of(const evidence& e, const arm_list& arms) {
+    return {self_check_of(e, arms), gate_invalid_reason(e, arms), over_saturation_reason(e, arms)};
+}
+/// What all objectives of a gate stand on, found once for a look at its evidence.
+struct grounds : arms_grounds {
+    arms_grounds own{};  // of the candidate alone
     answer_counts candidate{}, baseline{};
     prefix_hits cache{}, baseline_cache{};
     std::string state{};  // what the server's own page says to its speed
+    const arms_grounds& of(const slo& s) const { return s.factor == 0 ? own : *this; }
 };
 inline grounds grounds_of(const evidence& e) {
-    return {self_check_of(e), gate_invalid_reason(e), over_saturation_reason(e),
+    const arms_grounds all = arms_grounds_of(e, arms_of(e));
+    return {all, e.baseline.empty() ? all : arms_grounds_of(e, {&e.candidate}),
             answer_counts_of(e.candidate), answer_counts_of(e.baseline),
             prefix_hits_of(e.candidate), prefix_hits_of(e.baseline), server_state_words(e)};
 }
@@ -85,7 +100,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
     const bool compared = e.has_live_baseline() || !t.stored.file.empty();
     if (s.factor > 0 && !compared) return "there is no baseline";
     if (!is_of_service(s.what.metric)) return {};
-    const self_check_t& check = g.self_check;
+    const self_check_t& check = g.of(s).self_check;
     if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_share > 0.05 &&
         check.cpu_share > 0.8)
         return printed("client: it was busy and read %.1f %% of the events together",
@@ -93,7 +108,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
     if (concerns(s.what, &metric_facts::is_hurt_by_lateness) ||
         client_was_saturated(e, check.cpu_share))
         if (!check.ok) return str(check.reason);
-    if (is_of_server(s.what.metric)) return server_word_fault(e, s);
+    if (is_of_server(s.what.metric)) return server_word_fault(e, v);
     for (const answer_counts* arm : {&g.candidate, &g.baseline}) {
         const bool is_baseline = arm == &g.baseline;
         if (is_baseline && (s.factor <= 0 || !e.has_live_baseline())) continue;

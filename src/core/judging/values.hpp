@@ -131,7 +131,7 @@ struct looked_at {
     void add(double value, const slo& s, double limit) {
         values.push_back(value);
         const bool has_no_log = started(s.what.metric, value) == 0 && is_on_the_log(s);
-        const bool miss = s.at_most ? std::isinf(value) : has_no_log;
+        const bool miss = s.at_most ? value == infinity : has_no_log || value == -infinity;
         unbounded += miss;
         if (!miss) distances.push_back(distance_of(s, value, limit));
     }
@@ -209,8 +209,11 @@ inline void decide_by_misses(slo_verdict& v, const looked_at& seen, const eviden
                              const terms& t, const comparison& c, std::size_t fails_from) {
     const std::size_t n = seen.values.size();
     v.estimate = {not_a_number, not_a_number, not_a_number};
-    v.reason = printed("%zu of %zu repeats have so many failures that the statistic is %s",
-                       seen.unbounded, n, v.what.at_most ? "infinite" : "zero");
+    v.reason = is_of_server(v.what.what.metric)
+                   ? printed("in %zu of %zu repeats the server told no finite value",
+                             seen.unbounded, n)
+                   : printed("%zu of %zu repeats have so many failures that the statistic is %s",
+                             seen.unbounded, n, v.what.at_most ? "infinite" : "zero");
     const bool is_percentile = v.what.what.kind == statistic_kind::percentile;
     const bool half = seen.unbounded >= 2 && 2 * seen.unbounded >= n;
     v.outcome = is_percentile && facts_of(v.what.what.metric).is_of_gaps

@@ -113,7 +113,7 @@ inline bool began_anew(const evidence& e, const repeat_data& d) {
     const double is = d.server.readings.front().began;
     const bool is_one = history_of(d.server) == page_history::one_process &&
                         history_of(before->server) == page_history::one_process;
-    return is_one && was == was && is == is && was != is;
+    return is_one && was == was && is == is && was != is && may_have_begun_in(before->server, is);
 }
 
 /// Why a repeat is no evidence by the server's own word, "" where it is.
@@ -166,13 +166,19 @@ inline std::string why_another_page(const repeat_data& d) {
     return {};
 }
 /// Why the server's own word does not support an objective, "" where it does.
-inline std::string server_word_fault(const evidence& e, const slo& s) {
+inline std::string server_word_fault(const evidence& e, const slo_verdict& v) {
+    const slo& s = v.what;
+    // What was read of a largest value is its least: what is beyond the limit is so for certain.
+    const verdict certain = s.at_most ? verdict::fail : verdict::pass;
+    const bool needs_all = s.what.kind == statistic_kind::max &&
+                           !(s.factor == 0 && v.outcome == certain);
     for (const auto* arm : {&e.candidate, &e.baseline}) {
         const bool is_baseline = arm == &e.baseline;
         if (is_baseline && s.factor == 0) break;
         for (const repeat_data& d : *arm)
             for (const std::string& why :
-                 {why_no_server_value(s.what, d), why_another_page(d)})
+                 {why_no_server_value(s.what, d), why_another_page(d),
+                  needs_all ? what_is_unknown(s.what, d) : std::string()})
                 if (!why.empty())
                     return std::string(is_baseline ? "baseline server: " : "server: ") + why +
                            printed(" (repeat %d)", d.index + 1);

@@ -35,23 +35,35 @@ inline std::optional<reading_span> span_of(const repeat_facts& d) {
 /// Gauges are judged on what was read in the steady window, as many times as this at least.
 inline constexpr std::size_t least_readings = 3;
 
-/// What gauges said in the steady window, without what is no number.
+/// What a gauge said in the steady window, and how often that is not known.
+struct gauge_readings {
+    std::vector<double> values{};
+    std::size_t untold = 0;  // the page was read, and does not say it
+    std::size_t failed = 0;  // the page was not read
+    std::size_t unknown() const { return untold + failed; }
+    std::size_t tried() const { return values.size() + unknown(); }
+};
 template <class Value>
-std::vector<double> read_in_window(const repeat_facts& d, Value&& value) {
-    std::vector<double> values;
+gauge_readings read_in_window(const repeat_facts& d, Value&& value) {
+    gauge_readings g;
+    const auto is_inside = [&](long long at_ns) {
+        return at_ns >= d.window_from_ns && at_ns <= d.window_to_ns;
+    };
     for (const page_reading& r : d.server.readings) {
-        const bool is_inside = r.at_ns >= d.window_from_ns && r.at_ns <= d.window_to_ns;
-        if (const double v = value(r); is_inside && v == v) values.push_back(v);
+        if (!is_inside(r.at_ns)) continue;
+        const double v = value(r);
+        if (v == v) g.values.push_back(v);
+        else ++g.untold;
     }
-    return values;
+    for (const long long at_ns : d.server.missed_ns) g.failed += is_inside(at_ns);
+    return g;
 }
-inline std::vector<double> read_in_window(const repeat_facts& d, const statistic_data& what) {
+inline gauge_readings read_in_window(const repeat_facts& d, const statistic_data& what) {
     if (const auto q = quantity_of(what.metric))
         return read_in_window(d, [&](const page_reading& r) { return r.value(*q); });
     const auto& all = d.server.selectors;
-    const auto at = std::find(all.begin(), all.end(), str(what.gauge));
-    if (at == all.end()) return {};
-    const auto i = static_cast<std::size_t>(at - all.begin());
+    const auto i = static_cast<std::size_t>(
+        std::find(all.begin(), all.end(), str(what.gauge)) - all.begin());
     return read_in_window(d, [&](const page_reading& r) {
         return i < r.named.size() ? r.named[i] : not_a_number;
     });
@@ -103,7 +115,7 @@ inline std::size_t new_values(const reading_span& s) {
 /// The value of a metric of the server in one repeat, SI; NaN where its pages do not say.
 inline weighed_value value_by_server(const statistic_data& what, const repeat_data& d) {
     if (is_of_gauge(what.metric)) {
-        const std::vector<double> read = read_in_window(d, what);
+        const std::vector<double> read = read_in_window(d, what).values;
         const auto n = static_cast<double>(read.size());
         if (read.size() < least_readings) return {};
         if (what.kind == statistic_kind::max)
@@ -138,6 +150,24 @@ inline bool is_largest_of_repeats(const statistic_data& what) {
     return what.kind == statistic_kind::max || what.metric == metric_id::preemptions;
 }
 
+/// That a gauge was not always read in the steady window, "" where it was. What it was then decides
+/// whether its largest value is within a limit: a server that is too busy to answer is busiest when
+/// it does not.
+inline std::string what_is_unknown(const statistic_data& what, const repeat_data& d) {
+    if (!is_of_gauge(what.metric)) return {};
+    const gauge_readings g = read_in_window(d, what);
+    if (g.unknown() == 0) return {};
+    const std::string& why = d.server.problem;
+    return printed("%zu of %zu readings of its page in the steady window ", g.unknown(),
+                   g.tried()) +
+           (g.failed == 0   ? "do not tell "
+            : g.untold == 0 ? "failed"
+                            : "failed or do not tell ") +
+           (g.untold > 0 ? str(what.name) : "") +
+           (g.failed > 0 && !why.empty() ? " (" + why + ")" : "") +
+           ", and what it was then nobody knows";
+}
+
 /// Why there is no such value of a repeat, or none that can be judged; "" where there is.
 inline std::string why_no_server_value(const statistic_data& what, const repeat_data& d) {
     const server_word& w = d.server;
@@ -146,12 +176,11 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     if (history_of(w) == page_history::several_servers)
         return "its page is of several servers in turns, and none of them can be followed";
     if (is_of_gauge(what.metric)) {
-        // A server that is too busy to answer is busiest when it does not.
-        const auto tried = w.missed + static_cast<long long>(w.readings.size());
-        if (10 * w.missed > tried)
-            return printed("%lld of %lld readings of its page failed", w.missed, tried) + said +
-                   ", and what it was then nobody knows";
-        const std::size_t n = read_in_window(d, what).size();
+        const gauge_readings g = read_in_window(d, what);
+        const std::size_t n = g.values.size();
+        const bool is_mean = what.kind != statistic_kind::max;
+        if (g.unknown() > 0 && (n < least_readings || (is_mean && 10 * g.unknown() > g.tried())))
+            return what_is_unknown(what, d);
         return n >= least_readings
                    ? ""
                    : printed("%s was read %zu time%s in the steady window, %zu are needed",

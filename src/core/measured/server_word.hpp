@@ -7,7 +7,7 @@
 #include "core/dialects/page_readings.hpp"
 #include "core/dialects/server_names.hpp"
 
-#include <algorithm>  // any_of, find, min_element
+#include <algorithm>  // any_of, find, max, min_element
 #include <cstddef>  // size_t
 #include <cstdlib>  // llabs
 #include <optional>
@@ -26,10 +26,24 @@ struct server_word {
     bool is_read = false;   // there are pages, be they the server's or an exporter's
     std::vector<std::string> selectors{};  // of page_reading::named
     std::vector<page_reading> readings{};
-    long long missed = 0;   // readings that there are not
+    std::vector<long long> missed_ns{};  // when readings failed
     std::string problem{};  // of the last one of these, or why there are no pages
     bool has_both_ends = false;  // the first reading is before all requests, the last after them
+    double from_s = not_a_number;  // when the first one was, in seconds since 1970, by its server
+    bool is_of_several = false;  // processes: they answered in turns when nothing was asked of them
 };
+
+/// What a gauge of several series says once one of these has vanished is not told: it would be of
+/// the others.
+inline void drop_partial_gauges(std::vector<page_reading>& readings) {
+    for (std::size_t q = 0; q < quantity_count; ++q) {
+        std::size_t most = 0;
+        for (page_reading& r : readings) {
+            if (r.series[q] < most) r.values[q] = not_a_number;
+            most = std::max(most, r.series[q]);
+        }
+    }
+}
 
 /// From one reading to a later one.
 struct reading_span {
@@ -57,28 +71,39 @@ inline std::optional<reading_span> span_over(const server_word& w, long long fro
     return s.from == s.to ? whole_span(w) : s;
 }
 
+/// Whether counters of requests are fewer than they were.
+inline bool have_fallen(const page_reading& before, const page_reading& now) {
+    const auto fell = [&](server_quantity q) { return now.value(q) < before.value(q); };
+    return fell(server_quantity::requests_done) || fell(server_quantity::prompt_tokens) ||
+           fell(server_quantity::generation_tokens);
+}
+/// Whether a process may have begun since the first reading. Dates and starts are told in seconds.
+inline bool may_have_begun_in(const server_word& w, double began_s) {
+    return !(began_s < w.from_s - 2);
+}
+
 /// What became of the process behind a page, by when its counters began, or by counters that fell.
+/// A restart begins a process; one that was there before is another server behind the address.
 enum class page_history : unsigned char { one_process, restarted, several_servers };
 inline page_history history_of(const server_word& w) {
     std::vector<double> beginnings;
     int falls = 0;
-    bool returned = false;
+    bool returned = w.is_of_several, is_new = false;
     for (std::size_t i = 0; i < w.readings.size(); ++i) {
         const page_reading& r = w.readings[i];
         if (r.began == r.began) {
             const bool is_known = std::any_of(beginnings.begin(), beginnings.end(),
                                               [&](double b) { return b == r.began; });
             returned = returned || (is_known && beginnings.back() != r.began);
+            is_new = is_new ||
+                     (!is_known && !beginnings.empty() && may_have_begun_in(w, r.began));
             if (!is_known) beginnings.push_back(r.began);
         }
-        const auto fell = [&](server_quantity q) {
-            return i > 0 && r.value(q) < w.readings[i - 1].value(q);
-        };
-        falls += fell(server_quantity::requests_done) || fell(server_quantity::prompt_tokens) ||
-                 fell(server_quantity::generation_tokens);
+        falls += i > 0 && have_fallen(w.readings[i - 1], r);
     }
-    if (returned || beginnings.size() > 2) return page_history::several_servers;
-    if (beginnings.size() == 2) return page_history::restarted;
+    if (returned) return page_history::several_servers;
+    if (beginnings.size() > 1)
+        return is_new ? page_history::restarted : page_history::several_servers;
     if (falls == 0) return page_history::one_process;
     // One that says when it began and did not begin anew has counters that fall for other reasons.
     if (beginnings.size() == 1) return page_history::one_process;

@@ -35,6 +35,7 @@ inline void move_clock(repeat_data& d, long long by_ns) {
         s.to_ns += by_ns;
     }
     for (page_reading& r : d.server.readings) move_time(r.at_ns);
+    for (long long& at_ns : d.server.missed_ns) move_time(at_ns);
     for (rank_part& r : d.ranks) move_time(r.start_ns);
 }
 

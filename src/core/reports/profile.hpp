@@ -23,6 +23,7 @@ struct profile_step {
 struct taken_profile {
     bool wanted = false;
     std::string none{};  // why there is none, "" where there is one
+    bool goes_on = false;  // as far as anybody knows: it was begun, and not ended
     profile_step start{}, stop{};
     double load_s = 0;  // under load, of `requests` that were sent or cut off
     std::size_t requests = 0;
@@ -35,7 +36,9 @@ inline std::string step_text(const profile_step& s) {
 /// One sentence, "" where no profile was to be taken.
 inline std::string profile_text(const taken_profile& t) {
     if (!t.wanted) return {};
-    if (!t.none.empty()) return "no profile: " + t.none;
+    if (!t.none.empty())
+        return "no profile: " + t.none +
+               (t.goes_on ? "; it may go on, and slows down whatever this server does next" : "");
     return "profile: " + time_text(t.load_s) + printed(" of the same load, %zu requests; ",
                                                        t.requests) +
            step_text(t.start) + "; " + step_text(t.stop) +
@@ -45,6 +48,7 @@ inline std::string profile_text(const taken_profile& t) {
 inline void write_profile(json_writer& j, const taken_profile& t) {
     if (!t.wanted) return;
     j.key("profile").open('{').field("taken", t.none.empty()).field("why_not", t.none);
+    j.field("goes_on", t.goes_on);
     j.field("load_s", t.load_s).field("requests", t.requests).field("files", t.files);
     for (const auto* step : {&t.start, &t.stop})
         j.key(step == &t.start ? "start" : "stop")

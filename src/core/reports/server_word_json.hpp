@@ -8,8 +8,9 @@
 #include "core/measured/server_word.hpp"
 #include "core/judging/witness.hpp"
 
-#include <algorithm>  // any_of
-#include <cmath>  // fabs
+#include <algorithm>  // any_of, min
+#include <cfloat>  // DBL_MAX
+#include <cmath>  // copysign, fabs, isinf
 #include <cstddef>  // size_t
 #include <string>
 #include <vector>
@@ -19,6 +20,15 @@
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// JSON has no infinity: it is the largest number that there is, as which nothing is measured.
+inline std::string reading_json(double v) {
+    return json_number(std::isinf(v) ? std::copysign(DBL_MAX, v) : v);
+}
+inline double reading_in(const picojson::value& told) {
+    const double v = number_in(told);
+    return std::fabs(v) == DBL_MAX ? std::copysign(infinity, v) : v;
+}
 
 /// The values of all readings by their quantity, those alone that a reading has; on one line each,
 /// they are for programs.
@@ -30,7 +40,7 @@ void write_series(json_writer& j, const char* name, const server_word& w, Values
         if (!std::any_of(w.readings.begin(), w.readings.end(), is_told)) continue;
         std::string line;
         for (const page_reading& r : w.readings)
-            line += (line.empty() ? "" : ",") + json_number(values(r)[q]);
+            line += (line.empty() ? "" : ",") + reading_json(values(r)[q]);
         j.key(quantity_names[q]).raw("[" + line + "]");
     }
     j.close();
@@ -39,8 +49,9 @@ void write_series(json_writer& j, const char* name, const server_word& w, Values
 /// Times in ns since the window began.
 inline void write_server_word(json_writer& j, const server_word& w, const cross_check& c,
                               long long window_from_ns) {
-    j.key("server").open('{').field("of", w.of).field("missed", w.missed);
+    j.key("server").open('{').field("of", w.of).field("missed", w.missed_ns.size());
     j.field("problem", w.problem).field("has_both_ends", w.has_both_ends);
+    j.field("from_unix_s", w.from_s).field("several_processes", w.is_of_several);
     if (c.is_made)
         j.key("cross_check")
             .open('{')
@@ -56,6 +67,10 @@ inline void write_server_word(json_writer& j, const server_word& w, const cross_
         times += (times.empty() ? "" : ",") + std::to_string(r.at_ns - window_from_ns);
         beginnings += (beginnings.empty() ? "" : ",") + json_number(r.began);
     }
+    std::string failures;
+    for (const long long at_ns : w.missed_ns)
+        failures += (failures.empty() ? "" : ",") + std::to_string(at_ns - window_from_ns);
+    j.key("missed_at_ns").raw("[" + failures + "]");
     j.key("at_ns").raw("[" + times + "]").key("began").raw("[" + beginnings + "]");
     write_series(j, "values", w, [](const page_reading& r) -> auto& { return r.values; });
     write_series(j, "counts", w, [](const page_reading& r) -> auto& { return r.counts; });
@@ -63,7 +78,7 @@ inline void write_server_word(json_writer& j, const server_word& w, const cross_
     for (std::size_t i = 0; i < w.selectors.size(); ++i) {
         std::string line;
         for (const page_reading& r : w.readings)
-            line += (line.empty() ? "" : ",") + json_number(r.named[i]);
+            line += (line.empty() ? "" : ",") + reading_json(r.named[i]);
         j.key(w.selectors[i]).raw("[" + line + "]");
     }
     j.close().close();
@@ -77,19 +92,28 @@ inline server_word read_server_word(const picojson::value& repeat, long long win
     w.is_read = true;
     w.of = string_member(*told, "of");
     w.problem = string_member(*told, "problem");
-    w.missed = large_count(*told, "missed");
     w.has_both_ends = true_member(*told, "has_both_ends");
-    for (const picojson::value& at : array_member(*told, "at_ns")) {
+    w.from_s = number_member(*told, "from_unix_s");
+    w.is_of_several = true_member(*told, "several_processes");
+    const auto time_in = [&](const picojson::value& at) {
         const double ns = number_in(at);
+        return window_from_ns + (std::fabs(ns) < 9e15 ? static_cast<long long>(ns) : 0);
+    };
+    for (const picojson::value& at : array_member(*told, "missed_at_ns"))
+        w.missed_ns.push_back(time_in(at));
+    // Older files tell how many there were: they may all have been in the window.
+    if (!member(*told, "missed_at_ns"))
+        w.missed_ns.assign(static_cast<std::size_t>(
+                               std::min(large_count(*told, "missed"), 1000000ll)), window_from_ns);
+    for (const picojson::value& at : array_member(*told, "at_ns")) {
         w.readings.push_back({});
-        w.readings.back().at_ns =
-            window_from_ns + (std::fabs(ns) < 9e15 ? static_cast<long long>(ns) : 0);
+        w.readings.back().at_ns = time_in(at);
     }
     // What is not as long as the times is not of them.
     const auto each = [&](const picojson::value& of, const char* name, auto&& put) {
         const picojson::array& all = array_member(of, name);
         if (all.size() != w.readings.size()) return;
-        for (std::size_t i = 0; i < all.size(); ++i) put(w.readings[i], number_in(all[i]));
+        for (std::size_t i = 0; i < all.size(); ++i) put(w.readings[i], reading_in(all[i]));
     };
     each(*told, "began", [](page_reading& r, double v) { r.began = v; });
     for (std::size_t q = 0; q < quantity_count; ++q) {

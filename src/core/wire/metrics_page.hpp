@@ -27,6 +27,7 @@ namespace detail {
 struct parsed_page {
     metrics_page page{};
     std::string problem{};
+    double told_s = not_a_number;  // seconds since 1970, by the clock of whoever told it
 };
 
 // ---- what the words of a page are
@@ -134,9 +135,9 @@ public:
         }
         if (problem_.empty() && page_.is_openmetrics && !ended_)
             problem_ = "the page of metrics was cut: OpenMetrics ends with \"# EOF\"";
-        if (!problem_.empty()) return {{}, std::move(problem_)};
+        if (!problem_.empty()) return {.problem = std::move(problem_)};
         finish();
-        return {std::move(page_), ""};
+        return {.page = std::move(page_)};
     }
 
 private:
@@ -391,7 +392,7 @@ private:
 /// What a server answered under this content type, which may be "".
 inline parsed_page read_metrics_page(std::string_view body, std::string_view content_type) {
     std::string other = other_than_metrics(body, content_type);
-    if (!other.empty()) return {{}, std::move(other)};
+    if (!other.empty()) return {.problem = std::move(other)};
     return metrics_page_reader(body, content_type).read();
 }
 

@@ -168,6 +168,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
     if (t.start.done) t.stop = by.stop(std::max(left_s(), least_for_stop_s));
     else if (!t.start.heard && !by.has_commands()) t.stop = by.stop(least_for_stop_s);
     if (t.start.done && !t.stop.done && t.none.empty()) t.none = step_text(t.stop);
+    t.goes_on = !t.stop.asked.empty() && !t.stop.done && (t.start.done || !t.stop.heard);
     t.files = by.files();
     return t;
 }

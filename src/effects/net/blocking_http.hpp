@@ -31,6 +31,7 @@ struct http_answer {
     int status = 0;
     std::string body{};
     std::string content_type{};
+    std::string date{};   // when it was given, by the server's clock
     std::string error{};  // why there is none
     bool distrusted = false;  // because of the server's certificate
     bool hung_up = false;     // the server, right after an answer that it promised to stay for
@@ -144,6 +145,7 @@ private:
         answer_.status = parser.complete() ? parser.status() : 0;
         answer_.error = parser.error();
         answer_.content_type = parser.header("content-type");
+        answer_.date = parser.header("date");
         if (stays_ && parser.complete() && parser.keep_alive() && !wire_.tls_ended())
             answer_.hung_up = wait(now_ns() + 100000000) && !wire_.is_quiet(buffer_, room_);
         return parser.complete();

@@ -52,6 +52,7 @@ public:
         if (!word_.is_read) return;
         read_once();
         began_well_ = !word_.readings.empty();
+        if (began_well_) word_.from_s = last_told_s_;
         thread_ = contained_thread([this] { read_on(); }, [this](const char* why) { miss(why); });
     }
     ~page_watch() { stop(); }
@@ -74,40 +75,61 @@ public:
             word_.readings.pop_back();
             std::this_thread::sleep_for(std::chrono::milliseconds(200));
         }
+        drop_partial_gauges(word_.readings);
+        if (word_.has_both_ends) word_.is_of_several = are_several();
         return std::move(word_);
     }
 
 private:
     static constexpr double every_s = 1, most_cpu_share = 0.01;
-    static constexpr int most_misses = 3;  // one after the other: then only the last one is tried
 
-    void read_once() {
-        const double cpu_before = thread_cpu_seconds();
+    /// Why there is none, "" where there is one.
+    std::string try_to_read() {
         std::vector<metrics_page> pages;
-        std::string problem;
         for (const page_address& p : pages_.all) {
             parsed_page read = read_page(p);
-            if (!read.problem.empty()) problem = read.problem;
+            if (!read.problem.empty()) return read.problem;
+            if (pages.empty()) last_told_s_ = read.told_s == read.told_s ? read.told_s : unix_s();
             pages.push_back(std::move(read.page));
         }
-        if (problem.empty()) {
-            page_reading r = reading_of(pages, pages_.first_is_servers, word_.selectors);
-            r.at_ns = now_ns();
-            word_.readings.push_back(std::move(r));
-            misses_ = 0;
-        } else {
-            miss(problem);
-        }
+        page_reading r = reading_of(pages, pages_.first_is_servers, word_.selectors);
+        r.at_ns = now_ns();
+        word_.readings.push_back(std::move(r));
+        return {};
+    }
+    /// A second time where it fails, as one connection may be lost by chance.
+    void read_once() {
+        const double cpu_before = thread_cpu_seconds();
+        if (!try_to_read().empty())
+            if (const std::string why = try_to_read(); !why.empty()) miss(why);
         cost_s_ = thread_cpu_seconds() - cpu_before;
     }
     void miss(const std::string& why) {
         word_.problem = why;
-        ++word_.missed;
-        ++misses_;
+        word_.missed_ns.push_back(now_ns());
+    }
+    /// Whether several processes answer in turns, each connection another one. Nothing is asked of
+    /// them now, and so nothing else changes what they tell.
+    bool are_several() const {
+        constexpr int looks = 8;
+        if (!pages_.first_is_servers) return false;
+        const page_reading& last = word_.readings.back();
+        const bool tells_its_beginning = last.began == last.began;
+        page_reading before = last;
+        for (int i = 0; i < looks; ++i) {
+            const parsed_page read = read_page(pages_.all[0]);
+            if (!read.problem.empty()) return false;
+            page_reading now = reading_of({read.page}, true, {});
+            const bool began_otherwise =
+                now.began == now.began && tells_its_beginning && now.began != before.began;
+            if (began_otherwise || have_fallen(before, now)) return true;
+            before = std::move(now);
+        }
+        return false;
     }
     void read_on() {
         std::unique_lock lock(mutex_);
-        while (misses_ < most_misses) {
+        for (;;) {
             const double rest_s = std::max(every_s, cost_s_ / most_cpu_share);
             const auto rest = std::chrono::nanoseconds(ns_of(rest_s));
             if (wake_.wait_for(lock, rest, [this] { return over_; })) return;
@@ -129,7 +151,7 @@ private:
     const server_pages& pages_;
     server_word word_{};  // of the thread while it runs, of its owner before and after
     bool began_well_ = false;
-    int misses_ = 0;
+    double last_told_s_ = not_a_number;  // when the last page was, by its server's clock
     double cost_s_ = 0;  // seconds of a core that the last reading took
     std::mutex mutex_{};
     std::condition_variable wake_{};

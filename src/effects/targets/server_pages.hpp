@@ -11,6 +11,7 @@
 #include "core/dialects/table.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/server_word.hpp"
+#include "core/wire/http_date.hpp"
 #include "core/wire/metrics_page.hpp"
 #include "core/wire/series.hpp"
 #include "core/wire/url.hpp"
@@ -43,6 +44,7 @@ struct server_pages {
     bool first_is_servers = false;
     std::string of{};       // whose the first is, "" where nobody knows that
     std::string problem{};  // why the server has none
+    bool is_off = false;    // the scenario wants none of the server's
 };
 
 inline constexpr double page_within_s = 1;
@@ -51,12 +53,13 @@ inline constexpr double page_within_s = 1;
 inline parsed_page read_page(const page_address& p) {
     const http_answer a = blocking_get(p.at, p.path, p.fields, page_within_s);
     const auto none = [&](const std::string& why) {
-        return parsed_page{{}, without_secrets(p.url + ": " + why, p.secrets)};
+        return parsed_page{.problem = without_secrets(p.url + ": " + why, p.secrets)};
     };
     if (a.status == 0) return none(a.error);
     if (a.status != 200) return none("HTTP " + std::to_string(a.status));
     parsed_page page = read_metrics_page(a.body, a.content_type);
     if (!page.problem.empty()) return none(page.problem);
+    page.told_s = seconds_of_http_date(a.date);
     return page;
 }
 
@@ -108,7 +111,10 @@ inline server_pages pages_of(const endpoint& e, const load_target& server,
         pages.all.push_back(std::move(p));
         return true;
     };
-    if (!e.metrics_url.empty()) {
+    pages.is_off = str(e.metrics_url) == "off";
+    if (pages.is_off) {
+        pages.problem = "its page is not read, as endpoint.metrics_url is \"off\"";
+    } else if (!e.metrics_url.empty()) {
         require(add_own(str(e.metrics_url)),
                 "endpoint.metrics_url: " + pages.problem + "; " + how_to_switch_on({}));
     } else if (const std::string usual = usual_page(server); !usual.empty()) {
@@ -158,7 +164,8 @@ inline std::string why_untold(const server_pages& on, const std::vector<metrics_
         return why;
     }
     if (!on.first_is_servers)
-        return on.problem + (on.problem.empty() ? "" : "; ") + how_to_switch_on({});
+        return on.is_off ? on.problem
+                         : on.problem + (on.problem.empty() ? "" : "; ") + how_to_switch_on({});
     const auto q = quantity_of(what.metric);
     if (!q || r.value(*q) == r.value(*q)) return {};
     return "the page of " + (on.of.empty() ? std::string("this server") : on.of) +

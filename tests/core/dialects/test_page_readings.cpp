@@ -61,17 +61,40 @@ TEST_CASE("counters began when their process did, else when the first of them di
     CHECK(beginning_of(page_of("process_start_time_seconds 5\nvllm:a_created 3\n")) == 5);
     CHECK(beginning_of(page_of("# TYPE vllm:a_total counter\nvllm:a_total 1\n"
                                "vllm:a_created 30\nvllm:b_created 20\n")) == 20);
-    const double none = beginning_of(page_of("vllm:a 1\n"));
-    CHECK(none != none);
+    // Of several processes on one page, when the last of them did.
+    CHECK(beginning_of(page_of("process_start_time_seconds{pid=\"1\"} 5\n"
+                               "process_start_time_seconds{pid=\"2\"} 7\n"
+                               "process_start_time_seconds{pid=\"3\"} NaN\n")) == 7);
+    for (const char* page : {"vllm:a 1\n", "process_start_time_seconds +Inf\n"}) {
+        const double none = beginning_of(page_of(page));
+        CHECK(none != none);
+    }
 }
 
-TEST_CASE("what is no finite number is not told") {
+TEST_CASE("infinity is a value of a gauge, what is no number is not told, nor infinite counts") {
     const page_reading r = reading_of({page_of("vllm:num_requests_waiting +Inf\n"
-                                               "vllm:num_requests_running NaN\n")},
-                                      true, {"vllm:num_requests_waiting"});
-    CHECK(r.value(quantity::waiting) != r.value(quantity::waiting));
+                                               "vllm:num_requests_running NaN\n"
+                                               "vllm:num_preemptions_total +Inf\n"
+                                               "x -Inf\ny NaN\n")},
+                                      true, {"vllm:num_requests_waiting", "x", "y", "gone"});
+    CHECK(r.value(quantity::waiting) == infinity);
     CHECK(r.value(quantity::running) != r.value(quantity::running));
-    CHECK(r.named[0] != r.named[0]);
+    CHECK(r.value(quantity::preemptions) != r.value(quantity::preemptions));
+    CHECK(r.named[0] == infinity);
+    CHECK(r.named[1] == -infinity);
+    CHECK(r.named[2] != r.named[2]);
+    CHECK(r.named[3] != r.named[3]);
+}
+
+TEST_CASE("a gauge has as many series as its sum or its largest is of") {
+    const auto series = [](const char* page) {
+        const page_reading r = reading_of({page_of(page)}, true, {});
+        return r.series[static_cast<std::size_t>(quantity::waiting)];
+    };
+    CHECK(series("vllm:num_requests_waiting{e=\"0\"} 1\nvllm:num_requests_waiting{e=\"1\"} 2\n") ==
+          2);
+    CHECK(series("vllm:num_requests_waiting 1\n") == 1);
+    CHECK(series("vllm:num_requests_running 1\n") == 0);
 }
 
 TEST_CASE("a series is named by as many labels as tell it from the others") {

@@ -4,6 +4,7 @@
 #include "support/server_pages.hpp"
 #include "support/verdicts.hpp"
 
+#include <cfloat>
 #include <string>
 #include <vector>
 
@@ -102,6 +103,38 @@ TEST_CASE("a restart between repeats is one, unless it was asked for") {
     CHECK(witness_against(m, m.candidate[1]) == "");
 }
 
+TEST_CASE("two servers behind an address that were there before restart in no repeat") {
+    // A new connection each reading, and so now one of them and now the other, by chance.
+    const std::vector<std::vector<double>> drawn[] = {
+        {{100, 100}, {100, 200}, {200, 200}}, {{200, 100}, {100, 100}, {200, 200}},
+        {{100, 200}, {200, 100}, {100, 100}}, {{100, 100}, {200, 200}, {100, 100}}};
+    for (const auto& beginnings : drawn) {
+        measurement m;
+        for (std::size_t i = 0; i < 3; ++i) {
+            m.candidate.push_back(repeat_told(50, 25, 250));
+            repeat_data& d = m.candidate.back();
+            d.index = static_cast<int>(i);
+            d.server.readings = {d.server.readings.front(), d.server.readings.back()};
+            d.server.from_s = 1000 + 60.0 * static_cast<double>(i);
+            for (std::size_t k = 0; k < 2; ++k) d.server.readings[k].began = beginnings[i][k];
+        }
+        for (const repeat_data& d : m.candidate) CHECK(witness_against(m, d) == "");
+        // One that began since the repeat before is another matter.
+        for (page_reading& r : m.candidate[0].server.readings) r.began = 100;
+        for (page_reading& r : m.candidate[1].server.readings) r.began = 1030;
+        CHECK(witness_against(m, m.candidate[1]).find("it restarted before repeat 2") == 0);
+    }
+}
+
+TEST_CASE("several processes without a beginning each are nobody's other load") {
+    // The first reading is of the one that did little, the last of the one that did much.
+    repeat_data d = repeat_told(50, 4987, 49870);
+    CHECK(against(d) != "");
+    d.server.is_of_several = true;
+    CHECK(against(d) == "");
+    CHECK(!cross_check_of(d).is_made);
+}
+
 TEST_CASE("the page of another server, or of one of several, is no word of this one") {
     const auto reason = [](double requests, double tokens) {
         repeat_data d = repeat_told(50, requests, tokens);
@@ -159,6 +192,84 @@ TEST_CASE("what may be zero is judged with its grain added") {
     CHECK(v.estimate.high < 8);
 }
 
+TEST_CASE("no extreme reading of any gauge is left out of what is judged") {
+    // A reading in the middle of the window says that, and all others what is well within a limit.
+    const auto outcome = [](const slo& s, double extreme, bool all_of_them = false) {
+        std::vector<repeat_data> repeats;
+        for (int i = 0; i < 3; ++i) {
+            repeats.push_back(repeat_told(50, 50, 500));
+            repeat_data& d = repeats.back();
+            d.server.selectors = {"x"};
+            const bool at_most = s.at_most;
+            for (std::size_t k = 0; k < d.server.readings.size(); ++k) {
+                page_reading& r = d.server.readings[k];
+                const double v = k == 2 || all_of_them ? extreme : at_most ? 0 : 9;
+                for (const quantity q : {quantity::waiting, quantity::running, quantity::kv_usage})
+                    r.values[static_cast<std::size_t>(q)] = v;
+                r.named = {v};
+            }
+        }
+        return judged(measured(repeats, {s}), s);
+    };
+    for (const slo& s : {max(queued_requests) <= 5, max(running_requests) <= 5,
+                         max(kv_cache_usage) <= 90_pct, max(server_metric("x")) <= 5}) {
+        CAPTURE(str(s.text()));
+        CHECK(outcome(s, 0).outcome == verdict::pass);
+        for (const double v : {infinity, DBL_MAX, 1e300, 1e20}) {
+            CAPTURE(v);
+            CHECK(outcome(s, v).outcome == verdict::fail);
+            CHECK(outcome(s, v, true).outcome == verdict::fail);
+        }
+        for (const double v : {-infinity, -DBL_MAX}) {
+            CHECK(outcome(s, v).outcome == verdict::pass);
+            CHECK(outcome(s, v, true).outcome == verdict::pass);
+        }
+        const slo_verdict none = outcome(s, not_a_number);
+        CHECK(none.outcome == verdict::invalid);
+        CHECK(mentions(none.reason, "server: 1 of 4 readings of its page in the steady window do "
+                                    "not tell max("));
+        CHECK(outcome(s, not_a_number, true).outcome == verdict::invalid);
+    }
+    for (const slo& s : {mean(queued_requests) <= 5, mean(server_metric("x")) <= 5}) {
+        CHECK(outcome(s, infinity).outcome == verdict::fail);
+        CHECK(outcome(s, DBL_MAX, true).outcome == verdict::fail);
+        CHECK(outcome(s, not_a_number).outcome == verdict::invalid);  // a quarter of what was read
+    }
+    CHECK(outcome(mean(server_metric("x")) >= 5, 9).outcome == verdict::pass);
+    for (const double v : {-infinity, -DBL_MAX})
+        CHECK(outcome(mean(server_metric("x")) >= 5, v).outcome == verdict::fail);
+    for (const double v : {infinity, DBL_MAX})
+        CHECK(outcome(mean(server_metric("x")) >= 5, v).outcome == verdict::pass);
+    CHECK(outcome(max(running_requests) >= 5, not_a_number).outcome == verdict::pass);
+}
+
+TEST_CASE("a miss is shown by what was read, whatever was not") {
+    std::vector<repeat_data> repeats;
+    for (int i = 0; i < 3; ++i) {
+        repeats.push_back(repeat_told(50, 50, 500));
+        tell(repeats.back(), quantity::waiting,
+             {0, 90, not_a_number, 90, 90, 0});
+    }
+    const auto outcome = [&](const slo& s) { return judged(measured(repeats, {s}), s).outcome; };
+    CHECK(outcome(max(queued_requests) <= 8) == verdict::fail);
+    CHECK(outcome(max(queued_requests) <= 500) == verdict::invalid);
+    CHECK(outcome(mean(queued_requests) <= 8) == verdict::invalid);  // a quarter is too much
+    for (repeat_data& d : repeats) {
+        for (const quantity q : {quantity::waiting, quantity::running})
+            tell(d, q, {0, 90, 90, 90, 90, 0});
+        d.window_to_ns += timelines::at_ms(8000) - timelines::at_ms(0);
+        for (int k = 0; k < 8; ++k) {
+            d.server.readings.push_back(d.server.readings[5]);
+            d.server.readings.back().at_ns = timelines::at_ms(5000 + 800.0 * k);
+        }
+        d.server.missed_ns = {timelines::at_ms(4500)};
+    }
+    CHECK(outcome(max(queued_requests) <= 8) == verdict::fail);
+    CHECK(outcome(max(queued_requests) <= 500) == verdict::invalid);
+    CHECK(outcome(max(running_requests) >= 8) == verdict::pass);
+    CHECK(outcome(max(running_requests) >= 500) == verdict::invalid);
+}
+
 TEST_CASE("the server's word is compared with a baseline by ratios that grains cannot decide") {
     const auto pairs = [](double mine, double other) {
         measurement m;
@@ -189,6 +300,58 @@ TEST_CASE("an objective that the page does not tell is invalid, with the reason"
     CHECK(judged(m, max(queued_requests) <= 5).outcome == verdict::invalid);
     CHECK(judged(measured(repeats_with_ttft({80, 80})), preemptions <= 0).outcome ==
           verdict::invalid);
+}
+
+// ---- the baseline's faults -----------------------------------------------------------------------
+
+TEST_CASE("what becomes of a baseline is nothing to the candidate's own objectives") {
+    // Four pairs, of which the candidate's are clearly over its own limit.
+    const auto pairs = [] {
+        measurement m;
+        for (int i = 0; i < 4; ++i) {
+            for (auto* arm : {&m.candidate, &m.baseline}) {
+                arm->push_back(repeats_with_ttft({300})[0]);
+                arm->back().index = i;
+                arm->back().asked_rate = arm->back().achieved_rate = 10;
+            }
+            m.baseline.back().arm = run_arm::baseline;
+        }
+        return m;
+    };
+    const slo own = mean(ttft) <= 100_ms, compared = mean(ttft) <= 2 * baseline;
+    const auto outcomes = [&](measurement m) {
+        m.slos = {own, compared};
+        const auto all = judge_all(m);
+        return std::pair{all[0].outcome, all[1].outcome};
+    };
+    CHECK(outcomes(pairs()) == std::pair{verdict::fail, verdict::pass});
+    const auto harmed = [&](auto&& harm) {
+        measurement m = pairs();
+        harm(m.baseline[2]);
+        return outcomes(m);
+    };
+    const std::pair only_compared{verdict::fail, verdict::invalid};
+    CHECK(harmed([](repeat_data& d) { d.target_gone = "it is gone"; }) == only_compared);
+    CHECK(harmed([](repeat_data& d) {
+              read_at_each_second(d, 6);
+              for (std::size_t i = 0; i < 6; ++i) d.server.readings[i].began = i < 3 ? 100 : 200;
+          }) == only_compared);
+    CHECK(harmed([](repeat_data& d) {
+              for (record& r : d.records) {
+                  r.status = request_status::connect;
+                  r.error = "client: no file descriptor is left";
+              }
+          }) == only_compared);
+    // Sent late, all of it.
+    const auto [mine, relative] = harmed([](repeat_data& d) { send_late(d, {0.5}); });
+    CHECK(mine == verdict::fail);
+    CHECK(relative != verdict::fail);
+    measurement slow = pairs();
+    for (repeat_data& d : slow.baseline) d.achieved_rate = 5;
+    CHECK(outcomes(slow).first == verdict::fail);
+    measurement interrupted = pairs();
+    interrupted.baseline[3].interrupted = true;
+    CHECK(outcomes(interrupted) == std::pair{verdict::invalid, verdict::invalid});
 }
 
 // ---- what its state explains -------------------------------------------------------------------

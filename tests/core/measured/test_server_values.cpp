@@ -53,19 +53,53 @@ TEST_CASE("gauges are judged on what was read inside of the window, three times 
     CHECK(is_none(value(d, max(queued_requests) <= 1)));
     CHECK(why_none(d, max(queued_requests) <= 1).find("was read 2 times in the steady window") !=
           std::string::npos);
-    CHECK(why_none(d, max(kv_cache_usage) <= 90_pct).find("was read 0 times") != std::string::npos);
+    CHECK(why_none(d, max(kv_cache_usage) <= 90_pct) ==
+          "2 of 2 readings of its page in the steady window do not tell max(kv_cache_usage), and "
+          "what it was then nobody knows");
 }
 
 TEST_CASE("readings that failed may have been those of the peak") {
     repeat_data d;
-    tell(d, quantity::waiting, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
-    d.server.missed = 1;
-    CHECK(why_none(d, max(queued_requests) <= 8) == "");
-    d.server.missed = 2;
+    tell(d, quantity::waiting, std::vector<double>(13));  // 11 of them in the window
+    const statistic_data most = (max(queued_requests) <= 8).what;
+    CHECK(what_is_unknown(most, d) == "");
     d.server.problem = "no answer within 1 s";
-    CHECK(why_none(d, max(queued_requests) <= 8) ==
-          "2 of 12 readings of its page failed (no answer within 1 s), and what it was then nobody "
-          "knows");
+    // Before the window and after it nothing is judged.
+    d.server.missed_ns = {timelines::at_ms(500), timelines::at_ms(11500)};
+    CHECK(what_is_unknown(most, d) == "");
+    d.server.missed_ns = {timelines::at_ms(5500)};
+    const std::string one = "1 of 12 readings of its page in the steady window failed (no answer "
+                            "within 1 s), and what it was then nobody knows";
+    CHECK(what_is_unknown(most, d) == one);
+    CHECK(why_none(d, mean(queued_requests) <= 8) == "");  // a mean is not one reading's
+    d.server.missed_ns.push_back(timelines::at_ms(6500));
+    CHECK(why_none(d, mean(queued_requests) <= 8).find("2 of 13 readings") == 0);
+    CHECK(what_is_unknown((preemptions <= 0).what, d) == "");  // a counter forgets nothing
+}
+
+TEST_CASE("what the page does not tell may have been the peak as well") {
+    repeat_data d;
+    std::vector<double> read(13);
+    read[6] = not_a_number;
+    tell(d, quantity::waiting, read);
+    CHECK(what_is_unknown((max(queued_requests) <= 8).what, d) ==
+          "1 of 11 readings of its page in the steady window do not tell max(queued_requests), and "
+          "what it was then nobody knows");
+    CHECK(why_none(d, mean(queued_requests) <= 8) == "");
+    d.server.missed_ns = {timelines::at_ms(5500)};
+    CHECK(why_none(d, mean(queued_requests) <= 8).find("2 of 12 readings of its page in the steady "
+                                                       "window failed or do not tell ") == 0);
+}
+
+TEST_CASE("a gauge of which one series has vanished is not that of the others") {
+    repeat_data d;
+    tell(d, quantity::waiting, {2, 2, 2, 1, 1, 2});
+    const std::size_t series[] = {1, 2, 2, 1, 1, 2};  // the second one came, and was away
+    for (std::size_t i = 0; i < 6; ++i)
+        d.server.readings[i].series[static_cast<std::size_t>(quantity::waiting)] = series[i];
+    drop_partial_gauges(d.server.readings);
+    for (std::size_t i = 0; i < 6; ++i)
+        CHECK(is_none(d.server.readings[i].value(quantity::waiting)) == (i == 3 || i == 4));
 }
 
 TEST_CASE("a named series is a gauge, whatever it is called") {
@@ -144,9 +178,12 @@ TEST_CASE("without a page, or with one of several servers, there is no value") {
 }
 
 TEST_CASE("a process is one, restarted, or several in turns") {
-    const auto history = [](const std::vector<double>& beginnings, const std::vector<double>& done) {
+    const auto history = [](const std::vector<double>& beginnings, const std::vector<double>& done,
+                            double from_s = not_a_number, bool is_of_several = false) {
         repeat_data d;
         tell(d, quantity::requests_done, done);
+        d.server.from_s = from_s;
+        d.server.is_of_several = is_of_several;
         for (std::size_t i = 0; i < beginnings.size(); ++i)
             d.server.readings[i].began = beginnings[i];
         return history_of(d.server);
@@ -159,4 +196,19 @@ TEST_CASE("a process is one, restarted, or several in turns") {
     CHECK(history({1, 2, 1, 2}, {5, 6, 7, 8}) == page_history::several_servers);
     // One that says that it did not begin anew is believed.
     CHECK(history({1, 1, 1, 1}, {5, 6, 2, 3}) == page_history::one_process);
+    // Whoever was there before the first reading has not begun since, however few readings there
+    // are. Starts and dates are told in seconds.
+    CHECK(history({100, 200}, {5, 60}, 1000) == page_history::several_servers);
+    CHECK(history({200, 100}, {5, 60}, 1000) == page_history::several_servers);
+    CHECK(history({100, 200, 300}, {5, 60, 7}, 1000) == page_history::several_servers);
+    CHECK(history({100, 1005}, {5, 60}, 1000) == page_history::restarted);
+    CHECK(history({100, 999}, {5, 0}, 1000) == page_history::restarted);
+    CHECK(history({100, 1005, 1007, 1009}, {5, 0, 0, 0}, 1000) == page_history::restarted);
+    // The old one is there still.
+    CHECK(history({100, 1005, 100}, {5, 0, 6}, 1000) == page_history::several_servers);
+    CHECK(history({100, 100}, {5, 60}, 1000) == page_history::one_process);
+    // Where no page tells a beginning, several were seen when nothing was asked of them.
+    CHECK(history({}, {5, 2}, 1000) == page_history::restarted);
+    CHECK(history({}, {5, 2}, 1000, true) == page_history::several_servers);
+    CHECK(history({}, {5, 60}, 1000, true) == page_history::several_servers);
 }

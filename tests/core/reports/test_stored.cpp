@@ -77,20 +77,25 @@ TEST_CASE("what a server told of itself is read back to the bit") {
     server_pages::tell(d, server_quantity::waiting, {0, not_a_number, 3, 7, 1});
     d.window_from_ns = from;
     d.window_to_ns = to;
-    d.server.missed = 2;
+    d.server.missed_ns = {timelines::at_ms(1500), timelines::at_ms(2500)};
     d.server.problem = "http://h/metrics: HTTP 500";
     d.server.selectors = {"a{b=\"c\"}", "d"};
     for (page_reading& r : d.server.readings) {
         r.began = 1763829000.123;
         r.named = {0.1, not_a_number};
     }
+    d.server.readings[1].named = {infinity, -infinity};
+    d.server.from_s = 1763829500.5;
+    d.server.is_of_several = true;
     const measurement read = read_back(g).measured;
     CHECK(!read.candidate[0].server.is_read);
     const server_word& w = read.candidate[1].server;
     CHECK(w.is_read);
     CHECK(w.has_both_ends);
     CHECK(w.of == "vLLM");
-    CHECK(w.missed == 2);
+    CHECK(w.missed_ns == d.server.missed_ns);
+    CHECK(w.from_s == d.server.from_s);
+    CHECK(w.is_of_several);
     CHECK(w.problem == d.server.problem);
     CHECK(w.selectors == d.server.selectors);
     REQUIRE(w.readings.size() == d.server.readings.size());

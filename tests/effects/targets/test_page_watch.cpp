@@ -1,4 +1,5 @@
-// Pages read beside a load: what becomes of readings that the client itself cannot make.
+// Pages read beside a load: readings that the client itself cannot make, and several processes that
+// answer in turns.
 #include "effects/targets/page_watch.hpp"
 
 #include "support/scripted_server.hpp"
@@ -6,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+#include <atomic>
 #include <string>
 
 #include <sys/resource.h>
@@ -57,7 +60,82 @@ TEST_CASE("a client without a descriptor left misses a reading, and goes on") {
         told = watch.word(0);
     }
     CHECK(told.readings.size() >= 1);
-    CHECK(told.missed >= 1);
+    CHECK(told.missed_ns.size() >= 1);
     CHECK_FALSE(told.has_both_ends);
     CHECK(holds(told.problem, "/metrics: the client cannot start: "));
+}
+
+// ---- several processes behind one address, each connection another one
+
+namespace {
+/// Processes that take turns, as a proxy's or a cluster's do.
+struct taking_turns {
+    std::array<int, 2> done{20, 1000};
+    std::array<double, 2> began{not_a_number, not_a_number};
+    std::atomic<std::size_t> next{0};
+    std::string page() {
+        const std::size_t i = next++ % 2;
+        std::string text = "vllm:num_requests_waiting 0\nvllm:request_success_total " +
+                           std::to_string(done[i]) + "\n";
+        if (began[i] == began[i])
+            text += "process_start_time_seconds " + std::to_string(began[i]) + "\n";
+        return text;
+    }
+};
+/// One reading before a load and one after it, in which each process served its half of this many.
+server_word watched(taking_turns& all, int requests) {
+    scripted::server server;
+    server.tell([&](const scripted::request&) { return all.page(); });
+    const server_pages pages = pages_at(server.url());
+    page_watch watch(pages, {});
+    for (int& n : all.done) n += requests / 2;
+    return watch.word(0);
+}
+}  // namespace
+
+TEST_CASE("processes in turns are several by two readings, whether or not they tell a beginning") {
+    for (const std::size_t first : {0, 1}) {
+        taking_turns untold;
+        untold.next = first;
+        const server_word w = watched(untold, 50);
+        CHECK(w.is_of_several);
+        CHECK(history_of(w) == page_history::several_servers);
+        taking_turns told;
+        told.next = first;
+        told.began = {1700000000, 1700000900};
+        CHECK(history_of(watched(told, 50)) == page_history::several_servers);
+    }
+}
+
+TEST_CASE("one process is one, though others ask it for more while it is looked at") {
+    std::atomic<int> done{20};
+    scripted::server server;
+    server.tell([&](const scripted::request&) {
+        return "vllm:request_success_total " + std::to_string(done++) + "\n";
+    });
+    const server_pages pages = pages_at(server.url());
+    page_watch watch(pages, {});
+    const server_word w = watch.word(0);
+    CHECK_FALSE(w.is_of_several);
+    CHECK(history_of(w) == page_history::one_process);
+    CHECK(w.from_s > 1.7e9);  // by our own clock, where the server's is not told
+}
+
+TEST_CASE("a process that began again between two readings has restarted, and is no second one") {
+    for (const bool tells : {true, false}) {
+        std::atomic<bool> again{false};
+        const double later = unix_s() + 1;
+        scripted::server server;
+        server.tell([&](const scripted::request&) {
+            return "vllm:request_success_total " + std::to_string(again ? 3 : 1000) + "\n" +
+                   (tells ? "process_start_time_seconds " +
+                                std::to_string(again ? later : 1700000000) + "\n"
+                          : "");
+        });
+        const server_pages pages = pages_at(server.url());
+        page_watch watch(pages, {});
+        again = true;
+        const server_word w = watch.word(0);
+        CHECK(history_of(w) == page_history::restarted);
+    }
 }
