@@ -244,17 +244,18 @@
 //   [E57] what the environment asks of a gate
 //   [E58] a load that several programs send without a word to each other
 //   [E59] one repeat of a load that several programs send
-//   [E60] the repeats of a gate
-//   [E61] gates take turns
-//   [E62] one gate from its scenario to its result
-//   [E63] result files of other tools, judged as a gate
-//   [E64] a run that is over, with its requests
-//   [E65] the shards of a load, judged as a gate
-//   [E66] several settings of a server, measured in turns
-//   [E67] several settings from a scenario to their result
-//   [E68] public functions
-//   [E69] records judged again
-//   [E70] main
+//   [E60] profiles that could not be ended
+//   [E61] the repeats of a gate
+//   [E62] gates take turns
+//   [E63] one gate from its scenario to its result
+//   [E64] result files of other tools, judged as a gate
+//   [E65] a run that is over, with its requests
+//   [E66] the shards of a load, judged as a gate
+//   [E67] several settings of a server, measured in turns
+//   [E68] several settings from a scenario to their result
+//   [E69] public functions
+//   [E70] records judged again
+//   [E71] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -30827,6 +30828,54 @@ inline std::string same_server_reason(const load_target& candidate, const std::s
            "header, or say .baseline = same_server()";
 }
 
+// ---- two addresses of one process, as where a port is forwarded to the other's server
+
+inline page_reading reading_of_server(const server_pages& pages) {
+    return reading_of({read_page(pages.all[0]).page}, true, {});
+}
+/// Whether both tell the same of the requests that were served, and tell anything of them.
+inline bool count_alike(const page_reading& a, const page_reading& b) {
+    bool is_told = false, differ = false;
+    for (const server_quantity q : {server_quantity::requests_done, server_quantity::prompt_tokens,
+                                    server_quantity::generation_tokens}) {
+        is_told = is_told || a.value(q) == a.value(q);
+        differ = differ || a.value(q) < b.value(q) || b.value(q) < a.value(q) ||
+                 (a.value(q) == a.value(q)) != (b.value(q) == b.value(q));
+    }
+    return is_told && !differ;
+}
+/// Whether what is asked of one is on the page of both: their pages tell one beginning, or the
+/// same counts before one of them is asked for a token and after it. Two models, paths or headers
+/// are for a gateway to tell apart.
+inline bool lead_to_one_process(const load_target& a, const server_pages& its,
+                                const load_target& b, const server_pages& other,
+                                const request_spec& common) {
+    const bool ask_alike = a.path == b.path && a.model == b.model && a.fields == b.fields;
+    if (!its.first_is_servers || !other.first_is_servers || !ask_alike || is_same_place(a, b))
+        return false;
+    const page_reading mine = reading_of_server(its), theirs = reading_of_server(other);
+    const bool one_beginning = mine.began == theirs.began;
+    const bool two_beginnings = mine.began < theirs.began || theirs.began < mine.began;
+    if (two_beginnings || !(one_beginning || count_alike(mine, theirs))) return false;
+    ask_for_one_token(a, common);
+    constexpr int looks = 10;  // some servers count a little later
+    for (int i = 0; i < looks; ++i) {
+        const page_reading mine_now = reading_of_server(its);
+        const page_reading theirs_now = reading_of_server(other);
+        if (have_fallen(mine_now, mine)) {
+            if (!have_fallen(theirs_now, theirs)) return false;
+            if (one_beginning || count_alike(mine_now, theirs_now)) return true;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return false;
+}
+inline std::string one_process_text(const std::string& one, const std::string& its_url,
+                                    const std::string& other, const std::string& other_url) {
+    return one + " at " + printable(its_url) + " and " + other + " at " + printable(other_url) +
+           " lead to one process, whose page counts what either of them is asked";
+}
+
 /// Refuses arms whose first requests, a hundred at most, are the same but for their words.
 inline void check_other_requests(const plan& p, const load_target& mine,
                                  const load_target& other) {
@@ -32455,7 +32504,54 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E60] the repeats of a gate ===============================================================
+// ===== [E60] profiles that could not be ended ====================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A server that profiles is slower, and so is every later gate on it. Gates take turns: nobody
+/// else is here at the same time.
+class unended_profiles {
+public:
+    static unended_profiles& of_this_program() {
+        static unended_profiles all;
+        return all;
+    }
+    void add(const std::string& url, const std::string& gate, const profile& how) {
+        all_.push_back({url, gate, how});
+    }
+    /// Tries to end those of a server before the next load on it, and says what came of each.
+    std::vector<std::string> ended_on(const live_target& server, int gate) {
+        constexpr double within_s = 10;
+        std::vector<std::string> notes;
+        std::erase_if(all_, [&](const begun& b) {
+            if (b.url != server.facts().url) return false;
+            profiler by(b.how, server, gate);
+            const profile_step stop = by.stop(within_s);
+            notes.push_back("gate \"" + b.gate + "\" had begun a profile on this server and could "
+                            "not end it: " +
+                            (stop.done ? "it was ended now, before this load"
+                                       : "it may be slower for it still (" + step_text(stop) +
+                                             ")"));
+            return stop.done;
+        });
+        return notes;
+    }
+
+private:
+    struct begun {
+        std::string url, gate;
+        profile how;
+    };
+    std::vector<begun> all_{};
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E61] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32526,6 +32622,8 @@ public:
         const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
         candidate_.bring_up(left_s());
         if (other_) other_->bring_up(left_s());
+        end_profiles_on(candidate_);
+        if (other_) end_profiles_on(*other_);
         if (other_) check_two_servers();
         candidate_.check_answers(p_.common);
         candidate_.learn_tokens(p_, left_s());
@@ -32610,6 +32708,16 @@ private:
                               {until_ns, most_gaps_kept, nullptr, &meter_, {}})
                 .records.size();
         });
+        if (all_.profile.goes_on && !candidate_.is_process())
+            unended_profiles::of_this_program().add(candidate_.facts().url, p_.name, *p_.on_fail);
+    }
+    /// What earlier gates left running on a server is ended, or told.
+    void end_profiles_on(const live_target& server) {
+        const int gate = session::of_this_program().running_gate();
+        for (const std::string& note : unended_profiles::of_this_program().ended_on(server, gate)) {
+            meter_.say("  note: " + note + "\n");
+            all_.seen.notes.push_back(note);
+        }
     }
     void measure_repeats() {
         while (count() < most_repeats_) {
@@ -32714,8 +32822,14 @@ private:
         return goes;
     }
     void check_two_servers() const {
-        const std::string why = same_server_reason(candidate_.load(), candidate_.facts().url,
-                                                   other_->load(), other_->facts().url);
+        const std::string& mine = candidate_.facts().url;
+        const std::string& its = other_->facts().url;
+        std::string why = same_server_reason(candidate_.load(), mine, other_->load(), its);
+        if (why.empty() && lead_to_one_process(candidate_.load(), candidate_.pages(),
+                                               other_->load(), other_->pages(), p_.common))
+            why = one_process_text("target", mine, "baseline", its) +
+                  " and would be compared with itself: forward another port, or say .baseline = "
+                  "same_server()";
         require(why.empty(), why);
     }
     /// Two arms of one server are told apart by what they ask.
@@ -32874,7 +32988,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E61] gates take turns ====================================================================
+// ===== [E62] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32904,7 +33018,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E62] one gate from its scenario to its result ============================================
+// ===== [E63] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33344,7 +33458,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E63] result files of other tools, judged as a gate =======================================
+// ===== [E64] result files of other tools, judged as a gate =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33426,7 +33540,7 @@ inline result judged_files(const types::list<types::text>& files, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E64] a run that is over, with its requests ===============================================
+// ===== [E65] a run that is over, with its requests ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33540,7 +33654,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E65] the shards of a load, judged as a gate ==============================================
+// ===== [E66] the shards of a load, judged as a gate ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33595,7 +33709,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E66] several settings of a server, measured in turns =====================================
+// ===== [E67] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33756,6 +33870,11 @@ private:
             s.server.learn_tokens(s.what, seconds_left());
             s.server.check_tells(s.what.slos, s.what.common);
             s.all.target = s.server.facts();
+            for (const std::string& note :
+                 unended_profiles::of_this_program().ended_on(s.server, s.number)) {
+                meter_.say("  note: " + note + "\n");
+                s.all.seen.notes.push_back(note);
+            }
             meter_.say("  " + s.name + ": " + target_text(s.all.target) +
                        (makes_up_prompts(s.what)
                             ? "; " + fit_text(s.all.target.tokens, shortest_prompt(s.what))
@@ -33781,6 +33900,15 @@ private:
                         "settings \"" + all_[a].name + "\" and \"" + all_[b].name +
                             "\" are one server at " + printable(all_[a].server.facts().url) +
                             ": give them URLs, models, paths or headers of their own");
+                const std::string& first = all_[a].server.facts().url;
+                const std::string& second = all_[b].server.facts().url;
+                require(!both_up ||
+                            !lead_to_one_process(all_[a].server.load(), all_[a].server.pages(),
+                                                 all_[b].server.load(), all_[b].server.pages(),
+                                                 all_[a].what.common),
+                        one_process_text("setting \"" + all_[a].name + "\"", first,
+                                         "setting \"" + all_[b].name + "\"", second) +
+                            " and differ in nothing: forward another port");
             }
     }
 
@@ -33821,7 +33949,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E67] several settings from a scenario to their result ====================================
+// ===== [E68] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33973,7 +34101,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E68] public functions ====================================================================
+// ===== [E69] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34071,7 +34199,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E69] records judged again ================================================================
+// ===== [E70] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34126,7 +34254,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E70] main ================================================================================
+// ===== [E71] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

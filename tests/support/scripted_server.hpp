@@ -199,6 +199,11 @@ public:
         const std::lock_guard lock(mutex_);
         return checked_;
     }
+    /// What is done when that request comes.
+    void on_check(std::function<void()> done) {
+        const std::lock_guard lock(mutex_);
+        on_check_ = std::move(done);
+    }
     /// From now on a request is answered as soon as its head is there, and its body is not read.
     /// So little of it is taken that a megabyte cannot be sent.
     void answer_early() {
@@ -344,8 +349,10 @@ private:
             return {send(json("200 OK", R"({"object":"list","data":[{"id":"scripted"}]})")),
                     close()};
         }
-        if (r.header("X-Request-Id") == check_id)
+        if (r.header("X-Request-Id") == check_id) {
+            if (on_check_) on_check_();
             return checks_[std::min(checked_++, checks_.size() - 1)];
+        }
         log_.push_back(r);
         if (choose_) return choose_(r);
         return script_[std::min(log_.size(), script_.size()) - 1];
@@ -395,6 +402,7 @@ private:
     std::vector<answer> script_;
     std::vector<answer> checks_{healthy(1)};
     std::size_t checked_ = 0;
+    std::function<void()> on_check_{};
     afterwards then_;
     int listener_ = -1, port_ = 0;
     sockets::bell going_{};

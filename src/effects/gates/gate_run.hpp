@@ -48,6 +48,7 @@
 #include "effects/gates/shared_repeat.hpp"
 #include "effects/gates/record_files.hpp"
 #include "effects/gates/session.hpp"
+#include "effects/gates/unended_profiles.hpp"
 
 #include <algorithm>  // any_of, count_if, max, rotate
 #include <cstdint>  // uint64_t
@@ -128,6 +129,8 @@ public:
         const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
         candidate_.bring_up(left_s());
         if (other_) other_->bring_up(left_s());
+        end_profiles_on(candidate_);
+        if (other_) end_profiles_on(*other_);
         if (other_) check_two_servers();
         candidate_.check_answers(p_.common);
         candidate_.learn_tokens(p_, left_s());
@@ -212,6 +215,16 @@ private:
                               {until_ns, most_gaps_kept, nullptr, &meter_, {}})
                 .records.size();
         });
+        if (all_.profile.goes_on && !candidate_.is_process())
+            unended_profiles::of_this_program().add(candidate_.facts().url, p_.name, *p_.on_fail);
+    }
+    /// What earlier gates left running on a server is ended, or told.
+    void end_profiles_on(const live_target& server) {
+        const int gate = session::of_this_program().running_gate();
+        for (const std::string& note : unended_profiles::of_this_program().ended_on(server, gate)) {
+            meter_.say("  note: " + note + "\n");
+            all_.seen.notes.push_back(note);
+        }
     }
     void measure_repeats() {
         while (count() < most_repeats_) {
@@ -316,8 +329,14 @@ private:
         return goes;
     }
     void check_two_servers() const {
-        const std::string why = same_server_reason(candidate_.load(), candidate_.facts().url,
-                                                   other_->load(), other_->facts().url);
+        const std::string& mine = candidate_.facts().url;
+        const std::string& its = other_->facts().url;
+        std::string why = same_server_reason(candidate_.load(), mine, other_->load(), its);
+        if (why.empty() && lead_to_one_process(candidate_.load(), candidate_.pages(),
+                                               other_->load(), other_->pages(), p_.common))
+            why = one_process_text("target", mine, "baseline", its) +
+                  " and would be compared with itself: forward another port, or say .baseline = "
+                  "same_server()";
         require(why.empty(), why);
     }
     /// Two arms of one server are told apart by what they ask.

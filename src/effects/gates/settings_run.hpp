@@ -26,6 +26,7 @@
 #include "effects/targets/same_server.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/progress_meter.hpp"
+#include "effects/gates/unended_profiles.hpp"
 
 #include <algorithm>  // max, rotate
 #include <cstddef>  // size_t
@@ -194,6 +195,11 @@ private:
             s.server.learn_tokens(s.what, seconds_left());
             s.server.check_tells(s.what.slos, s.what.common);
             s.all.target = s.server.facts();
+            for (const std::string& note :
+                 unended_profiles::of_this_program().ended_on(s.server, s.number)) {
+                meter_.say("  note: " + note + "\n");
+                s.all.seen.notes.push_back(note);
+            }
             meter_.say("  " + s.name + ": " + target_text(s.all.target) +
                        (makes_up_prompts(s.what)
                             ? "; " + fit_text(s.all.target.tokens, shortest_prompt(s.what))
@@ -219,6 +225,15 @@ private:
                         "settings \"" + all_[a].name + "\" and \"" + all_[b].name +
                             "\" are one server at " + printable(all_[a].server.facts().url) +
                             ": give them URLs, models, paths or headers of their own");
+                const std::string& first = all_[a].server.facts().url;
+                const std::string& second = all_[b].server.facts().url;
+                require(!both_up ||
+                            !lead_to_one_process(all_[a].server.load(), all_[a].server.pages(),
+                                                 all_[b].server.load(), all_[b].server.pages(),
+                                                 all_[a].what.common),
+                        one_process_text("setting \"" + all_[a].name + "\"", first,
+                                         "setting \"" + all_[b].name + "\"", second) +
+                            " and differ in nothing: forward another port");
             }
     }
 

@@ -4,17 +4,24 @@
 #include "api/result.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
+#include "core/dialects/page_readings.hpp"
+#include "core/dialects/server_names.hpp"
 #include "core/dialects/table.hpp"
+#include "core/measured/server_word.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "effects/load/order.hpp"
 #include "effects/net/sockets.hpp"
+#include "effects/targets/inquiries.hpp"
+#include "effects/targets/server_pages.hpp"
 
 #include <algorithm>  // any_of, min
+#include <chrono>
 #include <cstring>  // memcmp, memcpy
 #include <filesystem>  // equivalent
 #include <string>
 #include <system_error>  // error_code
+#include <thread>  // this_thread
 #include <vector>
 
 #include <arpa/inet.h>  // ntohs
@@ -83,6 +90,54 @@ inline std::string same_server_reason(const load_target& candidate, const std::s
            ", which is one server and would be compared with itself: give the baseline a URL of "
            "its own (LLMBENCH_BASELINE_URL, where the scenario names none), another model, path or "
            "header, or say .baseline = same_server()";
+}
+
+// ---- two addresses of one process, as where a port is forwarded to the other's server
+
+inline page_reading reading_of_server(const server_pages& pages) {
+    return reading_of({read_page(pages.all[0]).page}, true, {});
+}
+/// Whether both tell the same of the requests that were served, and tell anything of them.
+inline bool count_alike(const page_reading& a, const page_reading& b) {
+    bool is_told = false, differ = false;
+    for (const server_quantity q : {server_quantity::requests_done, server_quantity::prompt_tokens,
+                                    server_quantity::generation_tokens}) {
+        is_told = is_told || a.value(q) == a.value(q);
+        differ = differ || a.value(q) < b.value(q) || b.value(q) < a.value(q) ||
+                 (a.value(q) == a.value(q)) != (b.value(q) == b.value(q));
+    }
+    return is_told && !differ;
+}
+/// Whether what is asked of one is on the page of both: their pages tell one beginning, or the
+/// same counts before one of them is asked for a token and after it. Two models, paths or headers
+/// are for a gateway to tell apart.
+inline bool lead_to_one_process(const load_target& a, const server_pages& its,
+                                const load_target& b, const server_pages& other,
+                                const request_spec& common) {
+    const bool ask_alike = a.path == b.path && a.model == b.model && a.fields == b.fields;
+    if (!its.first_is_servers || !other.first_is_servers || !ask_alike || is_same_place(a, b))
+        return false;
+    const page_reading mine = reading_of_server(its), theirs = reading_of_server(other);
+    const bool one_beginning = mine.began == theirs.began;
+    const bool two_beginnings = mine.began < theirs.began || theirs.began < mine.began;
+    if (two_beginnings || !(one_beginning || count_alike(mine, theirs))) return false;
+    ask_for_one_token(a, common);
+    constexpr int looks = 10;  // some servers count a little later
+    for (int i = 0; i < looks; ++i) {
+        const page_reading mine_now = reading_of_server(its);
+        const page_reading theirs_now = reading_of_server(other);
+        if (have_fallen(mine_now, mine)) {
+            if (!have_fallen(theirs_now, theirs)) return false;
+            if (one_beginning || count_alike(mine_now, theirs_now)) return true;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return false;
+}
+inline std::string one_process_text(const std::string& one, const std::string& its_url,
+                                    const std::string& other, const std::string& other_url) {
+    return one + " at " + printable(its_url) + " and " + other + " at " + printable(other_url) +
+           " lead to one process, whose page counts what either of them is asked";
 }
 
 /// Refuses arms whose first requests, a hundred at most, are the same but for their words.

@@ -1,6 +1,7 @@
 // How a server is asked for a profile, what is made of its answers, and that what was begun is
 // ended.
 #include "effects/gates/profiler.hpp"
+#include "effects/gates/unended_profiles.hpp"
 
 #include "support/scratch.hpp"
 #include "support/scripted_server.hpp"
@@ -94,7 +95,38 @@ TEST_CASE("what a server says instead is told without secrets, on one line and n
     asked_server full({says("200 OK", ""), says("500 Oops", "the disk is full")});
     const taken_profile t = full.profile();
     CHECK(full.asked_before_load == 1);
-    check_none(t, "POST /stop_profile answered HTTP 500: the disk is full");
+    check_none(t, "POST /stop_profile answered HTTP 500: the disk is full; it may go on, and slows "
+                  "down whatever this server does next");
+}
+
+TEST_CASE("a profile that could not be ended is told, and ended before the next load if it can be") {
+    asked_server s({says("200 OK", ""), says("500 Oops", "busy writing"), says("500 Oops", "busy"),
+                    says("200 OK", "")});
+    const taken_profile t = s.profile();
+    CHECK(t.goes_on);
+    CHECK(holds(profile_text(t), "busy writing; it may go on, and slows down whatever this server "
+                                 "does next"));
+    unended_profiles left;
+    left.add(s.target.facts().url, "first", {});
+    asked_server elsewhere({says("200 OK", "")});
+    CHECK(left.ended_on(elsewhere.target, 2).empty());
+    CHECK(elsewhere.server.log().empty());
+    const std::string first = "gate \"first\" had begun a profile on this server and could not end "
+                              "it: ";
+    CHECK(left.ended_on(s.target, 2) ==
+          std::vector{first + "it may be slower for it still (POST /stop_profile answered HTTP "
+                              "500: busy)"});
+    CHECK(left.ended_on(s.target, 3) ==
+          std::vector{first + "it was ended now, before this load"});
+    CHECK(left.ended_on(s.target, 4).empty());
+    CHECK(s.server.log().size() == 4);
+}
+
+TEST_CASE("a profile that was ended, or never begun, does not go on") {
+    asked_server well({says("200 OK", "")});
+    CHECK_FALSE(well.profile().goes_on);
+    asked_server none({says("404 Not Found", "")});
+    CHECK_FALSE(none.profile().goes_on);
 }
 
 TEST_CASE("a profile that may have begun is ended though nothing was answered") {

@@ -2,14 +2,17 @@
 #include "effects/targets/same_server.hpp"
 
 #include "support/scratch.hpp"
+#include "support/scripted_server.hpp"
 #include "support/texts.hpp"
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+using namespace llmbench;
 using namespace llmbench::detail;
 using texts::holds;
 
@@ -71,4 +74,86 @@ TEST_CASE("two models, paths or routes of one gateway are compared") {
     CHECK(reason(one, other).empty());
     CHECK(same("http://127.0.0.1:8000/a", "http://localhost:8000/a/"));
     CHECK_FALSE(same("http://127.0.0.1:8000/a", "http://127.0.0.1:8000/b"));
+}
+
+// ---- one process behind two addresses
+
+namespace {
+/// What a process counts, whatever port it is asked at.
+struct counting {
+    double began = not_a_number;  // which its page tells, where it is known
+    std::atomic<int> requests{40}, tokens{900};
+    bool tells_counts = true;
+    std::string page() const {
+        std::string text = "# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running 0\n";
+        if (tells_counts)
+            text += "vllm:request_success_total " + std::to_string(requests.load()) +
+                    "\nvllm:generation_tokens_total " + std::to_string(tokens.load()) + "\n";
+        if (began == began)
+            text += "process_start_time_seconds " + std::to_string(began) + "\n";
+        return text;
+    }
+};
+/// A port of it, that answers a token to everybody who asks.
+struct port_of {
+    explicit port_of(counting& process) {
+        server.on_check([&process] {
+            ++process.requests;
+            ++process.tokens;
+        });
+        server.tell([&process](const scripted::request&) { return process.page(); });
+        to = at(server.url());
+        to.api = &traits_of(openai_chat);
+        pages.all.push_back({.url = server.url() + "/metrics", .at = to.url, .path = "/metrics"});
+        pages.first_is_servers = true;
+    }
+    scripted::server server;
+    load_target to;
+    server_pages pages;
+};
+bool one_process(const port_of& a, const port_of& b) {
+    return lead_to_one_process(a.to, a.pages, b.to, b.pages, {});
+}
+}  // namespace
+
+TEST_CASE("a port that is forwarded to the other's process leads to one process") {
+    for (const double began : {not_a_number, 1763829000.12}) {
+        counting process;
+        process.began = began;
+        const port_of mine(process), forwarded(process);
+        CHECK(one_process(mine, forwarded));
+        CHECK(holds(one_process_text("target", "http://a", "baseline", "http://b"),
+                    "target at http://a and baseline at http://b lead to one process"));
+    }
+}
+
+TEST_CASE("two processes are two, however alike they are and whatever they tell") {
+    counting first, second;  // started alike, and asked for as much so far
+    const port_of a(first), b(second);
+    CHECK_FALSE(one_process(a, b));
+    CHECK(first.requests == 41);
+    CHECK(second.requests == 40);
+    first.requests = first.tokens = second.requests = second.tokens = 900;
+    first.began = second.began = 1763829000.12;  // within the grain of that
+    CHECK_FALSE(one_process(a, b));
+    second.began = 1763829999;
+    const int asked = first.requests;
+    CHECK_FALSE(one_process(a, b));
+    CHECK(first.requests == asked);  // nothing had to be asked for that
+    // Whoever tells nothing of requests is believed.
+    counting mute;
+    mute.tells_counts = false;
+    const port_of c(mute), d(mute);
+    CHECK_FALSE(one_process(c, d));
+}
+
+TEST_CASE("models and routes of one process by two addresses are compared") {
+    counting process;
+    const port_of mine(process);
+    port_of other(process);
+    other.to.model = "m-lora";
+    CHECK_FALSE(one_process(mine, other));
+    other.to.model = mine.to.model;
+    other.pages = {};
+    CHECK_FALSE(one_process(mine, other));
 }
