@@ -26,8 +26,9 @@ public:
         for (const char c : said_)
             if (c != '\n' && (c != ' ' || words.empty() || words.back() != ' ')) words += c;
             else if (c == '\n' && !words.empty() && words.back() != ' ') words += ' ';
-        return words.find("NOT OK: client") != std::string::npos ||
-               words.find("measured again: client") != std::string::npos;
+        for (const char* told : {"NOT OK: client", "measured again: client", "client: it was held up"})
+            if (words.find(told) != std::string::npos) return true;
+        return false;
     }
 
 private:
