@@ -268,7 +268,8 @@ TEST_CASE("long") { gate(one_minute({.command = "\"$SERVER\" serve {port}"})); }
 
 // ---- assertions of one's own on a run
 
-// Two repeats have to show a miss: of steps so long that nothing a machine does comes near the limit.
+// Two repeats have to show a miss: it is counted, so that what a machine adds to one of them does not
+// hide it, and steps are so long that none of it comes near the limit.
 static result measured() {
     engine e = fast_engine();
     e.decode_step = 20_ms;
@@ -286,19 +287,19 @@ TEST_CASE("assertions hold") {
 
 TEST_CASE("CHECK_SLO misses") {
     const result r = measured();
-    CHECK_SLO(r, mean(tpot) <= 0.5_ms);
+    CHECK_SLO(r, goodput(tpot <= 0.5_ms) >= 50_pct);
     MESSAGE("after the check");
 }
 
 TEST_CASE("REQUIRE_SLO misses") {
     const result r = measured();
-    REQUIRE_SLO(r, mean(tpot) <= 0.5_ms);
+    REQUIRE_SLO(r, goodput(tpot <= 0.5_ms) >= 50_pct);
     MESSAGE("after the requirement");
 }
 
 TEST_CASE("WARN_SLO misses") {
     const result r = measured();
-    WARN_SLO(r, mean(tpot) <= 0.5_ms);
+    WARN_SLO(r, goodput(tpot <= 0.5_ms) >= 50_pct);
     MESSAGE("after the warning");
 }
 
