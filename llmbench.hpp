@@ -2213,7 +2213,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cctype>  // isalnum
 #include <cfloat>  // DBL_MAX
 #include <charconv>  // from_chars, to_chars, from_chars_result
-#include <cmath>  // fabs, isfinite, isnan, isinf, erfc, sqrt, log, pow, ldexp, round, ceil, ...
+#include <cmath>  // fabs, isfinite, isnan, isinf, ceil, erfc, sqrt, log, pow, ldexp, round, ...
 #include <cstdarg>  // printed()
 #include <cstddef>  // size_t, ptrdiff_t
 #include <cstdint>  // uint64_t, uint32_t, int64_t
@@ -2878,13 +2878,16 @@ inline double clopper_pearson_lower(double k, double n, double alpha) {
     return bisect(0, 1, alpha, [&](double p) { return incomplete_beta(k, n - k + 1, p); });
 }
 
+/// The whole number that a computed value stands for, or else the next one: 0.07 * 100 is a hair
+/// over 7 in binary, and 1.1 * 100 over 110; neither means one more.
+inline double rounded_up(double x) { return std::ceil(x - 1e-10 * std::fabs(x)); }
+inline double rounded_down(double x) { return -rounded_up(-x); }
+
 /// Inverse of the empirical CDF: the place of the smallest of `size` values with at least a share q
 /// of them at or below it, counted from 0.
 inline std::size_t nearest_rank_of(std::size_t size, double q) {
     const double n = static_cast<double>(size);
-    // 0.07 * 100 is a hair over 7 in binary; a rank must not jump for that.
-    const double rank = std::ceil(q * n - 1e-9 * n);
-    return static_cast<std::size_t>(std::min(std::max(rank, 1.0), n) - 1);
+    return static_cast<std::size_t>(std::min(std::max(rounded_up(q * n), 1.0), n) - 1);
 }
 /// The value there. `sorted` must not be empty.
 inline double nearest_rank(const std::vector<double>& sorted, double q) {
@@ -10984,7 +10987,7 @@ inline long long least_replayed(const statistic_data& w) {
     if (is_share(w.metric) || is_of_start(w.metric) || is_of_server(w.metric)) return 0;
     if (is_drift(w.metric)) return least_of_drift(w);
     if (w.kind != statistic_kind::percentile) return least_values;
-    return static_cast<long long>(std::ceil(3 / tail_of(w) - 1e-9));
+    return static_cast<long long>(rounded_up(3 / tail_of(w)));
 }
 /// Requests in the first stage of fresh traffic without which no verdict could be a pass: at 95 %,
 /// and at the last look at its own level.
@@ -10994,9 +10997,8 @@ inline long long least_fresh(const statistic_data& w, const judging_rule& rule) 
     const double all_stages = rule.most == last_stage ? 4 : rule.most;
     const double last_level = 1 - normal_cdf(rule.pass_z);
     return static_cast<long long>(
-        std::ceil(std::min(std::log(0.05), std::log(last_level) / all_stages) /
-                      std::log(1 - tail_of(w)) -
-                  1e-9));
+        rounded_up(std::min(std::log(0.05), std::log(last_level) / all_stages) /
+                   std::log(1 - tail_of(w))));
 }
 
 /// Values that a statistic of a repeat is of. Failed requests are among those of a percentile.
@@ -12883,7 +12885,7 @@ inline search_state state_of(const std::vector<probe>& probes) {
 }
 
 inline double in_range(const search_terms& t, probe_of part, double load) {
-    if (t.whole) load = part == probe_of::high ? std::ceil(load) : std::floor(load);
+    if (t.whole) load = part == probe_of::high ? rounded_up(load) : rounded_down(load);
     return std::clamp(load, t.whole ? std::max(1.0, t.least) : t.least, t.most);
 }
 /// The same, and another load than the last where users are counted.
@@ -13225,7 +13227,7 @@ inline bool is_over(const repeat_data& d, double arrival_cv2) {
 inline double asked_load(const slo& s, double baseline_carries) {
     if (s.factor == 0) return s.bound;
     const double load = s.factor * baseline_carries;
-    return s.what.metric == metric_id::capacity_in_users ? std::ceil(load) : load;
+    return s.what.metric == metric_id::capacity_in_users ? rounded_up(load) : load;
 }
 
 /// How sure either end of an interval must be: 2.5 % that a load which misses is shown to keep its
@@ -13623,11 +13625,11 @@ inline constexpr int first_compared = 2;  // rounds before the first look
 inline std::vector<double> loads_of(const compare_terms& t) {
     std::vector<double> loads;
     double load = t.capacity;
-    if (t.whole) load = std::max(1.0, std::floor(load));
+    if (t.whole) load = std::max(1.0, rounded_down(load));
     for (std::size_t i = 0; i < compared_loads; ++i) {
         loads.push_back(load);
         load *= t.factor;
-        if (t.whole) load = std::ceil(load - 1e-9);
+        if (t.whole) load = rounded_up(load);
     }
     std::reverse(loads.begin(), loads.end());
     return loads;

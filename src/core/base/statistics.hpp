@@ -4,7 +4,7 @@
 #include "core/base/text.hpp"
 
 #include <algorithm>  // min, max
-#include <cmath>  // erfc, sqrt, fabs, log
+#include <cmath>  // ceil, erfc, sqrt, fabs, log
 #include <vector>
 
 namespace llmbench {
@@ -117,13 +117,16 @@ inline double clopper_pearson_lower(double k, double n, double alpha) {
     return bisect(0, 1, alpha, [&](double p) { return incomplete_beta(k, n - k + 1, p); });
 }
 
+/// The whole number that a computed value stands for, or else the next one: 0.07 * 100 is a hair
+/// over 7 in binary, and 1.1 * 100 over 110; neither means one more.
+inline double rounded_up(double x) { return std::ceil(x - 1e-10 * std::fabs(x)); }
+inline double rounded_down(double x) { return -rounded_up(-x); }
+
 /// Inverse of the empirical CDF: the place of the smallest of `size` values with at least a share q
 /// of them at or below it, counted from 0.
 inline std::size_t nearest_rank_of(std::size_t size, double q) {
     const double n = static_cast<double>(size);
-    // 0.07 * 100 is a hair over 7 in binary; a rank must not jump for that.
-    const double rank = std::ceil(q * n - 1e-9 * n);
-    return static_cast<std::size_t>(std::min(std::max(rank, 1.0), n) - 1);
+    return static_cast<std::size_t>(std::min(std::max(rounded_up(q * n), 1.0), n) - 1);
 }
 /// The value there. `sorted` must not be empty.
 inline double nearest_rank(const std::vector<double>& sorted, double q) {

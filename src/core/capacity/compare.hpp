@@ -11,7 +11,7 @@
 #include "core/capacity/search.hpp"
 
 #include <algorithm>  // max, min, reverse
-#include <cmath>  // ceil, exp, floor, isfinite, log, pow, sqrt
+#include <cmath>  // exp, isfinite, log, pow, sqrt
 #include <cstddef>  // size_t
 #include <string>
 #include <vector>
@@ -63,11 +63,11 @@ inline constexpr int first_compared = 2;  // rounds before the first look
 inline std::vector<double> loads_of(const compare_terms& t) {
     std::vector<double> loads;
     double load = t.capacity;
-    if (t.whole) load = std::max(1.0, std::floor(load));
+    if (t.whole) load = std::max(1.0, rounded_down(load));
     for (std::size_t i = 0; i < compared_loads; ++i) {
         loads.push_back(load);
         load *= t.factor;
-        if (t.whole) load = std::ceil(load - 1e-9);
+        if (t.whole) load = rounded_up(load);
     }
     std::reverse(loads.begin(), loads.end());
     return loads;

@@ -17,7 +17,7 @@
 #include "core/capacity/search.hpp"
 
 #include <algorithm>  // all_of, clamp, max, none_of
-#include <cmath>  // ceil, isnan, log
+#include <cmath>  // isnan, log
 #include <vector>
 
 namespace llmbench {
@@ -60,7 +60,7 @@ inline bool is_over(const repeat_data& d, double arrival_cv2) {
 inline double asked_load(const slo& s, double baseline_carries) {
     if (s.factor == 0) return s.bound;
     const double load = s.factor * baseline_carries;
-    return s.what.metric == metric_id::capacity_in_users ? std::ceil(load) : load;
+    return s.what.metric == metric_id::capacity_in_users ? rounded_up(load) : load;
 }
 
 /// How sure either end of an interval must be: 2.5 % that a load which misses is shown to keep its

@@ -10,7 +10,7 @@
 #include "core/judging/rule.hpp"
 
 #include <algorithm>  // clamp, find, max, min, sort
-#include <cmath>  // ceil, exp, floor, isfinite, log, pow, sqrt
+#include <cmath>  // exp, isfinite, log, pow, sqrt
 #include <cstddef>  // size_t
 #include <optional>
 #include <string>
@@ -165,7 +165,7 @@ inline search_state state_of(const std::vector<probe>& probes) {
 }
 
 inline double in_range(const search_terms& t, probe_of part, double load) {
-    if (t.whole) load = part == probe_of::high ? std::ceil(load) : std::floor(load);
+    if (t.whole) load = part == probe_of::high ? rounded_up(load) : rounded_down(load);
     return std::clamp(load, t.whole ? std::max(1.0, t.least) : t.least, t.most);
 }
 /// The same, and another load than the last where users are counted.

@@ -16,7 +16,7 @@
 #include "core/judging/rule.hpp"
 
 #include <algorithm>  // min, count_if
-#include <cmath>  // ceil, log
+#include <cmath>  // log
 #include <cstddef>  // size_t
 #include <string>
 
@@ -37,7 +37,7 @@ inline long long least_replayed(const statistic_data& w) {
     if (is_share(w.metric) || is_of_start(w.metric) || is_of_server(w.metric)) return 0;
     if (is_drift(w.metric)) return least_of_drift(w);
     if (w.kind != statistic_kind::percentile) return least_values;
-    return static_cast<long long>(std::ceil(3 / tail_of(w) - 1e-9));
+    return static_cast<long long>(rounded_up(3 / tail_of(w)));
 }
 /// Requests in the first stage of fresh traffic without which no verdict could be a pass: at 95 %,
 /// and at the last look at its own level.
@@ -47,9 +47,8 @@ inline long long least_fresh(const statistic_data& w, const judging_rule& rule) 
     const double all_stages = rule.most == last_stage ? 4 : rule.most;
     const double last_level = 1 - normal_cdf(rule.pass_z);
     return static_cast<long long>(
-        std::ceil(std::min(std::log(0.05), std::log(last_level) / all_stages) /
-                      std::log(1 - tail_of(w)) -
-                  1e-9));
+        rounded_up(std::min(std::log(0.05), std::log(last_level) / all_stages) /
+                   std::log(1 - tail_of(w))));
 }
 
 /// Values that a statistic of a repeat is of. Failed requests are among those of a percentile.
