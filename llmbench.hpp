@@ -26,164 +26,165 @@
 // Part two: the pure core
 //   [C1] text helpers
 //   [C2] JSON, read and written
-//   [C3] statistics
-//   [C4] random numbers
-//   [C5] base64 and a hash
-//   [C6] words that must not be repeated
-//   [C7] the table of metrics
-//   [C8] values of metrics in words
-//   [C9] SLOs read from their texts
-//   [C10] URLs
-//   [C11] HTTP/1.1
-//   [C12] server-sent events
-//   [C13] what X-Request-Id says, and records.jsonl
-//   [C14] numbers as Go reads them
-//   [C15] what a page of metrics says
-//   [C16] pages of metrics
-//   [C17] dates of HTTP
-//   [C18] bodies of requests
-//   [C19] what a server says, whichever API it has
-//   [C20] OpenAI's answers
-//   [C21] APIs that generate nothing: embeddings and rerankers
-//   [C22] what each API writes and reads
-//   [C23] the table of APIs
-//   [C24] from the bytes of a body to events
-//   [C25] servers' names for what they tell of themselves
-//   [C26] readings of a server's pages
-//   [C27] the timeline of one answer
-//   [C28] from bytes to the timeline of an answer
-//   [C29] histograms of lateness and of gaps
-//   [C30] when the client did not run
-//   [C31] what each of several programs that sent a load says of itself
-//   [C32] what a server tells of itself in a repeat
-//   [C33] whether a load has settled
-//   [C34] what one repeat measured
-//   [C35] the requests of a repeat, as they end
-//   [C36] whether an answer can have come as its numbers say
-//   [C37] how a repeat is read where the client may have been late
-//   [C38] tokens and requests per second
-//   [C39] metrics that a server tells of itself
-//   [C40] metrics of requests and of repeats
-//   [C41] how a run changes from its first third to its last
-//   [C42] statistics of several repeats together
-//   [C43] what a server's prefix cache had of the prompts
-//   [C44] one repeat of the parts that several programs sent of it
-//   [C45] what verdicts are given on
-//   [C46] the rule: looks, bounds, prior noise
-//   [C47] what evidence is held against
-//   [C48] counts: shares, and quantiles of fresh traffic
-//   [C49] errors of a baseline
-//   [C50] what the client can say against its own numbers
-//   [C51] pairs: repeats in turns with those of a baseline
-//   [C52] distances from a limit
-//   [C53] values: times, speeds and rates
-//   [C54] verdicts on a drift
-//   [C55] verdicts in words
-//   [C56] what the numbers alone say of an objective
-//   [C57] verdicts that the client may have decided
-//   [C58] how many requests a verdict rests on at least
-//   [C59] what a server's answers can say against its numbers
-//   [C60] verdicts that stand although tokens were held back
-//   [C61] servers that cannot keep up
-//   [C62] what a server's state explains
-//   [C63] the server as a witness of our own numbers
-//   [C64] what makes a measurement invalid
-//   [C65] the verdicts of a gate
-//   [C66] from verdicts to an exit code
-//   [C67] what a calibration tells
-//   [C68] limits that have become too easy
-//   [C69] calibration
-//   [C70] settings beside each other: turns, ratios, what is told apart
-//   [C71] settings beside each other: from what was measured of each
-//   [C72] settings beside each other, in words
-//   [C73] the search for a capacity
-//   [C74] what probes say of a load
-//   [C75] the capacity that probes show
-//   [C76] the capacity of a candidate beside that of a baseline
-//   [C77] a capacity held against a live baseline's
-//   [C78] files of others' making, value by value
-//   [C79] datasets
-//   [C80] traces
-//   [C81] when requests are sent
-//   [C82] arrivals
-//   [C83] lengths
-//   [C84] prompts of a given number of tokens
-//   [C85] places of a trace
-//   [C86] the part of a load that one of several programs sends
-//   [C87] conversations, recorded and made up
-//   [C88] prompts that stand alone
-//   [C89] where prompts come from
-//   [C90] the plan of a gate
-//   [C91] which SLOs a scenario can have
-//   [C92] the options of requests
-//   [C93] the load that is profiled
-//   [C94] a load that is searched
-//   [C95] from a workload to its part of the plan
-//   [C96] from a scenario to its plan
-//   [C97] a plan in words
-//   [C98] where a gate's server stood
-//   [C99] the hash of all that a plan sends
-//   [C100] the requests of a plan
-//   [C101] what a plan says of the evidence that it will bring
-//   [C102] what of its prompts a workload lets a prefix cache have
-//   [C103] how far apart the programs of one load may begin
-//   [C104] what of a scenario does not go with several settings
-//   [C105] our requests in other tools' definitions
-//   [C106] JSON files of other tools
-//   [C107] one run of another tool, as its file tells it
-//   [C108] result files of AIPerf
-//   [C109] result files of guidellm
-//   [C110] files that tell of their requests in lists, one value of each request in each
-//   [C111] result files of SGLang's bench_serving
-//   [C112] result files of vLLM bench serve
-//   [C113] which tool wrote a result file, and what it tells
-//   [C114] runs of another tool as the repeats of one gate
-//   [C115] engine model
-//   [C116] what a request asks the simulated server
-//   [C117] answers of the simulated server
-//   [C118] the simulated server's page of metrics
-//   [C119] what the simulated server says besides answers
-//   [C120] what a result holds of its gate
-//   [C121] what a result of several settings holds
-//   [C122] the rows of a table: each metric over the repeats of an arm
-//   [C123] points and round steps of drawings
-//   [C124] distributions: quantiles as lines, of each repeat and of all
-//   [C125] the curve of a search: objectives over the load
-//   [C126] how requests ended, and what their answers say of tokens
-//   [C127] how long made-up prompts were to be, and were
-//   [C128] what each of several programs did, over all repeats
-//   [C129] what a server told of itself, over all repeats
-//   [C130] timelines: repeats in windows of equal length
-//   [C131] all that reports tell of a gate's numbers, computed once
-//   [C132] the progress line
-//   [C133] what reports tell of several settings
-//   [C134] several settings in result.json
-//   [C135] what came of a profile
-//   [C136] what reports are made of
-//   [C137] programs that sent one load, in result.json
-//   [C138] what a server told of itself, in result.json
-//   [C139] words of reports
-//   [C140] result.json and records.jsonl
-//   [C141] stored results
-//   [C142] several settings on the console
-//   [C143] words in Markdown
-//   [C144] several settings in summary.md
-//   [C145] how gates are headed
-//   [C146] junit.xml, summary.md, annotations, metrics.txt
-//   [C147] what a console can show
-//   [C148] the console
-//   [C149] a repeat as bytes, for another program of the same run
-//   [C150] shards of a load, put together
-//   [C151] the report page: style, icons and script
-//   [C152] the report page: drawings
-//   [C153] the report page: verdicts
-//   [C154] the report page: distributions
-//   [C155] the report page: gates beside each other
-//   [C156] the report page: what a search found
-//   [C157] the report page: what else a gate has to say
-//   [C158] the report page: several settings beside each other
-//   [C159] the report page: timelines
-//   [C160] the report page: the whole
+//   [C3] from one time to another that is not before it
+//   [C4] statistics
+//   [C5] random numbers
+//   [C6] base64 and a hash
+//   [C7] words that must not be repeated
+//   [C8] the table of metrics
+//   [C9] values of metrics in words
+//   [C10] SLOs read from their texts
+//   [C11] URLs
+//   [C12] HTTP/1.1
+//   [C13] server-sent events
+//   [C14] what X-Request-Id says, and records.jsonl
+//   [C15] numbers as Go reads them
+//   [C16] what a page of metrics says
+//   [C17] pages of metrics
+//   [C18] dates of HTTP
+//   [C19] bodies of requests
+//   [C20] what a server says, whichever API it has
+//   [C21] OpenAI's answers
+//   [C22] APIs that generate nothing: embeddings and rerankers
+//   [C23] what each API writes and reads
+//   [C24] the table of APIs
+//   [C25] from the bytes of a body to events
+//   [C26] servers' names for what they tell of themselves
+//   [C27] readings of a server's pages
+//   [C28] the timeline of one answer
+//   [C29] from bytes to the timeline of an answer
+//   [C30] histograms of lateness and of gaps
+//   [C31] when the client did not run
+//   [C32] what each of several programs that sent a load says of itself
+//   [C33] what a server tells of itself in a repeat
+//   [C34] whether a load has settled
+//   [C35] what one repeat measured
+//   [C36] the requests of a repeat, as they end
+//   [C37] whether an answer can have come as its numbers say
+//   [C38] how a repeat is read where the client may have been late
+//   [C39] tokens and requests per second
+//   [C40] metrics that a server tells of itself
+//   [C41] metrics of requests and of repeats
+//   [C42] how a run changes from its first third to its last
+//   [C43] statistics of several repeats together
+//   [C44] what a server's prefix cache had of the prompts
+//   [C45] one repeat of the parts that several programs sent of it
+//   [C46] what verdicts are given on
+//   [C47] the rule: looks, bounds, prior noise
+//   [C48] what evidence is held against
+//   [C49] counts: shares, and quantiles of fresh traffic
+//   [C50] errors of a baseline
+//   [C51] what the client can say against its own numbers
+//   [C52] pairs: repeats in turns with those of a baseline
+//   [C53] distances from a limit
+//   [C54] values: times, speeds and rates
+//   [C55] verdicts on a drift
+//   [C56] verdicts in words
+//   [C57] what the numbers alone say of an objective
+//   [C58] verdicts that the client may have decided
+//   [C59] how many requests a verdict rests on at least
+//   [C60] what a server's answers can say against its numbers
+//   [C61] verdicts that stand although tokens were held back
+//   [C62] servers that cannot keep up
+//   [C63] what a server's state explains
+//   [C64] the server as a witness of our own numbers
+//   [C65] what makes a measurement invalid
+//   [C66] the verdicts of a gate
+//   [C67] from verdicts to an exit code
+//   [C68] what a calibration tells
+//   [C69] limits that have become too easy
+//   [C70] calibration
+//   [C71] settings beside each other: turns, ratios, what is told apart
+//   [C72] settings beside each other: from what was measured of each
+//   [C73] settings beside each other, in words
+//   [C74] the search for a capacity
+//   [C75] what probes say of a load
+//   [C76] the capacity that probes show
+//   [C77] the capacity of a candidate beside that of a baseline
+//   [C78] a capacity held against a live baseline's
+//   [C79] files of others' making, value by value
+//   [C80] datasets
+//   [C81] traces
+//   [C82] when requests are sent
+//   [C83] arrivals
+//   [C84] lengths
+//   [C85] prompts of a given number of tokens
+//   [C86] places of a trace
+//   [C87] the part of a load that one of several programs sends
+//   [C88] conversations, recorded and made up
+//   [C89] prompts that stand alone
+//   [C90] where prompts come from
+//   [C91] the plan of a gate
+//   [C92] which SLOs a scenario can have
+//   [C93] the options of requests
+//   [C94] the load that is profiled
+//   [C95] a load that is searched
+//   [C96] from a workload to its part of the plan
+//   [C97] from a scenario to its plan
+//   [C98] a plan in words
+//   [C99] where a gate's server stood
+//   [C100] the hash of all that a plan sends
+//   [C101] the requests of a plan
+//   [C102] what a plan says of the evidence that it will bring
+//   [C103] what of its prompts a workload lets a prefix cache have
+//   [C104] how far apart the programs of one load may begin
+//   [C105] what of a scenario does not go with several settings
+//   [C106] our requests in other tools' definitions
+//   [C107] JSON files of other tools
+//   [C108] one run of another tool, as its file tells it
+//   [C109] result files of AIPerf
+//   [C110] result files of guidellm
+//   [C111] files that tell of their requests in lists, one value of each request in each
+//   [C112] result files of SGLang's bench_serving
+//   [C113] result files of vLLM bench serve
+//   [C114] which tool wrote a result file, and what it tells
+//   [C115] runs of another tool as the repeats of one gate
+//   [C116] engine model
+//   [C117] what a request asks the simulated server
+//   [C118] answers of the simulated server
+//   [C119] the simulated server's page of metrics
+//   [C120] what the simulated server says besides answers
+//   [C121] what a result holds of its gate
+//   [C122] what a result of several settings holds
+//   [C123] the rows of a table: each metric over the repeats of an arm
+//   [C124] points and round steps of drawings
+//   [C125] distributions: quantiles as lines, of each repeat and of all
+//   [C126] the curve of a search: objectives over the load
+//   [C127] how requests ended, and what their answers say of tokens
+//   [C128] how long made-up prompts were to be, and were
+//   [C129] what each of several programs did, over all repeats
+//   [C130] what a server told of itself, over all repeats
+//   [C131] timelines: repeats in windows of equal length
+//   [C132] all that reports tell of a gate's numbers, computed once
+//   [C133] the progress line
+//   [C134] what reports tell of several settings
+//   [C135] several settings in result.json
+//   [C136] what came of a profile
+//   [C137] what reports are made of
+//   [C138] programs that sent one load, in result.json
+//   [C139] what a server told of itself, in result.json
+//   [C140] words of reports
+//   [C141] result.json and records.jsonl
+//   [C142] stored results
+//   [C143] several settings on the console
+//   [C144] words in Markdown
+//   [C145] several settings in summary.md
+//   [C146] how gates are headed
+//   [C147] junit.xml, summary.md, annotations, metrics.txt
+//   [C148] what a console can show
+//   [C149] the console
+//   [C150] a repeat as bytes, for another program of the same run
+//   [C151] shards of a load, put together
+//   [C152] the report page: style, icons and script
+//   [C153] the report page: drawings
+//   [C154] the report page: verdicts
+//   [C155] the report page: distributions
+//   [C156] the report page: gates beside each other
+//   [C157] the report page: what a search found
+//   [C158] the report page: what else a gate has to say
+//   [C159] the report page: several settings beside each other
+//   [C160] the report page: timelines
+//   [C161] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -2766,7 +2767,47 @@ inline std::map<std::string, std::vector<double>> lists_of(const picojson::value
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C3] statistics ===========================================================================
+// ===== [C3] from one time to another that is not before it =======================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Nanoseconds of one clock, the end not included. None ends before it begins: where two times that
+/// were found apart from each other are in the wrong order, nothing lies between them.
+class time_interval {
+public:
+    time_interval() = default;
+    static time_interval between(long long from_ns, long long to_ns) {
+        time_interval t;
+        t.from_ns_ = from_ns;
+        t.to_ns_ = std::max(from_ns, to_ns);
+        return t;
+    }
+    long long from_ns() const { return from_ns_; }
+    long long to_ns() const { return to_ns_; }
+    bool is_empty() const { return from_ns_ == to_ns_; }
+    double length_ns() const {
+        const auto from = static_cast<unsigned long long>(from_ns_);  // any two times, however far
+        return static_cast<double>(static_cast<unsigned long long>(to_ns_) - from);
+    }
+    double seconds() const { return length_ns() * 1e-9; }
+    bool holds(long long time_ns) const { return time_ns >= from_ns_ && time_ns < to_ns_; }
+    /// What is in both; it begins where the later one does.
+    time_interval shared_with(const time_interval& o) const {
+        return between(std::max(from_ns_, o.from_ns_), std::min(to_ns_, o.to_ns_));
+    }
+    bool operator==(const time_interval&) const = default;
+
+private:
+    long long from_ns_ = 0, to_ns_ = 0;
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C4] statistics ===========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -2983,7 +3024,7 @@ inline double pocock_constant(int looks, double alpha) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C4] random numbers =======================================================================
+// ===== [C5] random numbers =======================================================================
 // Own generators and transformations: the same seed gives the same traffic with every compiler and
 // standard library, which std::*_distribution do not promise.
 
@@ -3053,7 +3094,7 @@ inline double generator::gamma(double shape) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C5] base64 and a hash ====================================================================
+// ===== [C6] base64 and a hash ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3099,7 +3140,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C6] words that must not be repeated ======================================================
+// ===== [C7] words that must not be repeated ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3139,7 +3180,7 @@ inline std::string without_secrets(std::string s, const std::vector<std::string>
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C7] the table of metrics =================================================================
+// ===== [C8] the table of metrics =================================================================
 // All that sets one metric apart, but for how its value is computed (core/measured): whoever asks
 // whether one is a share or needs a stream looks it up here.
 
@@ -3380,7 +3421,7 @@ inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C8] values of metrics in words ===========================================================
+// ===== [C9] values of metrics in words ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3443,7 +3484,7 @@ inline std::string limit_text(metric_id m, double v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C9] SLOs read from their texts ===========================================================
+// ===== [C10] SLOs read from their texts ==========================================================
 // What slo::text() prints, and what one writes in C++: "p90(ttft) <= 300 ms", "300_ms", "300ms".
 
 namespace llmbench {
@@ -3732,7 +3773,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C10] URLs ================================================================================
+// ===== [C11] URLs ================================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3832,7 +3873,7 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C11] HTTP/1.1 ============================================================================
+// ===== [C12] HTTP/1.1 ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4197,7 +4238,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C12] server-sent events ==================================================================
+// ===== [C13] server-sent events ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4310,7 +4351,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C13] what X-Request-Id says, and records.jsonl ===========================================
+// ===== [C14] what X-Request-Id says, and records.jsonl ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4339,7 +4380,7 @@ inline std::string id_of_check() { return request_id(id_prefix(0, run_arm::candi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C14] numbers as Go reads them ============================================================
+// ===== [C15] numbers as Go reads them ============================================================
 // What strconv.ParseFloat takes, and so what Prometheus lets stand on a page.
 
 namespace llmbench {
@@ -4420,7 +4461,7 @@ inline std::optional<double> go_float(std::string_view s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C15] what a page of metrics says =========================================================
+// ===== [C16] what a page of metrics says =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4559,7 +4600,7 @@ inline bool are_sound(const std::vector<histogram_bucket>& buckets, const histog
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C16] pages of metrics ====================================================================
+// ===== [C17] pages of metrics ====================================================================
 // Prometheus' text format 0.0.4 and OpenMetrics 1.0. A page is read whole or refused: a number of
 // half a page would be judged as one of the server.
 
@@ -4944,7 +4985,7 @@ inline parsed_page read_metrics_page(std::string_view body, std::string_view con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C17] dates of HTTP =======================================================================
+// ===== [C18] dates of HTTP =======================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4973,7 +5014,7 @@ inline double seconds_of_http_date(std::string_view s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C18] bodies of requests ==================================================================
+// ===== [C19] bodies of requests ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5094,7 +5135,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C19] what a server says, whichever API it has ============================================
+// ===== [C20] what a server says, whichever API it has ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5261,7 +5302,7 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C20] OpenAI's answers ====================================================================
+// ===== [C21] OpenAI's answers ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5589,7 +5630,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C21] APIs that generate nothing: embeddings and rerankers ================================
+// ===== [C22] APIs that generate nothing: embeddings and rerankers ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5736,7 +5777,7 @@ inline void read_rerank(const picojson::value& v, stream_event& e, stream_memory
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C22] what each API writes and reads ======================================================
+// ===== [C23] what each API writes and reads ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5986,7 +6027,7 @@ inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C23] the table of APIs ===================================================================
+// ===== [C24] the table of APIs ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6127,7 +6168,7 @@ inline std::string request_body(const api_traits& a, const std::string& model,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C24] from the bytes of a body to events ==================================================
+// ===== [C25] from the bytes of a body to events ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6247,7 +6288,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C25] servers' names for what they tell of themselves =====================================
+// ===== [C26] servers' names for what they tell of themselves =====================================
 // One row for each name on a page of metrics that means the same on every server, with what makes
 // SI of its value. A name that means nearly the same has none, and stands in a comment.
 
@@ -6597,7 +6638,7 @@ inline std::string how_to_switch_on(std::optional<server_kind> server) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C26] readings of a server's pages ========================================================
+// ===== [C27] readings of a server's pages ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6763,7 +6804,7 @@ inline page_reading reading_of(const std::vector<metrics_page>& pages, bool firs
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C27] the timeline of one answer ==========================================================
+// ===== [C28] the timeline of one answer ==========================================================
 // The definitions "metrics/1": every number is computed from these timelines and nothing else.
 
 namespace llmbench {
@@ -6982,7 +7023,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C28] from bytes to the timeline of an answer =============================================
+// ===== [C29] from bytes to the timeline of an answer =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7112,7 +7153,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C29] histograms of lateness and of gaps ==================================================
+// ===== [C30] histograms of lateness and of gaps ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7225,7 +7266,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C30] when the client did not run =========================================================
+// ===== [C31] when the client did not run =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7253,22 +7294,22 @@ inline long long possible_delay(const blind_stretches& all, long long stamp_ns) 
     if (at == all.end() || at->from_ns >= stamp_ns) return 0;
     return std::min(stamp_ns - at->from_ns, at->most_delay_ns);
 }
-/// How long the client may not have run between two times, at most.
-inline long long lost_between(const blind_stretches& all, long long from_ns, long long to_ns) {
+/// How long the client may not have run in some time, at most.
+inline long long lost_in(const blind_stretches& all, const time_interval& t) {
     long long lost = 0;
-    for (auto s = first_after(all, from_ns); s != all.end() && s->from_ns < to_ns; ++s)
-        lost += std::min(s->lost_ns, std::min(s->to_ns, to_ns) - std::max(s->from_ns, from_ns));
+    for (auto s = first_after(all, t.from_ns()); s != all.end() && s->from_ns < t.to_ns(); ++s)
+        lost += std::min(s->lost_ns,
+                         std::min(s->to_ns, t.to_ns()) - std::max(s->from_ns, t.from_ns()));
     return lost;
 }
-inline bool is_blind_between(const blind_stretches& all, long long from_ns, long long to_ns) {
-    const auto at = first_after(all, from_ns);
-    return at != all.end() && at->from_ns < to_ns;
+inline bool is_blind_in(const blind_stretches& all, const time_interval& t) {
+    const auto at = first_after(all, t.from_ns());
+    return at != all.end() && at->from_ns < t.to_ns();
 }
-/// The longest delay of anything stamped between two times, at most.
-inline long long most_delay_between(const blind_stretches& all, long long from_ns,
-                                    long long to_ns) {
+/// The longest delay of anything stamped in that time, at most.
+inline long long most_delay_in(const blind_stretches& all, const time_interval& t) {
     long long most = 0;
-    for (auto s = first_after(all, from_ns); s != all.end() && s->from_ns < to_ns; ++s)
+    for (auto s = first_after(all, t.from_ns()); s != all.end() && s->from_ns < t.to_ns(); ++s)
         most = std::max(most, s->most_delay_ns);
     return most;
 }
@@ -7339,7 +7380,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C31] what each of several programs that sent a load says of itself =======================
+// ===== [C32] what each of several programs that sent a load says of itself =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7384,7 +7425,7 @@ inline std::string skew_fault(const std::vector<rank_part>& parts, double most_s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C32] what a server tells of itself in a repeat ===========================================
+// ===== [C33] what a server tells of itself in a repeat ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7416,7 +7457,7 @@ inline void drop_partial_gauges(std::vector<page_reading>& readings) {
     }
 }
 
-/// From one reading to a later one.
+/// From one reading to another that is none before it.
 struct reading_span {
     const page_reading* from;
     const page_reading* to;
@@ -7429,8 +7470,7 @@ inline std::optional<reading_span> whole_span(const server_word& w) {
     return reading_span{&w.readings.front(), &w.readings.back()};
 }
 /// The readings nearest to the ends of a window; all of them where those are one and the same.
-inline std::optional<reading_span> span_over(const server_word& w, long long from_ns,
-                                             long long to_ns) {
+inline std::optional<reading_span> span_over(const server_word& w, const time_interval& when) {
     if (w.readings.size() < 2) return {};
     const auto nearest = [&](long long t) {
         return &*std::min_element(w.readings.begin(), w.readings.end(),
@@ -7438,8 +7478,8 @@ inline std::optional<reading_span> span_over(const server_word& w, long long fro
                                       return std::llabs(a.at_ns - t) < std::llabs(b.at_ns - t);
                                   });
     };
-    const reading_span s{nearest(from_ns), nearest(to_ns)};
-    return s.from == s.to ? whole_span(w) : s;
+    const page_reading *a = nearest(when.from_ns()), *b = nearest(when.to_ns());
+    return a == b ? *whole_span(w) : reading_span{std::min(a, b), std::max(a, b)};
 }
 
 /// Whether counters of requests are fewer than they were.
@@ -7515,7 +7555,7 @@ inline bool is_of_gauge(metric_id m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C33] whether a load has settled ==========================================================
+// ===== [C34] whether a load has settled ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7611,7 +7651,7 @@ inline std::string warmup_sentence(const warmup_seen& w, const std::string& whos
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] what one repeat measured ============================================================
+// ===== [C35] what one repeat measured ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7649,7 +7689,7 @@ struct repeat_facts {
     double load = 0;  // of a probe: requests/s, or users; 0: there is one load for all repeats
     probe_of part = probe_of::asked;  // of a probe
     std::string disturbed{};  // why a probe is no evidence: the client had too great a part in it
-    long long window_from_ns = 0, window_to_ns = 0;
+    time_interval window{};  // the steady part; nothing has a rate where it is empty
     double startup_s = not_a_number;
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
     long long long_outputs = 0;   // and with more
@@ -7717,7 +7757,7 @@ inline bool spans(const record& r, long long time_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] the requests of a repeat, as they end ===============================================
+// ===== [C36] the requests of a repeat, as they end ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7779,8 +7819,8 @@ public:
         return done;
     }
     /// All there are, the window being known.
-    void count_all(long long window_from_ns, long long window_to_ns) {
-        count(~0ull, 9223372036854775807ll, {window_from_ns, window_to_ns, 0});
+    void count_all(const time_interval& window) {
+        count(~0ull, 9223372036854775807ll, {window.from_ns(), window.to_ns(), 0});
     }
     /// All that another one has.
     void take(request_log&& o) {
@@ -7841,7 +7881,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] whether an answer can have come as its numbers say ==================================
+// ===== [C37] whether an answer can have come as its numbers say ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7941,7 +7981,7 @@ inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] how a repeat is read where the client may have been late ============================
+// ===== [C38] how a repeat is read where the client may have been late ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8049,9 +8089,11 @@ inline request_times times_of(const repeat_data& d, const record& r,
         t.first_to_second += held_back_ns(r);
     } else if (how == reading::at_best) {
         const long long first = possible_delay(d.blind, r.first_token_ns);
-        const long long bunch = most_delay_between(d.bunched, r.dispatched_ns, r.end_ns);
+        const long long bunch =
+            most_delay_in(d.bunched, time_interval::between(r.dispatched_ns, r.end_ns));
+        const auto until_sent = time_interval::between(r.dispatched_ns, r.sent_ns);
         const long long sending =
-            std::max(r.late_ns + lost_between(d.blind, r.dispatched_ns, r.sent_ns), bunch);
+            std::max(r.late_ns + lost_in(d.blind, until_sent), bunch);
         const auto without = [](long long& time, long long delay) {
             time = std::max(std::min(time, 0ll), time - delay);
         };
@@ -8115,11 +8157,12 @@ void for_each_gap(const repeat_data& d, std::size_t i, reading how, F&& f) {
     const std::size_t n = gap_count(r);
     if (n == 0) return;
     const std::uint64_t from = d.gap_offsets[i];
-    const bool bunched = how == reading::at_best &&
-                         is_blind_between(d.bunched, r.first_token_ns, r.last_token_ns + 1);
+    const auto decoding = time_interval::between(r.first_token_ns, r.last_token_ns + 1);
+    const bool bunched = how == reading::at_best && is_blind_in(d.bunched, decoding);
     if (how == reading::as_held_back) return each_held_back_gap(d, i, f);
+    const auto stamped = time_interval::between(r.first_token_ns - 1, r.last_token_ns + 1);
     if (how == reading::as_measured || how == reading::baseline_held_back ||
-        (!bunched && !is_blind_between(d.blind, r.first_token_ns - 1, r.last_token_ns + 1))) {
+        (!bunched && !is_blind_in(d.blind, stamped))) {
         for (std::size_t k = 0; k < n; ++k) f(d.gaps[from + k]);
         return;
     }
@@ -8132,7 +8175,8 @@ void for_each_gap(const repeat_data& d, std::size_t i, reading how, F&& f) {
         stamp += us * 1000ll;
         const long long next = possible_delay(d.blind, stamp);
         if (how == reading::at_best) {
-            const bool other = bunched && is_blind_between(d.bunched, stamp - 1, stamp);
+            const auto here = time_interval::between(stamp - 1, stamp);
+            const bool other = bunched && is_blind_in(d.bunched, here);
             f(other ? 0u : us - static_cast<std::uint32_t>(std::min<long long>(us, next / 1000)));
         } else {
             open.add(us, delay);
@@ -8171,32 +8215,30 @@ inline moved_gaps moved_gaps_of(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] tokens and requests per second ======================================================
+// ===== [C39] tokens and requests per second ======================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline double window_seconds(const repeat_data& d) {
-    return static_cast<double>(d.window_to_ns - d.window_from_ns) * 1e-9;
-}
-/// Tokens or requests per second from one time to another. An event weighs its request's streamed
-/// tokens over its events; failed requests bring nothing; warm-up requests count when their tokens
+/// Tokens or requests per second in some time. An event weighs its request's streamed tokens over its
+/// events; failed requests bring nothing; warm-up requests count when their tokens
 /// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
 /// Prompt tokens arrive with the first token, those of the input throughput with the end; where no
 /// request tells them there is no value.
 /// At worst, nothing counts that may have come before the window; at best, all that may have come
 /// before its end, in as much of it as the client surely ran.
-inline double rate_between(metric_id m, const repeat_data& d, long long from, long long to,
-                           reading how = reading::as_measured) {
-    if (to <= from) return not_a_number;
-    const long long lost = how == reading::at_best ? lost_between(d.blind, from, to) : 0;
+inline double rate_in(metric_id m, const repeat_data& d, const time_interval& when,
+                      reading how = reading::as_measured) {
+    if (when.is_empty()) return not_a_number;
+    const long long from = when.from_ns(), to = when.to_ns();
+    const long long lost = how == reading::at_best ? lost_in(d.blind, when) : 0;
     if (lost >= to - from) return infinity;
     const double seconds = static_cast<double>(to - from - lost) * 1e-9;
     const auto inside = [&](long long t) {
         if (how == reading::at_worst) return t < to && t - possible_delay(d.blind, t) >= from;
         if (how == reading::at_best && t >= to) return t - possible_delay(d.blind, t) < to;
-        return t >= from && t < to;
+        return when.holds(t);
     };
     const bool of_input = m == metric_id::input_throughput;
     bool prompts_told = m != metric_id::prefill_throughput && !of_input;
@@ -8239,14 +8281,14 @@ inline double rate_between(metric_id m, const repeat_data& d, long long from, lo
 }
 /// The same inside the steady window.
 inline double window_rate(metric_id m, const repeat_data& d, reading how = reading::as_measured) {
-    return rate_between(m, d, d.window_from_ns, d.window_to_ns, how);
+    return rate_in(m, d, d.window, how);
 }
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] metrics that a server tells of itself ===============================================
+// ===== [C40] metrics that a server tells of itself ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8259,7 +8301,7 @@ struct weighed_value {
 };
 
 inline std::optional<reading_span> span_of(const repeat_facts& d) {
-    return span_over(d.server, d.window_from_ns, d.window_to_ns);
+    return span_over(d.server, d.window);
 }
 
 /// Gauges are judged on what was read in the steady window, as many times as this at least.
@@ -8277,7 +8319,7 @@ template <class Value>
 gauge_readings read_in_window(const repeat_facts& d, Value&& value) {
     gauge_readings g;
     const auto is_inside = [&](long long at_ns) {
-        return at_ns >= d.window_from_ns && at_ns <= d.window_to_ns;
+        return at_ns >= d.window.from_ns() && at_ns <= d.window.to_ns();
     };
     for (const page_reading& r : d.server.readings) {
         if (!is_inside(r.at_ns)) continue;
@@ -8328,7 +8370,8 @@ inline weighed_value energy_per_token_of(const repeat_data& d, const reading_spa
     const double joules = energy_between(d, s);
     if (!(joules == joules)) return {};  // before every gap is looked at
     const double tokens =
-        rate_between(metric_id::output_throughput, d, s.from->at_ns, s.to->at_ns) * s.seconds();
+        rate_in(metric_id::output_throughput, d,
+                time_interval::between(s.from->at_ns, s.to->at_ns)) * s.seconds();
     return tokens > 0 ? weighed_value{joules / tokens, tokens} : weighed_value{};
 }
 /// How often an exporter told something new of energy or power in a span: some measure every half
@@ -8439,7 +8482,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] metrics of requests and of repeats ==================================================
+// ===== [C41] metrics of requests and of repeats ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8450,8 +8493,8 @@ inline double longest_gap(const repeat_data& d, std::size_t i,
                           reading how = reading::as_measured) {
     const record& r = d.records[i];
     if (d.gaps_counted) {
-        const double delay = static_cast<double>(most_delay_between(
-                                 d.blind, r.first_token_ns - 1, r.last_token_ns)) / 1e9;
+        const double delay = static_cast<double>(most_delay_in(
+            d.blind, time_interval::between(r.first_token_ns - 1, r.last_token_ns))) / 1e9;
         const double measured = d.longest_gaps[i] / 1e6;
         switch (how) {
         case reading::at_worst: return measured + (gap_count(r) > 0 ? delay : 0);
@@ -8813,7 +8856,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] how a run changes from its first third to its last ==================================
+// ===== [C42] how a run changes from its first third to its last ==================================
 // Each third of the steady window is cut into slices of equal length; what the slices of one third
 // differ by says how well a third is known, whatever the traffic of it happens to be.
 
@@ -8827,7 +8870,7 @@ inline constexpr std::size_t least_slices = 5, most_slices = 20;  // of a third
 inline double least_of_slice(const statistic_data& drift) {
     if (drift.kind != statistic_kind::percentile) return 10;
     const double tail = is_speed(drift.of) ? drift.q : 1 - drift.q;
-    return std::max(10.0, std::ceil(1 / tail - 1e-9));
+    return std::max(10.0, rounded_up(1 / tail));
 }
 /// Measured requests of a run from which a drift can be told.
 inline long long least_of_drift(const statistic_data& drift) {
@@ -8838,15 +8881,15 @@ inline std::size_t slices_of_third(const statistic_data& drift, double measured_
     return std::clamp(static_cast<std::size_t>(fit), least_slices, most_slices);
 }
 
-/// The statistic that drifts, from one time to another: of the requests planned between them.
-inline double value_between(const statistic_data& drift, const repeat_data& d, long long from,
-                            long long to, reading how = reading::as_measured) {
-    if (is_throughput(drift.of)) return rate_between(drift.of, d, from, to, how);
+/// The statistic that drifts, in some time: of the requests planned in it.
+inline double value_in(const statistic_data& drift, const repeat_data& d,
+                       const time_interval& when, reading how = reading::as_measured) {
+    if (is_throughput(drift.of)) return rate_in(drift.of, d, when, how);
     const statistic_data what = drifting(drift);
     metric_sample s;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
-        if (!is_part_of(what.metric, r) || r.scheduled_ns < from || r.scheduled_ns >= to) continue;
+        if (!is_part_of(what.metric, r) || !when.holds(r.scheduled_ns)) continue;
         const bool ok = r.status == request_status::ok;
         const double v = ok ? request_value(what.metric, d, i, how) : 0;
         s.failed += !ok;
@@ -8859,16 +8902,16 @@ inline double value_of_part(const statistic_data& drift, const repeat_data& d, s
                             std::size_t parts, reading how = reading::as_measured) {
     const auto at = [&](std::size_t i) {
         const double share = static_cast<double>(i) / static_cast<double>(parts);
-        const auto length = static_cast<double>(d.window_to_ns - d.window_from_ns);
-        return d.window_from_ns + static_cast<long long>(share * length) + (i == parts);
+        const double into_ns = share * d.window.length_ns();
+        return d.window.from_ns() + static_cast<long long>(into_ns) + (i == parts);
     };
-    return value_between(drift, d, at(part), at(part + 1), how);
+    return value_in(drift, d, time_interval::between(at(part), at(part + 1)), how);
 }
 
 /// The last third over the first one, NaN where either has no value.
 inline double drift_of(const statistic_data& drift, const repeat_data& d,
                        reading how = reading::as_measured) {
-    if (d.window_to_ns <= d.window_from_ns) return not_a_number;
+    if (d.window.is_empty()) return not_a_number;
     const double first = value_of_part(drift, d, 0, 3, how);
     return first > 0 ? value_of_part(drift, d, 2, 3, how) / first : not_a_number;
 }
@@ -8886,7 +8929,7 @@ inline std::vector<double> slices_of(const statistic_data& drift, const repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] statistics of several repeats together ==============================================
+// ===== [C43] statistics of several repeats together ==============================================
 // The data as a whole, as tables and files show them: the largest value of all repeats, a
 // percentile of all their requests, a mean over all of them. It is never outside of what the single
 // repeats have.
@@ -8970,7 +9013,7 @@ inline arm_values values_of(const statistic_data& what, const std::vector<repeat
         }
         v.each.push_back(is_drift(what.metric) ? drift_of(what, d, how) : evaluate(what, d, how));
         weighted.emplace_back(v.each.back(),
-                              is_throughput(what.metric) ? window_seconds(d) : 1.0);
+                              is_throughput(what.metric) ? d.window.seconds() : 1.0);
     }
     v.together = is_share(what.metric) ? counts.value(what.metric) : weighted_mean(weighted);
     return v;
@@ -8984,7 +9027,7 @@ inline double pooled_value(const statistic_data& what, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] what a server's prefix cache had of the prompts =====================================
+// ===== [C44] what a server's prefix cache had of the prompts =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9011,7 +9054,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] one repeat of the parts that several programs sent of it ============================
+// ===== [C45] one repeat of the parts that several programs sent of it ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9027,7 +9070,9 @@ inline void move_clock(repeat_data& d, long long by_ns) {
                              &r.first_token_ns, &r.second_token_ns, &r.first_answer_ns,
                              &r.last_token_ns, &r.end_ns})
             move_time(*t);
-    for (long long* t : {&d.window_from_ns, &d.window_to_ns}) move_time(*t);
+    long long window_from = d.window.from_ns(), window_to = d.window.to_ns();
+    for (long long* t : {&window_from, &window_to}) move_time(*t);
+    d.window = time_interval::between(window_from, window_to);
     for (blind_stretch& s : d.blind) {
         s.from_ns += by_ns;
         s.to_ns += by_ns;
@@ -9039,10 +9084,7 @@ inline void move_clock(repeat_data& d, long long by_ns) {
 
 /// Adds to a repeat what another part of it says of itself. Both are on one clock.
 inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_of_all) {
-    if (by_window_of_all) {
-        to.window_from_ns = std::max(to.window_from_ns, part.window_from_ns);
-        to.window_to_ns = std::min(to.window_to_ns, part.window_to_ns);
-    }
+    if (by_window_of_all) to.window = to.window.shared_with(part.window);
     to.short_outputs += part.short_outputs;
     to.long_outputs += part.long_outputs;
     to.resends += part.resends;
@@ -9091,7 +9133,7 @@ inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
         add_facts(all, part, closed);
         part = {};
     }
-    if (counted) log.count_all(all.window_from_ns, all.window_to_ns);
+    if (counted) log.count_all(all.window);
     log.move_into(all, counted);
     note_bunches(all);
     return all;
@@ -9101,7 +9143,7 @@ inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] what verdicts are given on ==========================================================
+// ===== [C46] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9192,7 +9234,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] the rule: looks, bounds, prior noise ================================================
+// ===== [C47] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -9412,7 +9454,7 @@ inline look look_at_repeats(const std::vector<double>& distances, double s0,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] what evidence is held against =======================================================
+// ===== [C48] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9481,7 +9523,7 @@ inline std::string calibration_words(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] counts: shares, and quantiles of fresh traffic ======================================
+// ===== [C49] counts: shares, and quantiles of fresh traffic ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9804,7 +9846,7 @@ inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] errors of a baseline ================================================================
+// ===== [C50] errors of a baseline ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9846,7 +9888,7 @@ inline baseline_errors baseline_errors_of(const evidence& e, const terms& t, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] what the client can say against its own numbers =====================================
+// ===== [C51] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9975,7 +10017,7 @@ inline self_check_t self_check_of(const evidence& e) { return self_check_of(e, a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C52] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9996,7 +10038,7 @@ inline look look_at_pairs(const std::vector<double>& distances, double s0,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] distances from a limit ==============================================================
+// ===== [C53] distances from a limit ==============================================================
 // Values differ from run to run by a share of themselves: they are held against their limit on the
 // logarithm. What may be near zero has a grain, below which its ratios mean nothing; it is added to
 // both (a started logarithm; Tukey, Exploratory Data Analysis, 1977).
@@ -10049,7 +10091,7 @@ inline double share_of_limit(const slo& s, double distance) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] values: times, speeds and rates =====================================================
+// ===== [C54] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10468,7 +10510,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] verdicts on a drift =================================================================
+// ===== [C55] verdicts on a drift =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10531,7 +10573,7 @@ inline std::string thirds_text(const statistic_data& drift, const std::vector<re
     return "in the first third " + value_text(drift.of, std::exp(first)) + ", in the last one " +
            value_text(drift.of, std::exp(last)) +
            printed(" (%s of %s)", repeats == 1 ? "a run" : "runs",
-                   time_text(window_seconds(arm[0])).c_str());
+                   time_text(arm[0].window.seconds()).c_str());
 }
 
 /// A drift is judged within each run: between its slices lies what traffic makes of them, which is
@@ -10590,7 +10632,7 @@ inline slo_verdict judge_drift(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] verdicts in words ===================================================================
+// ===== [C56] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10740,7 +10782,7 @@ inline std::string room_text(const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] what the numbers alone say of an objective ==========================================
+// ===== [C57] what the numbers alone say of an objective ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10807,7 +10849,7 @@ inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::str
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] verdicts that the client may have decided ===========================================
+// ===== [C58] verdicts that the client may have decided ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10966,7 +11008,7 @@ inline slo_verdict settled(const evidence& e, const terms& t, slo_verdict v,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] how many requests a verdict rests on at least =======================================
+// ===== [C59] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -11045,7 +11087,7 @@ inline std::string sample_invalid_reason(const evidence& e, const judging_rule& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] what a server's answers can say against its numbers =================================
+// ===== [C60] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11096,7 +11138,8 @@ inline gathered_by_client gathered_by(const blind_stretches& blind, const record
     g.piece = late > 0 && late * 10 >= wait_s(r);
     g.lump = late > 0 && late * 2 >= hidden_s(r);
     const double lost =
-        static_cast<double>(lost_between(blind, r.first_token_ns, r.last_token_ns)) * 1e-9;
+        static_cast<double>(lost_in(
+            blind, time_interval::between(r.first_token_ns, r.last_token_ns))) * 1e-9;
     if (lost > 0) g.events = lost / spread_s(r) * (r.events - 1);
     return g;
 }
@@ -11295,7 +11338,7 @@ inline std::string stream_invalid_reason(const answer_counts& c, const statistic
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] verdicts that stand although tokens were held back ==================================
+// ===== [C61] verdicts that stand although tokens were held back ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11324,7 +11367,7 @@ inline bool stands_though_held_back(const evidence& e, const terms& t, const ans
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] servers that cannot keep up =========================================================
+// ===== [C62] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11431,7 +11474,7 @@ inline std::string over_saturation_reason(const evidence& e, const arm_list& arm
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] what a server's state explains ======================================================
+// ===== [C63] what a server's state explains ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11444,13 +11487,13 @@ struct standing_queue {
 inline std::optional<standing_queue> standing_queue_of(const repeat_facts& d) {
     std::optional<standing_queue> q;
     for (const page_reading& r : d.server.readings) {
-        if (r.at_ns < d.window_from_ns || r.at_ns > d.window_to_ns) continue;
+        if (r.at_ns < d.window.from_ns() || r.at_ns > d.window.to_ns()) continue;
         const double waiting = r.value(server_quantity::waiting);
         if (!(waiting > 0)) q.reset();
-        else if (!q) q = {static_cast<double>(r.at_ns - d.window_from_ns) * 1e-9, waiting};
+        else if (!q) q = {static_cast<double>(r.at_ns - d.window.from_ns()) * 1e-9, waiting};
         else q->most = std::max(q->most, waiting);
     }
-    const double window_s = static_cast<double>(d.window_to_ns - d.window_from_ns) * 1e-9;
+    const double window_s = d.window.seconds();
     if (!q || q->from_s > window_s / 2) return {};
     return q;
 }
@@ -11513,7 +11556,7 @@ inline std::string server_state_words(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] the server as a witness of our own numbers ==========================================
+// ===== [C64] the server as a witness of our own numbers ==========================================
 // What its page counts in the time of a repeat is held against what we sent and received.
 
 namespace llmbench {
@@ -11688,7 +11731,7 @@ inline std::string server_word_fault(const evidence& e, const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] what makes a measurement invalid ====================================================
+// ===== [C65] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11793,7 +11836,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] the verdicts of a gate ==============================================================
+// ===== [C66] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11972,7 +12015,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts, bool repeats_a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] from verdicts to an exit code =======================================================
+// ===== [C67] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12056,7 +12099,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] what a calibration tells ============================================================
+// ===== [C68] what a calibration tells ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12074,7 +12117,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] limits that have become too easy ====================================================
+// ===== [C69] limits that have become too easy ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12129,7 +12172,7 @@ inline std::string ratchet_text(const terms& t, const std::vector<slo_verdict>& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] calibration =========================================================================
+// ===== [C70] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12176,7 +12219,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] settings beside each other: turns, ratios, what is told apart =======================
+// ===== [C71] settings beside each other: turns, ratios, what is told apart =======================
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -12366,7 +12409,7 @@ inline compared_statistic compared(const statistic_data& what,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] settings beside each other: from what was measured of each ==========================
+// ===== [C72] settings beside each other: from what was measured of each ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12533,7 +12576,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] settings beside each other, in words ================================================
+// ===== [C73] settings beside each other, in words ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12731,7 +12774,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] the search for a capacity ===========================================================
+// ===== [C74] the search for a capacity ===========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -13185,7 +13228,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] what probes say of a load ===========================================================
+// ===== [C75] what probes say of a load ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13269,7 +13312,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] the capacity that probes show =======================================================
+// ===== [C76] the capacity that probes show =======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 namespace llmbench {
@@ -13573,7 +13616,7 @@ inline slo_verdict capacity_verdict(const evidence& e, const terms& t, const gro
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] the capacity of a candidate beside that of a baseline ===============================
+// ===== [C77] the capacity of a candidate beside that of a baseline ===============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -13821,7 +13864,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] a capacity held against a live baseline's ===========================================
+// ===== [C78] a capacity held against a live baseline's ===========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -14030,7 +14073,7 @@ inline slo_verdict judged_also_of_loads(const evidence& e, const terms& t, const
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] files of others' making, value by value =============================================
+// ===== [C79] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -14228,7 +14271,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] datasets ============================================================================
+// ===== [C80] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14587,7 +14630,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] traces ==============================================================================
+// ===== [C81] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14740,7 +14783,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] when requests are sent ==============================================================
+// ===== [C82] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14903,7 +14946,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] arrivals ============================================================================
+// ===== [C83] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14966,8 +15009,9 @@ inline void check_arrivals(const arrival_data& a) {
     const std::string given = "arrivals is " + arrival_text(a) + ": ";
     if (a.kind == arrival_kind::closed_loop) {
         require(a.users >= 1 && a.users <= 100000, given + "users run from 1 to 100000");
-        require(a.think_s >= 0 && a.users_ramp_s >= 0,
-                given + "think time and ramp cannot be negative");
+        for (const double s : {a.think_s, a.users_ramp_s})
+            require(s >= 0 && s <= 86400,
+                    given + "think time and ramp cannot be negative, and last at most 86400 s");
         return;
     }
     require(a.max_in_flight >= 0,
@@ -15015,7 +15059,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] lengths =============================================================================
+// ===== [C84] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15076,7 +15120,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] prompts of a given number of tokens =================================================
+// ===== [C85] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15280,7 +15324,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] places of a trace ===================================================================
+// ===== [C86] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -15355,7 +15399,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] the part of a load that one of several programs sends ===============================
+// ===== [C87] the part of a load that one of several programs sends ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15380,7 +15424,7 @@ inline load_share share_of_thread(const load_share& s, std::size_t thread, std::
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] conversations, recorded and made up =================================================
+// ===== [C88] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -15489,7 +15533,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] prompts that stand alone ============================================================
+// ===== [C89] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -15612,7 +15656,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] where prompts come from =============================================================
+// ===== [C90] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15638,7 +15682,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] the plan of a gate ==================================================================
+// ===== [C91] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15800,9 +15844,13 @@ inline long long expected_first_turns(const plan& p) {
     return first;
 }
 
+/// Seconds before the measured part of a closed loop, whatever else warms up: a load that does not
+/// have all of its users yet is another one.
+inline double lead_seconds(const plan& p) { return std::max(p.warmup_s, p.arrivals.users_ramp_s); }
+
 /// Seconds that one repeat will take at least, as far as the plan can tell; 0 where it cannot.
 inline double expected_seconds(const plan& p) {
-    if (!p.is_open_loop()) return p.duration_s;
+    if (!p.is_open_loop()) return p.duration_s > 0 ? lead_seconds(p) + p.duration_s : 0;
     if (p.arrivals.kind == arrival_kind::all_at_once) return 0;
     return schedule_of(p).measured_to;
 }
@@ -15845,7 +15893,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] which SLOs a scenario can have ======================================================
+// ===== [C92] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16020,7 +16068,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] the options of requests =============================================================
+// ===== [C93] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16112,7 +16160,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] the load that is profiled ===========================================================
+// ===== [C94] the load that is profiled ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16150,6 +16198,7 @@ inline plan profiled(const plan& p) {
     q.warmup_requests = 0;
     q.warmup_s = 0;
     q.warmup_until_stable = false;
+    q.arrivals.users_ramp_s = 0;  // the load that failed had all of its users
     if (p.arrivals.kind == arrival_kind::all_at_once) return q;
     q.requests = 0;
     q.duration_s = (*p.on_fail).duration.seconds();
@@ -16160,7 +16209,7 @@ inline plan profiled(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] a load that is searched =============================================================
+// ===== [C95] a load that is searched =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16370,7 +16419,8 @@ inline plan at_load(plan p, double load, double answer_s) {
     p.hash.clear();
     p.arrivals.is_searched = false;
     p.warmup_requests = 0;
-    p.warmup_s = std::max({p.warmup_s, warmup_s, std::min(lead_of_a_probe, seconds / 4), answer_s});
+    const double filling_s = std::max(std::min(lead_of_a_probe, seconds / 4), answer_s);
+    p.warmup_s = std::max({p.warmup_s, warmup_s, p.arrivals.users_ramp_s + filling_s});
     p.slos = p.search.keeps;
     p.search = {};
     p.requests = 0;
@@ -16378,7 +16428,7 @@ inline plan at_load(plan p, double load, double answer_s) {
     if (is_counted_in_users(p.arrivals)) p.arrivals.users = std::llround(load);
     else p.arrivals.rate = load;
     if (!is_counted_in_users(p.arrivals) && p.stride == 1) {
-        p.requests = static_cast<long long>(std::ceil(load * seconds - 1e-9));
+        p.requests = static_cast<long long>(rounded_up(load * seconds));
         p.duration_s = 0;
     }
     return p;
@@ -16387,8 +16437,7 @@ inline plan at_load(plan p, double load, double answer_s) {
 /// tell.
 inline double seconds_of_one(const plan& p) {
     if (!p.searches()) return expected_seconds(p);
-    const plan first = at_load(p, search_terms_of(p).start, 0);
-    return expected_seconds(first) + (first.is_open_loop() ? 0 : first.warmup_s);
+    return expected_seconds(at_load(p, search_terms_of(p).start, 0));
 }
 /// How long an answer takes, 0 where none came.
 inline double usual_answer_s(const repeat_data& d) {
@@ -16405,7 +16454,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] from a workload to its part of the plan =============================================
+// ===== [C96] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16626,7 +16675,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] from a scenario to its plan =========================================================
+// ===== [C97] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16653,6 +16702,9 @@ inline void check_extent(const scenario& s, const arrival_data& a, const recorde
             "warmup is until_stable(0 s): it names the most time that it may take");
     require(!s.warmup.until_stable() || !s.arrivals.data().is_searched,
             "warmup is until_stable, and a search leads up to each of its loads by itself");
+    require(!s.warmup.until_stable() || warmup_s > a.users_ramp_s,
+            printed("warmup is until_stable(%g s) and arrivals is ", warmup_s) + arrival_text(a) +
+                ": nothing is stable before all users are there, give it more time than the ramp");
     require(warmup_s >= 0 && warmup_s <= 86400,
             printed("warmup is %g s: it runs from 0 to 86400 s", warmup_s));
     require(requests >= 0 && requests <= 100000000,
@@ -16856,7 +16908,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] a plan in words =====================================================================
+// ===== [C98] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16965,7 +17017,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] where a gate's server stood =========================================================
+// ===== [C99] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17017,7 +17069,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] the hash of all that a plan sends ===================================================
+// ===== [C100] the hash of all that a plan sends ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17054,7 +17106,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] the requests of a plan =============================================================
+// ===== [C101] the requests of a plan =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17134,7 +17186,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] what a plan says of the evidence that it will bring ================================
+// ===== [C102] what a plan says of the evidence that it will bring ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17158,7 +17210,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] what of its prompts a workload lets a prefix cache have ============================
+// ===== [C103] what of its prompts a workload lets a prefix cache have ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17214,7 +17266,7 @@ inline long long shared_tokens(const plan& p, std::size_t index, const token_fit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] how far apart the programs of one load may begin ===================================
+// ===== [C104] how far apart the programs of one load may begin ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17240,7 +17292,7 @@ inline double most_skew_of_ranks(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] what of a scenario does not go with several settings ===============================
+// ===== [C105] what of a scenario does not go with several settings ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17296,7 +17348,7 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] our requests in other tools' definitions ===========================================
+// ===== [C106] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -17496,7 +17548,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] JSON files of other tools ==========================================================
+// ===== [C107] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -17681,7 +17733,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] one run of another tool, as its file tells it ======================================
+// ===== [C108] one run of another tool, as its file tells it ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17763,7 +17815,7 @@ struct told_run {
     std::vector<told_request> requests{};
     std::vector<std::uint32_t> gaps{};  // microseconds
     long long cut_off = 0;              // requests that had not ended when the run did
-    long long window_from_ns = 0, window_to_ns = 0;  // of sends that are measured; 0: all are
+    long long measured_from_ns = 0, measured_to_ns = 0;  // of sends that count; 0: all do
 
     told_span clock{}, calendar{};  // from its first send to its last end, where that is told
 
@@ -17841,8 +17893,8 @@ inline void begin_at_one_second(std::vector<told_request>& all, told_run& run) {
                              &r.what.sent_ns, &r.what.first_token_ns, &r.what.last_token_ns,
                              &r.what.end_ns})
             move(*t);
-    move(run.window_from_ns);
-    move(run.window_to_ns);
+    move(run.measured_from_ns);
+    move(run.measured_to_ns);
 }
 
 /// From its first planned send on to the last one; of a batch, to the last end. What the tool left
@@ -17856,10 +17908,11 @@ inline void set_window(repeat_data& d, const told_run& run) {
         last_end = std::max(last_end, r.end_ns);
     }
     const bool is_batch = run.arrivals.kind == arrival_kind::all_at_once;
-    d.window_from_ns = run.window_from_ns != 0 ? run.window_from_ns : first;
-    d.window_to_ns = is_batch              ? last_end
-                     : run.window_to_ns != 0 ? std::min(run.window_to_ns, last_send)
-                                             : last_send;
+    d.window = time_interval::between(
+        run.measured_from_ns != 0 ? run.measured_from_ns : first,
+        is_batch                  ? last_end
+        : run.measured_to_ns != 0 ? std::min(run.measured_to_ns, last_send)
+                                  : last_send);
 }
 
 /// The rates at which sends were planned and done, where both are told. Of random arrivals the rate
@@ -17941,7 +17994,7 @@ inline repeat_data repeat_of(told_run& run, int index) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] result files of AIPerf =============================================================
+// ===== [C109] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -18221,7 +18274,7 @@ inline told_run read_aiperf_run(const std::vector<picojson::value>& records,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] result files of guidellm ===========================================================
+// ===== [C110] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -18368,12 +18421,12 @@ inline void set_guidellm_window(told_run& run, const picojson::value& benchmark)
     };
     const picojson::value* m = member(benchmark, "scheduler_metrics");
     if (!m) return;
-    if (is_set("warmup")) run.window_from_ns = clock_ns(number_member(*m, "measure_start_time"));
-    if (is_set("cooldown")) run.window_to_ns = clock_ns(number_member(*m, "measure_end_time"));
+    if (is_set("warmup")) run.measured_from_ns = clock_ns(number_member(*m, "measure_start_time"));
+    if (is_set("cooldown")) run.measured_to_ns = clock_ns(number_member(*m, "measure_end_time"));
     for (told_request& t : run.requests) {
         const long long at = t.what.scheduled_ns;
-        const bool inside = (run.window_from_ns == 0 || at >= run.window_from_ns) &&
-                            (run.window_to_ns == 0 || at <= run.window_to_ns);
+        const bool inside = (run.measured_from_ns == 0 || at >= run.measured_from_ns) &&
+                            (run.measured_to_ns == 0 || at <= run.measured_to_ns);
         t.what.phase = inside ? run_phase::measure : run_phase::warmup;
     }
 }
@@ -18444,7 +18497,7 @@ inline told_run read_guidellm_run(const picojson::value& v, const std::string& f
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C111] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 namespace llmbench {
@@ -18560,7 +18613,7 @@ struct odd_answers {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] result files of SGLang's bench_serving =============================================
+// ===== [C112] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 namespace llmbench {
@@ -18700,7 +18753,7 @@ inline told_run read_sglang_run(const picojson::value& v, const std::string& fil
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] result files of vLLM bench serve ===================================================
+// ===== [C113] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
 
 namespace llmbench {
@@ -18884,7 +18937,7 @@ inline told_run read_vllm_run(const picojson::value& v, const std::string& file)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] which tool wrote a result file, and what it tells ==================================
+// ===== [C114] which tool wrote a result file, and what it tells ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18941,7 +18994,7 @@ inline told_run read_told_run(std::string_view bytes, const std::string& file,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] runs of another tool as the repeats of one gate ====================================
+// ===== [C115] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -19188,7 +19241,7 @@ inline terms terms_of_files(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] engine model =======================================================================
+// ===== [C116] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -19397,7 +19450,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] what a request asks the simulated server ===========================================
+// ===== [C117] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19522,7 +19575,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] answers of the simulated server ====================================================
+// ===== [C118] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -19794,7 +19847,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] the simulated server's page of metrics =============================================
+// ===== [C119] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -19966,7 +20019,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] what the simulated server says besides answers =====================================
+// ===== [C120] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20043,7 +20096,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] what a result holds of its gate ====================================================
+// ===== [C121] what a result holds of its gate ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20096,7 +20149,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] what a result of several settings holds ============================================
+// ===== [C122] what a result of several settings holds ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20148,7 +20201,7 @@ struct comparison_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C123] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20177,7 +20230,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C123] points and round steps of drawings =================================================
+// ===== [C124] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20207,7 +20260,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C124] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C125] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20271,7 +20324,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C125] the curve of a search: objectives over the load ====================================
+// ===== [C126] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20330,7 +20383,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C126] how requests ended, and what their answers say of tokens ===========================
+// ===== [C127] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20454,7 +20507,7 @@ inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C127] how long made-up prompts were to be, and were ======================================
+// ===== [C128] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20501,7 +20554,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C128] what each of several programs did, over all repeats ================================
+// ===== [C129] what each of several programs did, over all repeats ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20574,7 +20627,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C129] what a server told of itself, over all repeats =====================================
+// ===== [C130] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20661,7 +20714,7 @@ inline std::string witness_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C130] timelines: repeats in windows of equal length ======================================
+// ===== [C131] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20688,8 +20741,8 @@ struct timeline_grid {
 };
 /// Where a repeat's time starts; its first planned send where the measured part never began.
 inline double seconds_into(const repeat_data& d, long long ns) {
-    const bool began = d.window_from_ns > 0 || d.records.empty();
-    const long long origin = began ? d.window_from_ns : d.records[0].scheduled_ns;
+    const bool began = d.window.from_ns() > 0 || d.records.empty();
+    const long long origin = began ? d.window.from_ns() : d.records[0].scheduled_ns;
     return static_cast<double>(ns - origin) * 1e-9;
 }
 
@@ -20795,7 +20848,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C131] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C132] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20887,7 +20940,7 @@ inline repeat_figures repeat_figures_of(const repeat_data& d,
     }
     r.output_throughput = window_rate(metric_id::output_throughput, d);
     r.request_throughput = window_rate(metric_id::request_throughput, d);
-    r.window_s = seconds_into(d, d.window_to_ns);
+    r.window_s = seconds_into(d, d.window.to_ns());
     r.checked = cross_check_of(d);
     r.statistics = evaluate(kept, d);
     for (std::size_t i = 0; i < kept.size(); ++i)
@@ -20998,7 +21051,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C132] the progress line ==================================================================
+// ===== [C133] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21061,7 +21114,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C133] what reports tell of several settings ==============================================
+// ===== [C134] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21078,7 +21131,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C134] several settings in result.json ====================================================
+// ===== [C135] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21152,7 +21205,7 @@ inline void write_comparisons(json_writer& j, const std::vector<comparison_repor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C135] what came of a profile =============================================================
+// ===== [C136] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21212,7 +21265,7 @@ inline void write_profile(json_writer& j, const taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C136] what reports are made of ===========================================================
+// ===== [C137] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21257,7 +21310,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C137] programs that sent one load, in result.json ========================================
+// ===== [C138] programs that sent one load, in result.json ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21272,7 +21325,7 @@ inline void write_ranks(json_writer& j, const repeat_facts& d) {
             .field("index", r.index)
             .field("count", r.count)
             .field("host", printable(r.host, 256))
-            .field("start_ns", r.start_ns - d.window_from_ns)
+            .field("start_ns", r.start_ns - d.window.from_ns())
             .field("off_s", r.off_s)
             .field("off_error_s", r.error_s)
             .field("clock_is_synchronised", r.synchronised)
@@ -21311,7 +21364,7 @@ inline std::vector<rank_part> read_ranks(const picojson::value& v, long long win
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C138] what a server told of itself, in result.json =======================================
+// ===== [C139] what a server told of itself, in result.json =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21433,7 +21486,7 @@ inline server_word read_server_word(const picojson::value& repeat, long long win
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C139] words of reports ===================================================================
+// ===== [C140] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21716,7 +21769,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C140] result.json and records.jsonl ======================================================
+// ===== [C141] result.json and records.jsonl ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21827,8 +21880,8 @@ inline std::string blind_text(const repeat_facts& d) {
     std::string all;
     for (const blind_stretch& s : d.blind)
         all += (all.empty() ? "" : ",") + printed("%lld,%lld,%lld,%lld",
-                                                  s.from_ns - d.window_from_ns,
-                                                  s.to_ns - d.window_from_ns, s.most_delay_ns,
+                                                  s.from_ns - d.window.from_ns(),
+                                                  s.to_ns - d.window.from_ns(), s.most_delay_ns,
                                                   s.lost_ns);
     return "[" + all + "]";
 }
@@ -21838,8 +21891,8 @@ inline void write_repeat(json_writer& j, const repeat_figures& d,
     j.open('{').field("index", d.index);
     if (d.load > 0)
         j.field("load", d.load).field("part", to_string(d.part)).field("disturbed", d.disturbed);
-    j.field("window_from_ns", d.window_from_ns)
-        .field("window_to_ns", d.window_to_ns);
+    j.field("window_from_ns", d.window.from_ns())
+        .field("window_to_ns", d.window.to_ns());
     j.field("asked_rate", d.asked_rate)
         .field("achieved_rate", d.achieved_rate)
         .field("connections_opened", d.connections_opened);
@@ -21862,7 +21915,7 @@ inline void write_repeat(json_writer& j, const repeat_figures& d,
         .field("shared_tokens", d.shared_tokens)
         .field("gaps_counted", d.gaps_counted)
         .field("itl_relative_error", d.gaps_counted ? gap_counts::relative_error : 0.0);
-    if (d.server.is_read) write_server_word(j, d.server, d.checked, d.window_from_ns);
+    if (d.server.is_read) write_server_word(j, d.server, d.checked, d.window.from_ns());
     write_ranks(j, d);
     j.key("statistics").open('{');
     for (std::size_t i = 0; i < kept.size(); ++i) j.field(kept[i].name.c_str(), d.statistics[i]);
@@ -22164,7 +22217,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] stored results =====================================================================
+// ===== [C142] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -22410,11 +22463,12 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
             repeats.push_back(read_repeat(r, arm));
             require(repeats_before < from.size() && repeats_before < to.size(),
                     file + ": a repeat has no window");
-            repeats.back().window_from_ns = from[repeats_before];
-            repeats.back().window_to_ns = to[repeats_before++];
-            repeats.back().blind = read_blind(r, repeats.back().window_from_ns);
-            repeats.back().server = read_server_word(r, repeats.back().window_from_ns);
-            repeats.back().ranks = read_ranks(r, repeats.back().window_from_ns);
+            repeats.back().window =
+                time_interval::between(from[repeats_before], to[repeats_before]);
+            ++repeats_before;
+            repeats.back().blind = read_blind(r, repeats.back().window.from_ns());
+            repeats.back().server = read_server_word(r, repeats.back().window.from_ns());
+            repeats.back().ranks = read_ranks(r, repeats.back().window.from_ns());
             const picojson::value* values = member(r, "statistics");
             if (arm == run_arm::baseline || !values || !values->is<picojson::object>()) continue;
             for (const auto& [statistic, v] : values->get<picojson::object>())
@@ -22620,7 +22674,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] several settings on the console ====================================================
+// ===== [C143] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22715,7 +22769,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C143] words in Markdown ==================================================================
+// ===== [C144] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22751,7 +22805,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C144] several settings in summary.md =====================================================
+// ===== [C145] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22793,7 +22847,7 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C145] how gates are headed ===============================================================
+// ===== [C146] how gates are headed ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22880,7 +22934,7 @@ inline std::string headline_text(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C146] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C147] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23183,7 +23237,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C147] what a console can show ============================================================
+// ===== [C148] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23212,7 +23266,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C148] the console ========================================================================
+// ===== [C149] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23400,7 +23454,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C149] a repeat as bytes, for another program of the same run =============================
+// ===== [C150] a repeat as bytes, for another program of the same run =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23442,10 +23496,9 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
     const std::vector<long long> to = whole_numbers(facts, "window_to_ns");
     if (from.size() != 1 || to.size() != 1)
         throw std::runtime_error("a part of a repeat has no window");
-    d.window_from_ns = from[0];
-    d.window_to_ns = to[0];
-    d.blind = read_blind(told, d.window_from_ns);
-    d.ranks = read_ranks(told, d.window_from_ns);
+    d.window = time_interval::between(from[0], to[0]);
+    d.blind = read_blind(told, d.window.from_ns());
+    d.ranks = read_ranks(told, d.window.from_ns());
     for (const picojson::value& share : array_member(told, "thread_cpu_shares"))
         d.thread_cpu_shares.push_back(number_in(share));
     std::string gate;
@@ -23474,7 +23527,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C150] shards of a load, put together =====================================================
+// ===== [C151] shards of a load, put together =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23589,7 +23642,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C151] the report page: style, icons and script ===========================================
+// ===== [C152] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -23799,7 +23852,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C152] the report page: drawings ==========================================================
+// ===== [C153] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24045,7 +24098,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C153] the report page: verdicts ==========================================================
+// ===== [C154] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24218,7 +24271,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C154] the report page: distributions =====================================================
+// ===== [C155] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24334,7 +24387,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C155] the report page: gates beside each other ===========================================
+// ===== [C156] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24443,7 +24496,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C156] the report page: what a search found ===============================================
+// ===== [C157] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24534,7 +24587,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C157] the report page: what else a gate has to say =======================================
+// ===== [C158] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24727,7 +24780,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C158] the report page: several settings beside each other ================================
+// ===== [C159] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24826,7 +24879,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C159] the report page: timelines =========================================================
+// ===== [C160] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24996,7 +25049,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C160] the report page: the whole =========================================================
+// ===== [C161] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28003,7 +28056,8 @@ public:
         const long long now_lost =
             is_behind() ? std::min(open_.lost_ns, open_.to_ns - std::max(open_.from_ns, time_ns))
                         : 0;
-        return lost_between(found_.all(), time_ns, last_ns_) + std::max(now_lost, 0ll);
+        return lost_in(found_.all(), time_interval::between(time_ns, last_ns_)) +
+               std::max(now_lost, 0ll);
     }
     const blind_stretches& found() const { return found_.all(); }
 
@@ -28048,8 +28102,10 @@ namespace detail {
 /// Of all threads of one load. Nothing of it is touched once the measured part has begun.
 class settling_watch {
 public:
-    /// Asked for at all, and the offset in ns at which the measured part begins at the latest.
-    void begin(long long latest_ns) {
+    /// Asked for at all: the offsets in ns at which the measured part begins at the latest, and
+    /// from which on the load is the one that is to be stable.
+    void begin(long long latest_ns, long long whole_from_ns) {
+        whole_from_ns_ = whole_from_ns;
         latest_ns_ = latest_ns;
         ends_at_ = latest_ns;
     }
@@ -28075,13 +28131,13 @@ public:
         if (stable_ || r.end_ns < next_look_ns_) return;
         next_look_ns_ = r.end_ns + between_looks_ns;
         const long long cut = r.end_ns - start_ns + notice_ns;
-        if (cut >= latest_ns_ || !is_settled(in_order())) return;
+        if (cut >= latest_ns_ || !is_settled(in_order(start_ns + whole_from_ns_))) return;
         stable_ = true;
         ends_at_ = cut;
     }
     warmup_seen seen() const {
         const std::lock_guard lock(mutex_);
-        const std::vector<warming_request> all = in_order();
+        const std::vector<warming_request> all = in_order(0);
         return {is_on(), stable_, static_cast<double>(ends_at_.load()) * 1e-9, all.size(),
                 ttft_at(all, false), ttft_at(all, true)};
     }
@@ -28090,16 +28146,17 @@ private:
     static constexpr long long between_looks_ns = 100'000'000;
     static constexpr long long notice_ns = 100'000'000;  // every thread is awake within it
 
-    std::vector<warming_request> in_order() const {
+    std::vector<warming_request> in_order(long long from_ns) const {
         std::vector<warming_request> all;
-        for (const auto& [when, r] : sent_) all.push_back(r);
+        for (auto at = sent_.lower_bound({from_ns, 0}); at != sent_.end(); ++at)
+            all.push_back(at->second);
         return all;
     }
 
     mutable std::mutex mutex_{};
     std::map<std::pair<long long, std::size_t>, warming_request> sent_{};  // by planned send
     bool stable_ = false;
-    long long latest_ns_ = 0, next_look_ns_ = 0;
+    long long latest_ns_ = 0, whole_from_ns_ = 0, next_look_ns_ = 0;
     std::atomic<long long> ends_at_{0};
 };
 
@@ -28137,10 +28194,10 @@ struct load_order {
     std::string id_prefix{};
     std::size_t first = 0, last = 0;
     std::vector<long long> send_at{};  // of an open loop, offsets in ns; empty: closed loop
-    long long measured_from_ns = 0;    // offset; in a closed loop of a warm-up that is a time
-    bool measured_by_time = false;
-    std::size_t warmup = 0;            // requests of the trace that warm up, else
-    long long most_measured = 0;       // after a warm-up that is a time; 0: no limit
+    long long measured_from_ns = 0;    // offset
+    bool measured_by_time = false;     // of a closed loop: nothing is measured before that
+    std::size_t warmup = 0;            // requests of the trace that warm up
+    long long most_measured = 0;       // of a closed loop that is measured by time; 0: no limit
     // When to begin, ns: asked by the caller's thread once all connections are open. None: at once.
     std::function<long long()> start{};
 
@@ -28231,10 +28288,9 @@ inline long long measured_offset(const load_order& o, const load_state& shared) 
     return shared.settling.is_on() ? shared.settling.ends_at() : o.measured_from_ns;
 }
 inline run_phase phase_of(const load_order& o, const load_state& shared, const planned_request& w) {
-    const bool measured = o.measured_by_time
-                              ? w.scheduled_ns >= shared.start_ns + measured_offset(o, shared)
-                              : w.index >= o.warmup;
-    return measured ? run_phase::measure : run_phase::warmup;
+    const bool is_early = o.measured_by_time &&
+                          w.scheduled_ns < shared.start_ns + measured_offset(o, shared);
+    return is_early || w.index < o.warmup ? run_phase::warmup : run_phase::measure;
 }
 
 }  // namespace llmbench
@@ -28765,15 +28821,14 @@ private:
         const long long from = shared_.measured_from.load();
         const bool out_of_time =
             plan_.duration_s > 0 && from > 0 && u.at_ns - from >= ns_of(plan_.duration_s);
-        const bool enough = order_.most_measured > 0 &&
-                            u.at_ns >= shared_.start_ns + measured_offset(order_, shared_) &&
-                            shared_.measured.fetch_add(1) >= order_.most_measured;
-        const std::size_t place = out_of_time || enough        ? order_.last
+        const std::size_t step = plan_.share.count * plan_.stride;
+        const std::size_t place = out_of_time                  ? order_.last
                                   : u.turn != new_conversation ? u.turn
-                                                               : shared_.next.fetch_add(
-                                                                     plan_.share.count *
-                                                                     plan_.stride);
-        if (place < order_.last) return place;
+                                                               : shared_.next.fetch_add(step);
+        const bool enough = order_.most_measured > 0 && place < order_.last &&
+                            phase_of(order_, shared_, {place, u.at_ns}) == run_phase::measure &&
+                            shared_.measured.fetch_add(1) >= order_.most_measured;
+        if (place < order_.last && !enough) return place;
         long long none = 0;
         shared_.exhausted_at.compare_exchange_strong(
             none, out_of_time ? from + ns_of(plan_.duration_s) : now_ns);
@@ -28951,8 +29006,7 @@ private:
         if (!order_.send_at.empty())
             return {start + order_.measured_from_ns, start + order_.send_at.back(), 0};
         if (from == 0) return {0, shared_.exhausted_at.load(), 0};
-        return {std::max(from, start + ns_of(order_.what->arrivals.users_ramp_s)),
-                shared_.exhausted_at.load(), from + ns_of(order_.what->duration_s)};
+        return {from, shared_.exhausted_at.load(), from + ns_of(order_.what->duration_s)};
     }
 
     const load_order& order_;
@@ -31914,10 +31968,10 @@ inline void note_rates(const plan& p, repeat_data& d) {
     std::vector<double> planned_at, sent_at;
     for (const record& r : d.records)
         if (is_measured(r) && r.dispatched_ns > 0) {
-            planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window_from_ns) * 1e-9);
+            planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window.from_ns()) * 1e-9);
             const long long delay =
                 std::min(r.late_ns, possible_delay(d.blind, r.dispatched_ns));
-            sent_at.push_back(static_cast<double>(r.dispatched_ns - delay - d.window_from_ns) *
+            sent_at.push_back(static_cast<double>(r.dispatched_ns - delay - d.window.from_ns()) *
                               1e-9);
         }
     if (!p.is_open_loop() || p.arrivals.kind == arrival_kind::all_at_once ||
@@ -31989,6 +32043,10 @@ inline rank_part part_of(const repeat_data& d, const load_share& share, long lon
 template <class Gather>
 void send_all(const plan& p, load_order& order, load_state& state, repeat_data& d,
               const request_log& all, const Gather& gather) {
+    const auto settle_first = [&] {
+        if (p.warmup_until_stable)
+            state.settling.begin(order.measured_from_ns, ns_of(p.arrivals.users_ramp_s));
+    };
     const conversation_counts counts = counted_conversations(p);
     const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
     const auto planned_here = [&](std::size_t last) {
@@ -32008,8 +32066,7 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         long long last_end = 0;
         for (const finished_request& f : all.requests())
             last_end = std::max(last_end, f.what.end_ns);
-        d.window_from_ns = state.start_ns;
-        d.window_to_ns = last_end + 1;
+        d.window = time_interval::between(state.start_ns, last_end + 1);
     } else if (p.is_open_loop()) {
         const schedule s = schedule_of(p);
         order.last = end_of_trace(p, s.at.size());
@@ -32017,13 +32074,14 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         order.warmup = s.warmup * p.stride;
         order.measured_from_ns = ns_of(s.measured_from);
         for (const double t : s.at) order.send_at.push_back(ns_of(t));
+        settle_first();
         if (!s.at.empty()) gather();
         const long long start_ns = state.start_ns - state.settling.earlier_by();
-        d.window_from_ns = start_ns + ns_of(s.measured_from);
-        d.window_to_ns = s.at.empty() ? d.window_from_ns : start_ns + order.send_at.back();
+        d.window = time_interval::between(start_ns + ns_of(s.measured_from),
+                                          s.at.empty() ? 0 : start_ns + order.send_at.back());
     } else {
-        order.measured_by_time = p.warmup_s > 0;
-        order.measured_from_ns = ns_of(p.warmup_s);
+        order.measured_by_time = lead_seconds(p) > 0;
+        order.measured_from_ns = ns_of(lead_seconds(p));
         order.warmup = counts.warmup * p.stride;
         const bool counted = p.requests > 0 && !order.measured_by_time;
         order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
@@ -32032,10 +32090,9 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         if (order.measured_by_time && p.requests > 0)
             order.most_measured = static_cast<long long>(
                 std::max<std::size_t>(1, p.share.of(static_cast<std::size_t>(p.requests))));
+        settle_first();
         gather();
-        d.window_from_ns =
-            std::max(state.measured_from.load(), state.start_ns + ns_of(p.arrivals.users_ramp_s));
-        d.window_to_ns = state.exhausted_at.load();
+        d.window = time_interval::between(state.measured_from.load(), state.exhausted_at.load());
     }
 }
 
@@ -32060,15 +32117,11 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     state.out = terms.out;
     const progress_watch watched(terms.meter, state);
     request_log all;
-    const auto gather = [&] {
-        if (p.warmup_until_stable) state.settling.begin(order.measured_from_ns);
-        run_load(order, state, d, all);
-    };
-    send_all(p, order, state, d, all, gather);
+    send_all(p, order, state, d, all, [&] { run_load(order, state, d, all); });
     d.warmup = state.settling.seen();
     note_answers(p, target.load(arm), all, d);
     const bool counted = state.gaps > terms.most_gaps;
-    if (counted) all.count_all(d.window_from_ns, d.window_to_ns);
+    if (counted) all.count_all(d.window);
     all.move_into(d, counted);
     note_bunches(d);
     note_rates(p, d);
@@ -32443,8 +32496,7 @@ public:
     double end_s(const plan& p) const {
         const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
         const double sends_s = at_once && p.warmup_requests > 0 ? measured_after_s(p) :
-                               p.is_open_loop() ? expected_seconds(p)
-                                                : p.warmup_s + p.duration_s + first_answers_s;
+                               expected_seconds(p) + (p.is_open_loop() ? 0 : first_answers_s);
         return next_s_ + sends_s + p.limits.drain.seconds() + 1;
     }
     void begin_next(const plan& p) { next_s_ = end_s(p) + between_repeats_s; }
@@ -33585,7 +33637,7 @@ inline void read_records(stored_gate& g, const std::string& file,
         }
         request_log& log = logs[&*at];
         log.add(index_of(r, number), std::move(r), gaps);
-        if (at->gaps_counted) log.count_all(at->window_from_ns, at->window_to_ns);
+        if (at->gaps_counted) log.count_all(at->window);
     }
     for (auto* arm : {&g.seen.candidate, &g.seen.baseline})
         for (repeat_data& d : *arm) {

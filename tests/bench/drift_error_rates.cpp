@@ -115,10 +115,9 @@ int main(int argc, char** argv) {
                                const std::function<double(double)>& slower) {
         repeat_data d = bursty_server::run_of(bursty_server::backlog(12500, t + 1), slowness, seed,
                                               slower, bursty_server::fast);
-        d.window_from_ns = 1'000'000'000'000 + 5'000'000'000;
-        d.window_to_ns = d.window_from_ns + 300'000'000'000;
+        d.window = time_interval::between(1'005'000'000'000, 1'305'000'000'000);
         for (record& r : d.records)
-            if (r.first_token_ns >= d.window_to_ns) r.phase = run_phase::warmup;
+            if (r.first_token_ns >= d.window.to_ns()) r.phase = run_phase::warmup;
         return d;
     };
     one.clear();

@@ -77,7 +77,7 @@ double running_maximum(const statistic_data& what, const repeat_data& d) {
     std::sort(done.begin(), done.end());
     std::vector<double> sorted;
     double sum = 0, worst = 0;
-    long long next_look = d.window_from_ns;
+    long long next_look = d.window.from_ns();
     for (std::size_t i = 0; i < done.size(); ++i) {
         sum += done[i].second;
         sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), done[i].second),

@@ -238,6 +238,24 @@ static scenario one_minute(const process& target) {
 
 TEST_CASE("long with a child") { gate(one_minute(server_with_child)); }
 
+// A moment of each part of a gate's life: users who come, are measured and leave, twice, beside a page
+// of metrics; then a load that waits for nobody.
+TEST_CASE("a whole life of users") {
+    scenario s = quick(simulated(fast_engine()), {mean(tpot) <= 1_s, mean(queue_time) <= 10_s});
+    s.arrivals = closed_loop(4).ramp(300_ms);
+    s.requests = 0;
+    s.duration = 700_ms;
+    s.repeats = 2;
+    gate(s);
+}
+
+TEST_CASE("a whole life of an open loop") {
+    scenario s = quick(simulated(fast_engine()), within_reach());
+    s.arrivals = poisson(60_rps);
+    s.repeats = 2;
+    gate(s);
+}
+
 // Its sleeper does not heed SIGTERM: to end it takes five seconds, or SIGKILL.
 TEST_CASE("long with a stubborn child") {
     gate(one_minute({.command = "trap '' TERM; sleep 600 & echo $! > \"$CHILD\"; \"$SERVER\" serve {port}"}));

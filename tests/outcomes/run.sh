@@ -586,6 +586,33 @@ settings() {
     says "is spent after 0 of 4 rounds"
 }
 
+# ---- a signal at any moment of a life
+signals_at_any_moment() {
+    local life moment file began=${EPOCHREALTIME/./}
+    cases 0 "a whole life*"
+    life=$((${EPOCHREALTIME/./} - began))
+    RANDOM=2711  # the moments are drawn, and the same in every run
+    for ((i = 0; i < 24; i++)); do
+        moment=$((life * RANDOM / 32768))
+        what="SIGINT after $((moment / 1000)) of $((life / 1000)) ms"
+        rm -rf "$LLMBENCH_REPORT_DIR"
+        "$gates" --test-case="a whole life*" > "$log" 2>&1 &
+        pid=$!
+        sleep "$((moment / 1000000)).$(printf %06d $((moment % 1000000)))"
+        kill -INT "$pid" || true
+        status=0
+        wait "$pid" || status=$?
+        # 0: it came before anybody listened, or when all was over; 130: when all was written.
+        if ((status == 0 || status == 3 || status == 130)); then ok; else wrong "exit code $status"; fi
+        if ((status == 3)); then
+            says_like "the run was interrupted|interrupted before this gate began"
+            for file in result.json junit.xml summary.md report.html; do
+                if [[ -s $LLMBENCH_REPORT_DIR/$file ]]; then ok; else wrong "no $file"; fi
+            done
+        fi
+    done
+}
+
 # ---- processes and signals
 signals() {
     cases 0 "process with a child"
@@ -687,7 +714,7 @@ other_mains() {
 parts=("${@:4}")
 if ((${#parts[@]} == 0)); then
     parts=(one_gate guard_alone refusals no_server nothing_escapes exits threads files_of_runs words_of_others over_capacity time_budget stored_baselines calibration
-        progress several_gates own_assertions questions settings signals other_mains)
+        progress several_gates own_assertions questions settings signals_at_any_moment signals other_mains)
 fi
 for part in "${parts[@]}"; do "$part"; done
 echo "$passed passed, $failed failed"

@@ -65,8 +65,7 @@ void judge(test_gate& g) {
 lb::repeat_data repeat_of_ttft(double ttft_ms, int index) {
     lb::repeat_data d = timelines::steady_repeat(ttft_ms);
     d.index = index;
-    d.window_from_ns = timelines::at_ms(0);
-    d.window_to_ns = timelines::at_ms(2200);
+    d.window = lb::time_interval::between(timelines::at_ms(0), timelines::at_ms(2200));
     return d;
 }
 test_gate measured_gate(const std::string& name, const llmbench::slo_list& slos) {

@@ -15,8 +15,8 @@ using namespace llmbench::detail;
 
 /// Readings at 0, 1, 2 s ... of a repeat whose window is from the second to the last but one.
 inline void read_at_each_second(repeat_data& d, std::size_t n) {
-    d.window_from_ns = timelines::at_ms(1000);
-    d.window_to_ns = timelines::at_ms(1000.0 * static_cast<double>(n - 2));
+    d.window = time_interval::between(timelines::at_ms(1000),
+                                      timelines::at_ms(1000.0 * static_cast<double>(n - 2)));
     d.server.of = "vLLM";
     d.server.is_read = d.server.has_both_ends = true;
     d.server.readings.assign(n, {});

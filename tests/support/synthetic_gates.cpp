@@ -68,8 +68,7 @@ lb::repeat_data repeat_of(const lb::plan& p, const server& s, llmbench::run_arm 
         d.content_events += tokens;
         d.records.push_back(r);
     }
-    d.window_from_ns = ns(from);
-    d.window_to_ns = ns(at);
+    d.window = llmbench::detail::time_interval::between(ns(from), ns(at));
     if (paced) d.asked_rate = d.achieved_rate = rate;
     d.connections_opened = 12;
     d.cpu_share = 0.08;

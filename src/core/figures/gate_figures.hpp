@@ -121,7 +121,7 @@ inline repeat_figures repeat_figures_of(const repeat_data& d,
     }
     r.output_throughput = window_rate(metric_id::output_throughput, d);
     r.request_throughput = window_rate(metric_id::request_throughput, d);
-    r.window_s = seconds_into(d, d.window_to_ns);
+    r.window_s = seconds_into(d, d.window.to_ns());
     r.checked = cross_check_of(d);
     r.statistics = evaluate(kept, d);
     for (std::size_t i = 0; i < kept.size(); ++i)

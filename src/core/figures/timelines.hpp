@@ -43,8 +43,8 @@ struct timeline_grid {
 };
 /// Where a repeat's time starts; its first planned send where the measured part never began.
 inline double seconds_into(const repeat_data& d, long long ns) {
-    const bool began = d.window_from_ns > 0 || d.records.empty();
-    const long long origin = began ? d.window_from_ns : d.records[0].scheduled_ns;
+    const bool began = d.window.from_ns() > 0 || d.records.empty();
+    const long long origin = began ? d.window.from_ns() : d.records[0].scheduled_ns;
     return static_cast<double>(ns - origin) * 1e-9;
 }
 

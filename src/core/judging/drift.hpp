@@ -83,7 +83,7 @@ inline std::string thirds_text(const statistic_data& drift, const std::vector<re
     return "in the first third " + value_text(drift.of, std::exp(first)) + ", in the last one " +
            value_text(drift.of, std::exp(last)) +
            printed(" (%s of %s)", repeats == 1 ? "a run" : "runs",
-                   time_text(window_seconds(arm[0])).c_str());
+                   time_text(arm[0].window.seconds()).c_str());
 }
 
 /// A drift is judged within each run: between its slices lies what traffic makes of them, which is

@@ -5,6 +5,7 @@
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
+#include "core/base/time_interval.hpp"
 #include "core/metric/table.hpp"
 #include "core/metric/words.hpp"
 #include "core/measured/blind.hpp"
@@ -68,7 +69,8 @@ inline gathered_by_client gathered_by(const blind_stretches& blind, const record
     g.piece = late > 0 && late * 10 >= wait_s(r);
     g.lump = late > 0 && late * 2 >= hidden_s(r);
     const double lost =
-        static_cast<double>(lost_between(blind, r.first_token_ns, r.last_token_ns)) * 1e-9;
+        static_cast<double>(lost_in(
+            blind, time_interval::between(r.first_token_ns, r.last_token_ns))) * 1e-9;
     if (lost > 0) g.events = lost / spread_s(r) * (r.events - 1);
     return g;
 }

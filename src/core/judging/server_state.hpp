@@ -24,13 +24,13 @@ struct standing_queue {
 inline std::optional<standing_queue> standing_queue_of(const repeat_facts& d) {
     std::optional<standing_queue> q;
     for (const page_reading& r : d.server.readings) {
-        if (r.at_ns < d.window_from_ns || r.at_ns > d.window_to_ns) continue;
+        if (r.at_ns < d.window.from_ns() || r.at_ns > d.window.to_ns()) continue;
         const double waiting = r.value(server_quantity::waiting);
         if (!(waiting > 0)) q.reset();
-        else if (!q) q = {static_cast<double>(r.at_ns - d.window_from_ns) * 1e-9, waiting};
+        else if (!q) q = {static_cast<double>(r.at_ns - d.window.from_ns()) * 1e-9, waiting};
         else q->most = std::max(q->most, waiting);
     }
-    const double window_s = static_cast<double>(d.window_to_ns - d.window_from_ns) * 1e-9;
+    const double window_s = d.window.seconds();
     if (!q || q->from_s > window_s / 2) return {};
     return q;
 }

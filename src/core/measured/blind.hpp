@@ -1,6 +1,8 @@
 // when the client did not run
 #pragma once
 
+#include "core/base/time_interval.hpp"
+
 #include <algorithm>  // lower_bound, max, min, nth_element, sort
 #include <cstddef>  // size_t, ptrdiff_t
 #include <utility>  // move
@@ -32,22 +34,22 @@ inline long long possible_delay(const blind_stretches& all, long long stamp_ns) 
     if (at == all.end() || at->from_ns >= stamp_ns) return 0;
     return std::min(stamp_ns - at->from_ns, at->most_delay_ns);
 }
-/// How long the client may not have run between two times, at most.
-inline long long lost_between(const blind_stretches& all, long long from_ns, long long to_ns) {
+/// How long the client may not have run in some time, at most.
+inline long long lost_in(const blind_stretches& all, const time_interval& t) {
     long long lost = 0;
-    for (auto s = first_after(all, from_ns); s != all.end() && s->from_ns < to_ns; ++s)
-        lost += std::min(s->lost_ns, std::min(s->to_ns, to_ns) - std::max(s->from_ns, from_ns));
+    for (auto s = first_after(all, t.from_ns()); s != all.end() && s->from_ns < t.to_ns(); ++s)
+        lost += std::min(s->lost_ns,
+                         std::min(s->to_ns, t.to_ns()) - std::max(s->from_ns, t.from_ns()));
     return lost;
 }
-inline bool is_blind_between(const blind_stretches& all, long long from_ns, long long to_ns) {
-    const auto at = first_after(all, from_ns);
-    return at != all.end() && at->from_ns < to_ns;
+inline bool is_blind_in(const blind_stretches& all, const time_interval& t) {
+    const auto at = first_after(all, t.from_ns());
+    return at != all.end() && at->from_ns < t.to_ns();
 }
-/// The longest delay of anything stamped between two times, at most.
-inline long long most_delay_between(const blind_stretches& all, long long from_ns,
-                                    long long to_ns) {
+/// The longest delay of anything stamped in that time, at most.
+inline long long most_delay_in(const blind_stretches& all, const time_interval& t) {
     long long most = 0;
-    for (auto s = first_after(all, from_ns); s != all.end() && s->from_ns < to_ns; ++s)
+    for (auto s = first_after(all, t.from_ns()); s != all.end() && s->from_ns < t.to_ns(); ++s)
         most = std::max(most, s->most_delay_ns);
     return most;
 }

@@ -6,6 +6,7 @@
 #include "api/slo.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
+#include "core/base/time_interval.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/rates.hpp"
@@ -13,7 +14,6 @@
 #include "core/measured/repeat.hpp"
 
 #include <algorithm>  // clamp, max
-#include <cmath>  // ceil
 #include <cstddef>  // size_t
 #include <vector>
 
@@ -27,7 +27,7 @@ inline constexpr std::size_t least_slices = 5, most_slices = 20;  // of a third
 inline double least_of_slice(const statistic_data& drift) {
     if (drift.kind != statistic_kind::percentile) return 10;
     const double tail = is_speed(drift.of) ? drift.q : 1 - drift.q;
-    return std::max(10.0, std::ceil(1 / tail - 1e-9));
+    return std::max(10.0, rounded_up(1 / tail));
 }
 /// Measured requests of a run from which a drift can be told.
 inline long long least_of_drift(const statistic_data& drift) {
@@ -38,15 +38,15 @@ inline std::size_t slices_of_third(const statistic_data& drift, double measured_
     return std::clamp(static_cast<std::size_t>(fit), least_slices, most_slices);
 }
 
-/// The statistic that drifts, from one time to another: of the requests planned between them.
-inline double value_between(const statistic_data& drift, const repeat_data& d, long long from,
-                            long long to, reading how = reading::as_measured) {
-    if (is_throughput(drift.of)) return rate_between(drift.of, d, from, to, how);
+/// The statistic that drifts, in some time: of the requests planned in it.
+inline double value_in(const statistic_data& drift, const repeat_data& d,
+                       const time_interval& when, reading how = reading::as_measured) {
+    if (is_throughput(drift.of)) return rate_in(drift.of, d, when, how);
     const statistic_data what = drifting(drift);
     metric_sample s;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
-        if (!is_part_of(what.metric, r) || r.scheduled_ns < from || r.scheduled_ns >= to) continue;
+        if (!is_part_of(what.metric, r) || !when.holds(r.scheduled_ns)) continue;
         const bool ok = r.status == request_status::ok;
         const double v = ok ? request_value(what.metric, d, i, how) : 0;
         s.failed += !ok;
@@ -59,16 +59,16 @@ inline double value_of_part(const statistic_data& drift, const repeat_data& d, s
                             std::size_t parts, reading how = reading::as_measured) {
     const auto at = [&](std::size_t i) {
         const double share = static_cast<double>(i) / static_cast<double>(parts);
-        const auto length = static_cast<double>(d.window_to_ns - d.window_from_ns);
-        return d.window_from_ns + static_cast<long long>(share * length) + (i == parts);
+        const double into_ns = share * d.window.length_ns();
+        return d.window.from_ns() + static_cast<long long>(into_ns) + (i == parts);
     };
-    return value_between(drift, d, at(part), at(part + 1), how);
+    return value_in(drift, d, time_interval::between(at(part), at(part + 1)), how);
 }
 
 /// The last third over the first one, NaN where either has no value.
 inline double drift_of(const statistic_data& drift, const repeat_data& d,
                        reading how = reading::as_measured) {
-    if (d.window_to_ns <= d.window_from_ns) return not_a_number;
+    if (d.window.is_empty()) return not_a_number;
     const double first = value_of_part(drift, d, 0, 3, how);
     return first > 0 ? value_of_part(drift, d, 2, 3, how) / first : not_a_number;
 }

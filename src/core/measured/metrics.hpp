@@ -7,6 +7,7 @@
 #include "api/text.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
+#include "core/base/time_interval.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/blind.hpp"
 #include "core/measured/credible.hpp"
@@ -32,8 +33,8 @@ inline double longest_gap(const repeat_data& d, std::size_t i,
                           reading how = reading::as_measured) {
     const record& r = d.records[i];
     if (d.gaps_counted) {
-        const double delay = static_cast<double>(most_delay_between(
-                                 d.blind, r.first_token_ns - 1, r.last_token_ns)) / 1e9;
+        const double delay = static_cast<double>(most_delay_in(
+            d.blind, time_interval::between(r.first_token_ns - 1, r.last_token_ns))) / 1e9;
         const double measured = d.longest_gaps[i] / 1e6;
         switch (how) {
         case reading::at_worst: return measured + (gap_count(r) > 0 ? delay : 0);

@@ -99,7 +99,7 @@ inline arm_values values_of(const statistic_data& what, const std::vector<repeat
         }
         v.each.push_back(is_drift(what.metric) ? drift_of(what, d, how) : evaluate(what, d, how));
         weighted.emplace_back(v.each.back(),
-                              is_throughput(what.metric) ? window_seconds(d) : 1.0);
+                              is_throughput(what.metric) ? d.window.seconds() : 1.0);
     }
     v.together = is_share(what.metric) ? counts.value(what.metric) : weighted_mean(weighted);
     return v;

@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "core/base/text.hpp"
+#include "core/base/time_interval.hpp"
 #include "core/measured/blind.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/reading.hpp"
@@ -16,26 +17,24 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline double window_seconds(const repeat_data& d) {
-    return static_cast<double>(d.window_to_ns - d.window_from_ns) * 1e-9;
-}
-/// Tokens or requests per second from one time to another. An event weighs its request's streamed
-/// tokens over its events; failed requests bring nothing; warm-up requests count when their tokens
+/// Tokens or requests per second in some time. An event weighs its request's streamed tokens over its
+/// events; failed requests bring nothing; warm-up requests count when their tokens
 /// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
 /// Prompt tokens arrive with the first token, those of the input throughput with the end; where no
 /// request tells them there is no value.
 /// At worst, nothing counts that may have come before the window; at best, all that may have come
 /// before its end, in as much of it as the client surely ran.
-inline double rate_between(metric_id m, const repeat_data& d, long long from, long long to,
-                           reading how = reading::as_measured) {
-    if (to <= from) return not_a_number;
-    const long long lost = how == reading::at_best ? lost_between(d.blind, from, to) : 0;
+inline double rate_in(metric_id m, const repeat_data& d, const time_interval& when,
+                      reading how = reading::as_measured) {
+    if (when.is_empty()) return not_a_number;
+    const long long from = when.from_ns(), to = when.to_ns();
+    const long long lost = how == reading::at_best ? lost_in(d.blind, when) : 0;
     if (lost >= to - from) return infinity;
     const double seconds = static_cast<double>(to - from - lost) * 1e-9;
     const auto inside = [&](long long t) {
         if (how == reading::at_worst) return t < to && t - possible_delay(d.blind, t) >= from;
         if (how == reading::at_best && t >= to) return t - possible_delay(d.blind, t) < to;
-        return t >= from && t < to;
+        return when.holds(t);
     };
     const bool of_input = m == metric_id::input_throughput;
     bool prompts_told = m != metric_id::prefill_throughput && !of_input;
@@ -78,7 +77,7 @@ inline double rate_between(metric_id m, const repeat_data& d, long long from, lo
 }
 /// The same inside the steady window.
 inline double window_rate(metric_id m, const repeat_data& d, reading how = reading::as_measured) {
-    return rate_between(m, d, d.window_from_ns, d.window_to_ns, how);
+    return rate_in(m, d, d.window, how);
 }
 
 }  // namespace detail

@@ -3,6 +3,7 @@
 
 #include "api/metrics.hpp"
 #include "api/result.hpp"
+#include "core/base/time_interval.hpp"
 #include "core/measured/blind.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/repeat.hpp"
@@ -121,9 +122,11 @@ inline request_times times_of(const repeat_data& d, const record& r,
         t.first_to_second += held_back_ns(r);
     } else if (how == reading::at_best) {
         const long long first = possible_delay(d.blind, r.first_token_ns);
-        const long long bunch = most_delay_between(d.bunched, r.dispatched_ns, r.end_ns);
+        const long long bunch =
+            most_delay_in(d.bunched, time_interval::between(r.dispatched_ns, r.end_ns));
+        const auto until_sent = time_interval::between(r.dispatched_ns, r.sent_ns);
         const long long sending =
-            std::max(r.late_ns + lost_between(d.blind, r.dispatched_ns, r.sent_ns), bunch);
+            std::max(r.late_ns + lost_in(d.blind, until_sent), bunch);
         const auto without = [](long long& time, long long delay) {
             time = std::max(std::min(time, 0ll), time - delay);
         };
@@ -187,11 +190,12 @@ void for_each_gap(const repeat_data& d, std::size_t i, reading how, F&& f) {
     const std::size_t n = gap_count(r);
     if (n == 0) return;
     const std::uint64_t from = d.gap_offsets[i];
-    const bool bunched = how == reading::at_best &&
-                         is_blind_between(d.bunched, r.first_token_ns, r.last_token_ns + 1);
+    const auto decoding = time_interval::between(r.first_token_ns, r.last_token_ns + 1);
+    const bool bunched = how == reading::at_best && is_blind_in(d.bunched, decoding);
     if (how == reading::as_held_back) return each_held_back_gap(d, i, f);
+    const auto stamped = time_interval::between(r.first_token_ns - 1, r.last_token_ns + 1);
     if (how == reading::as_measured || how == reading::baseline_held_back ||
-        (!bunched && !is_blind_between(d.blind, r.first_token_ns - 1, r.last_token_ns + 1))) {
+        (!bunched && !is_blind_in(d.blind, stamped))) {
         for (std::size_t k = 0; k < n; ++k) f(d.gaps[from + k]);
         return;
     }
@@ -204,7 +208,8 @@ void for_each_gap(const repeat_data& d, std::size_t i, reading how, F&& f) {
         stamp += us * 1000ll;
         const long long next = possible_delay(d.blind, stamp);
         if (how == reading::at_best) {
-            const bool other = bunched && is_blind_between(d.bunched, stamp - 1, stamp);
+            const auto here = time_interval::between(stamp - 1, stamp);
+            const bool other = bunched && is_blind_in(d.bunched, here);
             f(other ? 0u : us - static_cast<std::uint32_t>(std::min<long long>(us, next / 1000)));
         } else {
             open.add(us, delay);

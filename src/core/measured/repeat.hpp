@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "core/base/text.hpp"
+#include "core/base/time_interval.hpp"
 #include "core/metric/table.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/blind.hpp"
@@ -54,7 +55,7 @@ struct repeat_facts {
     double load = 0;  // of a probe: requests/s, or users; 0: there is one load for all repeats
     probe_of part = probe_of::asked;  // of a probe
     std::string disturbed{};  // why a probe is no evidence: the client had too great a part in it
-    long long window_from_ns = 0, window_to_ns = 0;
+    time_interval window{};  // the steady part; nothing has a rate where it is empty
     double startup_s = not_a_number;
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
     long long long_outputs = 0;   // and with more

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/time_interval.hpp"
 #include "core/wire/request_id.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/histograms.hpp"
@@ -74,8 +75,8 @@ public:
         return done;
     }
     /// All there are, the window being known.
-    void count_all(long long window_from_ns, long long window_to_ns) {
-        count(~0ull, 9223372036854775807ll, {window_from_ns, window_to_ns, 0});
+    void count_all(const time_interval& window) {
+        count(~0ull, 9223372036854775807ll, {window.from_ns(), window.to_ns(), 0});
     }
     /// All that another one has.
     void take(request_log&& o) {

@@ -5,6 +5,7 @@
 #include "api/slo.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
+#include "core/base/time_interval.hpp"
 #include "core/dialects/page_readings.hpp"
 #include "core/dialects/server_names.hpp"
 #include "core/measured/rates.hpp"
@@ -29,7 +30,7 @@ struct weighed_value {
 };
 
 inline std::optional<reading_span> span_of(const repeat_facts& d) {
-    return span_over(d.server, d.window_from_ns, d.window_to_ns);
+    return span_over(d.server, d.window);
 }
 
 /// Gauges are judged on what was read in the steady window, as many times as this at least.
@@ -47,7 +48,7 @@ template <class Value>
 gauge_readings read_in_window(const repeat_facts& d, Value&& value) {
     gauge_readings g;
     const auto is_inside = [&](long long at_ns) {
-        return at_ns >= d.window_from_ns && at_ns <= d.window_to_ns;
+        return at_ns >= d.window.from_ns() && at_ns <= d.window.to_ns();
     };
     for (const page_reading& r : d.server.readings) {
         if (!is_inside(r.at_ns)) continue;
@@ -98,7 +99,8 @@ inline weighed_value energy_per_token_of(const repeat_data& d, const reading_spa
     const double joules = energy_between(d, s);
     if (!(joules == joules)) return {};  // before every gap is looked at
     const double tokens =
-        rate_between(metric_id::output_throughput, d, s.from->at_ns, s.to->at_ns) * s.seconds();
+        rate_in(metric_id::output_throughput, d,
+                time_interval::between(s.from->at_ns, s.to->at_ns)) * s.seconds();
     return tokens > 0 ? weighed_value{joules / tokens, tokens} : weighed_value{};
 }
 /// How often an exporter told something new of energy or power in a span: some measure every half

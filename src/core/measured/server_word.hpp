@@ -4,10 +4,11 @@
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
+#include "core/base/time_interval.hpp"
 #include "core/dialects/page_readings.hpp"
 #include "core/dialects/server_names.hpp"
 
-#include <algorithm>  // any_of, find, max, min_element
+#include <algorithm>  // any_of, find, max, min, min_element
 #include <cstddef>  // size_t
 #include <cstdlib>  // llabs
 #include <optional>
@@ -45,7 +46,7 @@ inline void drop_partial_gauges(std::vector<page_reading>& readings) {
     }
 }
 
-/// From one reading to a later one.
+/// From one reading to another that is none before it.
 struct reading_span {
     const page_reading* from;
     const page_reading* to;
@@ -58,8 +59,7 @@ inline std::optional<reading_span> whole_span(const server_word& w) {
     return reading_span{&w.readings.front(), &w.readings.back()};
 }
 /// The readings nearest to the ends of a window; all of them where those are one and the same.
-inline std::optional<reading_span> span_over(const server_word& w, long long from_ns,
-                                             long long to_ns) {
+inline std::optional<reading_span> span_over(const server_word& w, const time_interval& when) {
     if (w.readings.size() < 2) return {};
     const auto nearest = [&](long long t) {
         return &*std::min_element(w.readings.begin(), w.readings.end(),
@@ -67,8 +67,8 @@ inline std::optional<reading_span> span_over(const server_word& w, long long fro
                                       return std::llabs(a.at_ns - t) < std::llabs(b.at_ns - t);
                                   });
     };
-    const reading_span s{nearest(from_ns), nearest(to_ns)};
-    return s.from == s.to ? whole_span(w) : s;
+    const page_reading *a = nearest(when.from_ns()), *b = nearest(when.to_ns());
+    return a == b ? *whole_span(w) : reading_span{std::min(a, b), std::max(a, b)};
 }
 
 /// Whether counters of requests are fewer than they were.

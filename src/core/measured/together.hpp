@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/time_interval.hpp"
 #include "core/measured/blind.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/histograms.hpp"
@@ -29,7 +30,9 @@ inline void move_clock(repeat_data& d, long long by_ns) {
                              &r.first_token_ns, &r.second_token_ns, &r.first_answer_ns,
                              &r.last_token_ns, &r.end_ns})
             move_time(*t);
-    for (long long* t : {&d.window_from_ns, &d.window_to_ns}) move_time(*t);
+    long long window_from = d.window.from_ns(), window_to = d.window.to_ns();
+    for (long long* t : {&window_from, &window_to}) move_time(*t);
+    d.window = time_interval::between(window_from, window_to);
     for (blind_stretch& s : d.blind) {
         s.from_ns += by_ns;
         s.to_ns += by_ns;
@@ -41,10 +44,7 @@ inline void move_clock(repeat_data& d, long long by_ns) {
 
 /// Adds to a repeat what another part of it says of itself. Both are on one clock.
 inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_of_all) {
-    if (by_window_of_all) {
-        to.window_from_ns = std::max(to.window_from_ns, part.window_from_ns);
-        to.window_to_ns = std::min(to.window_to_ns, part.window_to_ns);
-    }
+    if (by_window_of_all) to.window = to.window.shared_with(part.window);
     to.short_outputs += part.short_outputs;
     to.long_outputs += part.long_outputs;
     to.resends += part.resends;
@@ -93,7 +93,7 @@ inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
         add_facts(all, part, closed);
         part = {};
     }
-    if (counted) log.count_all(all.window_from_ns, all.window_to_ns);
+    if (counted) log.count_all(all.window);
     log.move_into(all, counted);
     note_bunches(all);
     return all;

@@ -162,12 +162,12 @@ inline void set_guidellm_window(told_run& run, const picojson::value& benchmark)
     };
     const picojson::value* m = member(benchmark, "scheduler_metrics");
     if (!m) return;
-    if (is_set("warmup")) run.window_from_ns = clock_ns(number_member(*m, "measure_start_time"));
-    if (is_set("cooldown")) run.window_to_ns = clock_ns(number_member(*m, "measure_end_time"));
+    if (is_set("warmup")) run.measured_from_ns = clock_ns(number_member(*m, "measure_start_time"));
+    if (is_set("cooldown")) run.measured_to_ns = clock_ns(number_member(*m, "measure_end_time"));
     for (told_request& t : run.requests) {
         const long long at = t.what.scheduled_ns;
-        const bool inside = (run.window_from_ns == 0 || at >= run.window_from_ns) &&
-                            (run.window_to_ns == 0 || at <= run.window_to_ns);
+        const bool inside = (run.measured_from_ns == 0 || at >= run.measured_from_ns) &&
+                            (run.measured_to_ns == 0 || at <= run.measured_to_ns);
         t.what.phase = inside ? run_phase::measure : run_phase::warmup;
     }
 }

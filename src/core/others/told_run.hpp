@@ -5,6 +5,7 @@
 #include "api/result.hpp"
 #include "api/traffic.hpp"
 #include "core/base/text.hpp"
+#include "core/base/time_interval.hpp"
 #include "core/metric/table.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/repeat.hpp"
@@ -100,7 +101,7 @@ struct told_run {
     std::vector<told_request> requests{};
     std::vector<std::uint32_t> gaps{};  // microseconds
     long long cut_off = 0;              // requests that had not ended when the run did
-    long long window_from_ns = 0, window_to_ns = 0;  // of sends that are measured; 0: all are
+    long long measured_from_ns = 0, measured_to_ns = 0;  // of sends that count; 0: all do
 
     told_span clock{}, calendar{};  // from its first send to its last end, where that is told
 
@@ -178,8 +179,8 @@ inline void begin_at_one_second(std::vector<told_request>& all, told_run& run) {
                              &r.what.sent_ns, &r.what.first_token_ns, &r.what.last_token_ns,
                              &r.what.end_ns})
             move(*t);
-    move(run.window_from_ns);
-    move(run.window_to_ns);
+    move(run.measured_from_ns);
+    move(run.measured_to_ns);
 }
 
 /// From its first planned send on to the last one; of a batch, to the last end. What the tool left
@@ -193,10 +194,11 @@ inline void set_window(repeat_data& d, const told_run& run) {
         last_end = std::max(last_end, r.end_ns);
     }
     const bool is_batch = run.arrivals.kind == arrival_kind::all_at_once;
-    d.window_from_ns = run.window_from_ns != 0 ? run.window_from_ns : first;
-    d.window_to_ns = is_batch              ? last_end
-                     : run.window_to_ns != 0 ? std::min(run.window_to_ns, last_send)
-                                             : last_send;
+    d.window = time_interval::between(
+        run.measured_from_ns != 0 ? run.measured_from_ns : first,
+        is_batch                  ? last_end
+        : run.measured_to_ns != 0 ? std::min(run.measured_to_ns, last_send)
+                                  : last_send);
 }
 
 /// The rates at which sends were planned and done, where both are told. Of random arrivals the rate

@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
+#include "core/base/time_interval.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
@@ -61,10 +62,9 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
     const std::vector<long long> to = whole_numbers(facts, "window_to_ns");
     if (from.size() != 1 || to.size() != 1)
         throw std::runtime_error("a part of a repeat has no window");
-    d.window_from_ns = from[0];
-    d.window_to_ns = to[0];
-    d.blind = read_blind(told, d.window_from_ns);
-    d.ranks = read_ranks(told, d.window_from_ns);
+    d.window = time_interval::between(from[0], to[0]);
+    d.blind = read_blind(told, d.window.from_ns());
+    d.ranks = read_ranks(told, d.window.from_ns());
     for (const picojson::value& share : array_member(told, "thread_cpu_shares"))
         d.thread_cpu_shares.push_back(number_in(share));
     std::string gate;

@@ -25,7 +25,7 @@ inline void write_ranks(json_writer& j, const repeat_facts& d) {
             .field("index", r.index)
             .field("count", r.count)
             .field("host", printable(r.host, 256))
-            .field("start_ns", r.start_ns - d.window_from_ns)
+            .field("start_ns", r.start_ns - d.window.from_ns())
             .field("off_s", r.off_s)
             .field("off_error_s", r.error_s)
             .field("clock_is_synchronised", r.synchronised)

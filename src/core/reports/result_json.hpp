@@ -149,8 +149,8 @@ inline std::string blind_text(const repeat_facts& d) {
     std::string all;
     for (const blind_stretch& s : d.blind)
         all += (all.empty() ? "" : ",") + printed("%lld,%lld,%lld,%lld",
-                                                  s.from_ns - d.window_from_ns,
-                                                  s.to_ns - d.window_from_ns, s.most_delay_ns,
+                                                  s.from_ns - d.window.from_ns(),
+                                                  s.to_ns - d.window.from_ns(), s.most_delay_ns,
                                                   s.lost_ns);
     return "[" + all + "]";
 }
@@ -160,8 +160,8 @@ inline void write_repeat(json_writer& j, const repeat_figures& d,
     j.open('{').field("index", d.index);
     if (d.load > 0)
         j.field("load", d.load).field("part", to_string(d.part)).field("disturbed", d.disturbed);
-    j.field("window_from_ns", d.window_from_ns)
-        .field("window_to_ns", d.window_to_ns);
+    j.field("window_from_ns", d.window.from_ns())
+        .field("window_to_ns", d.window.to_ns());
     j.field("asked_rate", d.asked_rate)
         .field("achieved_rate", d.achieved_rate)
         .field("connections_opened", d.connections_opened);
@@ -184,7 +184,7 @@ inline void write_repeat(json_writer& j, const repeat_figures& d,
         .field("shared_tokens", d.shared_tokens)
         .field("gaps_counted", d.gaps_counted)
         .field("itl_relative_error", d.gaps_counted ? gap_counts::relative_error : 0.0);
-    if (d.server.is_read) write_server_word(j, d.server, d.checked, d.window_from_ns);
+    if (d.server.is_read) write_server_word(j, d.server, d.checked, d.window.from_ns());
     write_ranks(j, d);
     j.key("statistics").open('{');
     for (std::size_t i = 0; i < kept.size(); ++i) j.field(kept[i].name.c_str(), d.statistics[i]);

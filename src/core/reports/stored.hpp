@@ -8,6 +8,7 @@
 #include "api/traffic.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
+#include "core/base/time_interval.hpp"
 #include "core/measured/blind.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
@@ -278,11 +279,12 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
             repeats.push_back(read_repeat(r, arm));
             require(repeats_before < from.size() && repeats_before < to.size(),
                     file + ": a repeat has no window");
-            repeats.back().window_from_ns = from[repeats_before];
-            repeats.back().window_to_ns = to[repeats_before++];
-            repeats.back().blind = read_blind(r, repeats.back().window_from_ns);
-            repeats.back().server = read_server_word(r, repeats.back().window_from_ns);
-            repeats.back().ranks = read_ranks(r, repeats.back().window_from_ns);
+            repeats.back().window =
+                time_interval::between(from[repeats_before], to[repeats_before]);
+            ++repeats_before;
+            repeats.back().blind = read_blind(r, repeats.back().window.from_ns());
+            repeats.back().server = read_server_word(r, repeats.back().window.from_ns());
+            repeats.back().ranks = read_ranks(r, repeats.back().window.from_ns());
             const picojson::value* values = member(r, "statistics");
             if (arm == run_arm::baseline || !values || !values->is<picojson::object>()) continue;
             for (const auto& [statistic, v] : values->get<picojson::object>())

@@ -69,8 +69,9 @@ inline void check_arrivals(const arrival_data& a) {
     const std::string given = "arrivals is " + arrival_text(a) + ": ";
     if (a.kind == arrival_kind::closed_loop) {
         require(a.users >= 1 && a.users <= 100000, given + "users run from 1 to 100000");
-        require(a.think_s >= 0 && a.users_ramp_s >= 0,
-                given + "think time and ramp cannot be negative");
+        for (const double s : {a.think_s, a.users_ramp_s})
+            require(s >= 0 && s <= 86400,
+                    given + "think time and ramp cannot be negative, and last at most 86400 s");
         return;
     }
     require(a.max_in_flight >= 0,

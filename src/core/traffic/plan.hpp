@@ -19,7 +19,7 @@
 #include "core/traffic/share.hpp"
 #include "core/traffic/traffic_source.hpp"
 
-#include <algorithm>  // min
+#include <algorithm>  // max, min
 #include <cmath>  // llround, isfinite
 #include <cstdint>  // uint64_t
 #include <memory>  // shared_ptr, make_shared
@@ -187,9 +187,13 @@ inline long long expected_first_turns(const plan& p) {
     return first;
 }
 
+/// Seconds before the measured part of a closed loop, whatever else warms up: a load that does not
+/// have all of its users yet is another one.
+inline double lead_seconds(const plan& p) { return std::max(p.warmup_s, p.arrivals.users_ramp_s); }
+
 /// Seconds that one repeat will take at least, as far as the plan can tell; 0 where it cannot.
 inline double expected_seconds(const plan& p) {
-    if (!p.is_open_loop()) return p.duration_s;
+    if (!p.is_open_loop()) return p.duration_s > 0 ? lead_seconds(p) + p.duration_s : 0;
     if (p.arrivals.kind == arrival_kind::all_at_once) return 0;
     return schedule_of(p).measured_to;
 }

@@ -52,6 +52,9 @@ inline void check_extent(const scenario& s, const arrival_data& a, const recorde
             "warmup is until_stable(0 s): it names the most time that it may take");
     require(!s.warmup.until_stable() || !s.arrivals.data().is_searched,
             "warmup is until_stable, and a search leads up to each of its loads by itself");
+    require(!s.warmup.until_stable() || warmup_s > a.users_ramp_s,
+            printed("warmup is until_stable(%g s) and arrivals is ", warmup_s) + arrival_text(a) +
+                ": nothing is stable before all users are there, give it more time than the ramp");
     require(warmup_s >= 0 && warmup_s <= 86400,
             printed("warmup is %g s: it runs from 0 to 86400 s", warmup_s));
     require(requests >= 0 && requests <= 100000000,

@@ -49,6 +49,7 @@ inline plan profiled(const plan& p) {
     q.warmup_requests = 0;
     q.warmup_s = 0;
     q.warmup_until_stable = false;
+    q.arrivals.users_ramp_s = 0;  // the load that failed had all of its users
     if (p.arrivals.kind == arrival_kind::all_at_once) return q;
     q.requests = 0;
     q.duration_s = (*p.on_fail).duration.seconds();

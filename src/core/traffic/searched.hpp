@@ -20,7 +20,7 @@
 #include "core/traffic/plan.hpp"
 
 #include <algorithm>  // find, max, min, nth_element
-#include <cmath>  // ceil, floor, isfinite, llround
+#include <cmath>  // isfinite, llround
 #include <string>
 #include <utility>  // move
 #include <vector>
@@ -233,7 +233,8 @@ inline plan at_load(plan p, double load, double answer_s) {
     p.hash.clear();
     p.arrivals.is_searched = false;
     p.warmup_requests = 0;
-    p.warmup_s = std::max({p.warmup_s, warmup_s, std::min(lead_of_a_probe, seconds / 4), answer_s});
+    const double filling_s = std::max(std::min(lead_of_a_probe, seconds / 4), answer_s);
+    p.warmup_s = std::max({p.warmup_s, warmup_s, p.arrivals.users_ramp_s + filling_s});
     p.slos = p.search.keeps;
     p.search = {};
     p.requests = 0;
@@ -241,7 +242,7 @@ inline plan at_load(plan p, double load, double answer_s) {
     if (is_counted_in_users(p.arrivals)) p.arrivals.users = std::llround(load);
     else p.arrivals.rate = load;
     if (!is_counted_in_users(p.arrivals) && p.stride == 1) {
-        p.requests = static_cast<long long>(std::ceil(load * seconds - 1e-9));
+        p.requests = static_cast<long long>(rounded_up(load * seconds));
         p.duration_s = 0;
     }
     return p;
@@ -250,8 +251,7 @@ inline plan at_load(plan p, double load, double answer_s) {
 /// tell.
 inline double seconds_of_one(const plan& p) {
     if (!p.searches()) return expected_seconds(p);
-    const plan first = at_load(p, search_terms_of(p).start, 0);
-    return expected_seconds(first) + (first.is_open_loop() ? 0 : first.warmup_s);
+    return expected_seconds(at_load(p, search_terms_of(p).start, 0));
 }
 /// How long an answer takes, 0 where none came.
 inline double usual_answer_s(const repeat_data& d) {

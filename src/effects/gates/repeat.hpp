@@ -5,6 +5,7 @@
 #include "api/traffic.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
+#include "core/base/time_interval.hpp"
 #include "core/wire/request_id.hpp"
 #include "core/measured/blind.hpp"
 #include "core/measured/credible.hpp"
@@ -92,10 +93,10 @@ inline void note_rates(const plan& p, repeat_data& d) {
     std::vector<double> planned_at, sent_at;
     for (const record& r : d.records)
         if (is_measured(r) && r.dispatched_ns > 0) {
-            planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window_from_ns) * 1e-9);
+            planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window.from_ns()) * 1e-9);
             const long long delay =
                 std::min(r.late_ns, possible_delay(d.blind, r.dispatched_ns));
-            sent_at.push_back(static_cast<double>(r.dispatched_ns - delay - d.window_from_ns) *
+            sent_at.push_back(static_cast<double>(r.dispatched_ns - delay - d.window.from_ns()) *
                               1e-9);
         }
     if (!p.is_open_loop() || p.arrivals.kind == arrival_kind::all_at_once ||
@@ -167,6 +168,10 @@ inline rank_part part_of(const repeat_data& d, const load_share& share, long lon
 template <class Gather>
 void send_all(const plan& p, load_order& order, load_state& state, repeat_data& d,
               const request_log& all, const Gather& gather) {
+    const auto settle_first = [&] {
+        if (p.warmup_until_stable)
+            state.settling.begin(order.measured_from_ns, ns_of(p.arrivals.users_ramp_s));
+    };
     const conversation_counts counts = counted_conversations(p);
     const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
     const auto planned_here = [&](std::size_t last) {
@@ -186,8 +191,7 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         long long last_end = 0;
         for (const finished_request& f : all.requests())
             last_end = std::max(last_end, f.what.end_ns);
-        d.window_from_ns = state.start_ns;
-        d.window_to_ns = last_end + 1;
+        d.window = time_interval::between(state.start_ns, last_end + 1);
     } else if (p.is_open_loop()) {
         const schedule s = schedule_of(p);
         order.last = end_of_trace(p, s.at.size());
@@ -195,13 +199,14 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         order.warmup = s.warmup * p.stride;
         order.measured_from_ns = ns_of(s.measured_from);
         for (const double t : s.at) order.send_at.push_back(ns_of(t));
+        settle_first();
         if (!s.at.empty()) gather();
         const long long start_ns = state.start_ns - state.settling.earlier_by();
-        d.window_from_ns = start_ns + ns_of(s.measured_from);
-        d.window_to_ns = s.at.empty() ? d.window_from_ns : start_ns + order.send_at.back();
+        d.window = time_interval::between(start_ns + ns_of(s.measured_from),
+                                          s.at.empty() ? 0 : start_ns + order.send_at.back());
     } else {
-        order.measured_by_time = p.warmup_s > 0;
-        order.measured_from_ns = ns_of(p.warmup_s);
+        order.measured_by_time = lead_seconds(p) > 0;
+        order.measured_from_ns = ns_of(lead_seconds(p));
         order.warmup = counts.warmup * p.stride;
         const bool counted = p.requests > 0 && !order.measured_by_time;
         order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
@@ -210,10 +215,9 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         if (order.measured_by_time && p.requests > 0)
             order.most_measured = static_cast<long long>(
                 std::max<std::size_t>(1, p.share.of(static_cast<std::size_t>(p.requests))));
+        settle_first();
         gather();
-        d.window_from_ns =
-            std::max(state.measured_from.load(), state.start_ns + ns_of(p.arrivals.users_ramp_s));
-        d.window_to_ns = state.exhausted_at.load();
+        d.window = time_interval::between(state.measured_from.load(), state.exhausted_at.load());
     }
 }
 
@@ -238,15 +242,11 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     state.out = terms.out;
     const progress_watch watched(terms.meter, state);
     request_log all;
-    const auto gather = [&] {
-        if (p.warmup_until_stable) state.settling.begin(order.measured_from_ns);
-        run_load(order, state, d, all);
-    };
-    send_all(p, order, state, d, all, gather);
+    send_all(p, order, state, d, all, [&] { run_load(order, state, d, all); });
     d.warmup = state.settling.seen();
     note_answers(p, target.load(arm), all, d);
     const bool counted = state.gaps > terms.most_gaps;
-    if (counted) all.count_all(d.window_from_ns, d.window_to_ns);
+    if (counted) all.count_all(d.window);
     all.move_into(d, counted);
     note_bunches(d);
     note_rates(p, d);

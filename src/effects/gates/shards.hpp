@@ -100,8 +100,7 @@ public:
     double end_s(const plan& p) const {
         const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
         const double sends_s = at_once && p.warmup_requests > 0 ? measured_after_s(p) :
-                               p.is_open_loop() ? expected_seconds(p)
-                                                : p.warmup_s + p.duration_s + first_answers_s;
+                               expected_seconds(p) + (p.is_open_loop() ? 0 : first_answers_s);
         return next_s_ + sends_s + p.limits.drain.seconds() + 1;
     }
     void begin_next(const plan& p) { next_s_ = end_s(p) + between_repeats_s; }

@@ -68,7 +68,7 @@ inline void read_records(stored_gate& g, const std::string& file,
         }
         request_log& log = logs[&*at];
         log.add(index_of(r, number), std::move(r), gaps);
-        if (at->gaps_counted) log.count_all(at->window_from_ns, at->window_to_ns);
+        if (at->gaps_counted) log.count_all(at->window);
     }
     for (auto* arm : {&g.seen.candidate, &g.seen.baseline})
         for (repeat_data& d : *arm) {

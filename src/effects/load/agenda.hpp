@@ -196,15 +196,14 @@ private:
         const long long from = shared_.measured_from.load();
         const bool out_of_time =
             plan_.duration_s > 0 && from > 0 && u.at_ns - from >= ns_of(plan_.duration_s);
-        const bool enough = order_.most_measured > 0 &&
-                            u.at_ns >= shared_.start_ns + measured_offset(order_, shared_) &&
-                            shared_.measured.fetch_add(1) >= order_.most_measured;
-        const std::size_t place = out_of_time || enough        ? order_.last
+        const std::size_t step = plan_.share.count * plan_.stride;
+        const std::size_t place = out_of_time                  ? order_.last
                                   : u.turn != new_conversation ? u.turn
-                                                               : shared_.next.fetch_add(
-                                                                     plan_.share.count *
-                                                                     plan_.stride);
-        if (place < order_.last) return place;
+                                                               : shared_.next.fetch_add(step);
+        const bool enough = order_.most_measured > 0 && place < order_.last &&
+                            phase_of(order_, shared_, {place, u.at_ns}) == run_phase::measure &&
+                            shared_.measured.fetch_add(1) >= order_.most_measured;
+        if (place < order_.last && !enough) return place;
         long long none = 0;
         shared_.exhausted_at.compare_exchange_strong(
             none, out_of_time ? from + ns_of(plan_.duration_s) : now_ns);

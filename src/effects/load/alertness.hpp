@@ -2,6 +2,7 @@
 // No clock: whoever has it says what time it is, with readings that are taken anyway.
 #pragma once
 
+#include "core/base/time_interval.hpp"
 #include "core/measured/blind.hpp"
 
 #include <algorithm>  // max, min
@@ -70,7 +71,8 @@ public:
         const long long now_lost =
             is_behind() ? std::min(open_.lost_ns, open_.to_ns - std::max(open_.from_ns, time_ns))
                         : 0;
-        return lost_between(found_.all(), time_ns, last_ns_) + std::max(now_lost, 0ll);
+        return lost_in(found_.all(), time_interval::between(time_ns, last_ns_)) +
+               std::max(now_lost, 0ll);
     }
     const blind_stretches& found() const { return found_.all(); }
 

@@ -47,10 +47,10 @@ struct load_order {
     std::string id_prefix{};
     std::size_t first = 0, last = 0;
     std::vector<long long> send_at{};  // of an open loop, offsets in ns; empty: closed loop
-    long long measured_from_ns = 0;    // offset; in a closed loop of a warm-up that is a time
-    bool measured_by_time = false;
-    std::size_t warmup = 0;            // requests of the trace that warm up, else
-    long long most_measured = 0;       // after a warm-up that is a time; 0: no limit
+    long long measured_from_ns = 0;    // offset
+    bool measured_by_time = false;     // of a closed loop: nothing is measured before that
+    std::size_t warmup = 0;            // requests of the trace that warm up
+    long long most_measured = 0;       // of a closed loop that is measured by time; 0: no limit
     // When to begin, ns: asked by the caller's thread once all connections are open. None: at once.
     std::function<long long()> start{};
 
@@ -141,10 +141,9 @@ inline long long measured_offset(const load_order& o, const load_state& shared) 
     return shared.settling.is_on() ? shared.settling.ends_at() : o.measured_from_ns;
 }
 inline run_phase phase_of(const load_order& o, const load_state& shared, const planned_request& w) {
-    const bool measured = o.measured_by_time
-                              ? w.scheduled_ns >= shared.start_ns + measured_offset(o, shared)
-                              : w.index >= o.warmup;
-    return measured ? run_phase::measure : run_phase::warmup;
+    const bool is_early = o.measured_by_time &&
+                          w.scheduled_ns < shared.start_ns + measured_offset(o, shared);
+    return is_early || w.index < o.warmup ? run_phase::warmup : run_phase::measure;
 }
 
 }  // namespace detail

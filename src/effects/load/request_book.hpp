@@ -67,8 +67,7 @@ private:
         if (!order_.send_at.empty())
             return {start + order_.measured_from_ns, start + order_.send_at.back(), 0};
         if (from == 0) return {0, shared_.exhausted_at.load(), 0};
-        return {std::max(from, start + ns_of(order_.what->arrivals.users_ramp_s)),
-                shared_.exhausted_at.load(), from + ns_of(order_.what->duration_s)};
+        return {from, shared_.exhausted_at.load(), from + ns_of(order_.what->duration_s)};
     }
 
     const load_order& order_;

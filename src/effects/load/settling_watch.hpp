@@ -18,8 +18,10 @@ namespace detail {
 /// Of all threads of one load. Nothing of it is touched once the measured part has begun.
 class settling_watch {
 public:
-    /// Asked for at all, and the offset in ns at which the measured part begins at the latest.
-    void begin(long long latest_ns) {
+    /// Asked for at all: the offsets in ns at which the measured part begins at the latest, and
+    /// from which on the load is the one that is to be stable.
+    void begin(long long latest_ns, long long whole_from_ns) {
+        whole_from_ns_ = whole_from_ns;
         latest_ns_ = latest_ns;
         ends_at_ = latest_ns;
     }
@@ -45,13 +47,13 @@ public:
         if (stable_ || r.end_ns < next_look_ns_) return;
         next_look_ns_ = r.end_ns + between_looks_ns;
         const long long cut = r.end_ns - start_ns + notice_ns;
-        if (cut >= latest_ns_ || !is_settled(in_order())) return;
+        if (cut >= latest_ns_ || !is_settled(in_order(start_ns + whole_from_ns_))) return;
         stable_ = true;
         ends_at_ = cut;
     }
     warmup_seen seen() const {
         const std::lock_guard lock(mutex_);
-        const std::vector<warming_request> all = in_order();
+        const std::vector<warming_request> all = in_order(0);
         return {is_on(), stable_, static_cast<double>(ends_at_.load()) * 1e-9, all.size(),
                 ttft_at(all, false), ttft_at(all, true)};
     }
@@ -60,16 +62,17 @@ private:
     static constexpr long long between_looks_ns = 100'000'000;
     static constexpr long long notice_ns = 100'000'000;  // every thread is awake within it
 
-    std::vector<warming_request> in_order() const {
+    std::vector<warming_request> in_order(long long from_ns) const {
         std::vector<warming_request> all;
-        for (const auto& [when, r] : sent_) all.push_back(r);
+        for (auto at = sent_.lower_bound({from_ns, 0}); at != sent_.end(); ++at)
+            all.push_back(at->second);
         return all;
     }
 
     mutable std::mutex mutex_{};
     std::map<std::pair<long long, std::size_t>, warming_request> sent_{};  // by planned send
     bool stable_ = false;
-    long long latest_ns_ = 0, next_look_ns_ = 0;
+    long long latest_ns_ = 0, whole_from_ns_ = 0, next_look_ns_ = 0;
     std::atomic<long long> ends_at_{0};
 };
 

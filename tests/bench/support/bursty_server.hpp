@@ -89,8 +89,7 @@ inline repeat_data run_of(const std::vector<arrival>& arrivals, double slowness,
         r.first_event_tokens = 1;
         r.status = request_status::ok;
     }
-    d.window_from_ns = ns(arrivals[warmup_requests].at_s);
-    d.window_to_ns = ns(arrivals.back().at_s);
+    d.window = time_interval::between(ns(arrivals[warmup_requests].at_s), ns(arrivals.back().at_s));
     std::deque<std::size_t> waiting;
     std::vector<std::size_t> decoding;
     std::vector<std::vector<std::uint32_t>> gaps(arrivals.size());

@@ -49,8 +49,7 @@ inline repeat_data simulated_run(const plan& p, const engine& e) {
     const auto ns = [](double t) { return 1'000'000'000'000 + std::llround(t * 1e9); };
     repeat_data d;
     d.records.resize(s.at.size());
-    d.window_from_ns = ns(s.measured_from);
-    d.window_to_ns = ns(s.measured_to);
+    d.window = time_interval::between(ns(s.measured_from), ns(s.measured_to));
     d.asked_rate = d.achieved_rate = p.arrivals.rate;
     engine_model model(e);
     std::size_t sent = 0, finished = 0;

@@ -151,8 +151,7 @@ repeat_data heard(api_format api, const std::vector<script>& scripts) {
     for (std::size_t i = 0; i < scripts.size(); ++i) add_answer(log, api, scripts[i], i);
     repeat_data d;
     log.move_into(d, false);
-    d.window_from_ns = at_ms(0);
-    d.window_to_ns = at_ms(2000);
+    d.window = time_interval::between(at_ms(0), at_ms(2000));
     return d;
 }
 repeat_data heard(api_format api, const script& s) { return heard(api, {s, s, s}); }

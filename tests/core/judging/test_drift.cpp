@@ -28,8 +28,7 @@ repeat_data long_run(std::uint64_t seed, Factor&& factor, int requests = 1200) {
         all.push_back(answered(at, wait));
     }
     repeat_data d = repeat_of(all);
-    d.window_from_ns = at_ms(0);
-    d.window_to_ns = at_ms(250.0 * requests);
+    d.window = time_interval::between(at_ms(0), at_ms(250.0 * requests));
     return d;
 }
 slo_verdict drift_of_runs(const std::vector<repeat_data>& runs, const slo& s) {
@@ -60,7 +59,7 @@ TEST_CASE("a drift is the last third over the first one") {
     CHECK(drift_of(drift(mean(ttft)).data, d) == about(2).epsilon(0.05));
     CHECK(drift_of(drift(p50(ttft)).data, long_run(1, stays)) == about(1).epsilon(0.05));
     repeat_data none = d;
-    none.window_to_ns = none.window_from_ns;
+    none.window = time_interval::between(none.window.from_ns(), 0);
     CHECK(std::isnan(drift_of(drift(mean(ttft)).data, none)));
 }
 

@@ -65,8 +65,7 @@ TEST_CASE("two repeats of one request decide nothing") {
     }
     std::vector<repeat_data> few(3, repeat_with_failures(9, 0));
     for (repeat_data& d : few) {
-        d.window_from_ns = at_ms(0);
-        d.window_to_ns = at_ms(2200);
+        d.window = time_interval::between(at_ms(0), at_ms(2200));
     }
     CHECK(judged(measured(few), output_throughput >= 1_tps).outcome == verdict::invalid);
     // Counts know by themselves how little they show.

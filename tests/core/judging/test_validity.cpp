@@ -164,8 +164,7 @@ TEST_CASE("what over 5 percent of the completed requests have no value of is not
     const auto without_prompt_tokens = [](int n) {
         measurement m = measured({steady_repeat(80), steady_repeat(80)});
         for (repeat_data& d : m.candidate) {
-            d.window_from_ns = at_ms(0);
-            d.window_to_ns = at_ms(2000);
+            d.window = time_interval::between(at_ms(0), at_ms(2000));
             for (record& r : d.records)
                 if (n > 0 && n-- > 0) r.prompt_tokens = 0;
         }
@@ -405,8 +404,7 @@ measurement some_odd(int odd, Odd&& answer) {
     measurement m = measured({repeat_of({all.begin(), all.begin() + 20}),
                               repeat_of({all.begin() + 20, all.end()})});
     for (repeat_data& d : m.candidate) {
-        d.window_from_ns = at_ms(0);
-        d.window_to_ns = at_ms(4000);
+        d.window = time_interval::between(at_ms(0), at_ms(4000));
     }
     m.rule.trusts_belief = true;  // what is odd is all in the first repeat
     return m;

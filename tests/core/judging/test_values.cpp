@@ -146,8 +146,8 @@ TEST_CASE("no verdict lies on the other side of the limit than all requests toge
                                        ? request(timelines::failed(100 * k))
                                        : answered(100 * k, level * std::exp(0.3 * draw.normal())));
             repeats.push_back(repeat_of(requests));
-            repeats.back().window_from_ns = at_ms(0);
-            repeats.back().window_to_ns = at_ms(2000 + 400 * draw.uniform());
+            repeats.back().window =
+                time_interval::between(at_ms(0), at_ms(2000 + 400 * draw.uniform()));
         }
         for (const slo& s :
              {slo(mean(ttft) <= 70_ms), slo(p50(ttft) <= 65_ms), slo(p90(e2e) <= 260_ms),
@@ -207,8 +207,8 @@ TEST_CASE("a speed has its limit below it") {
 TEST_CASE("a throughput is judged on its window") {
     std::vector<repeat_data> repeats = repeats_with_ttft({50, 50, 50});
     for (repeat_data& d : repeats) {
-        d.window_from_ns = at_ms(0);
-        d.window_to_ns = at_ms(2200);  // all 20 x 11 tokens arrive inside: 100 tokens/s
+        // All 20 x 11 tokens arrive inside: 100 tokens/s.
+        d.window = time_interval::between(at_ms(0), at_ms(2200));
     }
     const measurement m = measured(repeats);
     CHECK(judged(m, output_throughput >= 80_tps).outcome == verdict::pass);

@@ -257,7 +257,8 @@ TEST_CASE("a miss is shown by what was read, whatever was not") {
     for (repeat_data& d : repeats) {
         for (const quantity q : {quantity::waiting, quantity::running})
             tell(d, q, {0, 90, 90, 90, 90, 0});
-        d.window_to_ns += timelines::at_ms(8000) - timelines::at_ms(0);
+        d.window = time_interval::between(
+            d.window.from_ns(), d.window.to_ns() + timelines::at_ms(8000) - timelines::at_ms(0));
         for (int k = 0; k < 8; ++k) {
             d.server.readings.push_back(d.server.readings[5]);
             d.server.readings.back().at_ns = timelines::at_ms(5000 + 800.0 * k);

@@ -22,16 +22,16 @@ TEST_CASE("a stamp is late by the time since the stretch began, and by its longe
 }
 
 TEST_CASE("what was lost between two times is no more than they lie apart, nor than was lost") {
-    CHECK(lost_between(two, 0, 1000) == 150);
-    CHECK(lost_between(two, 0, 100) == 0);
-    CHECK(lost_between(two, 150, 350) == 100);
-    CHECK(lost_between(two, 190, 310) == 20);
-    CHECK(lost_between(two, 200, 300) == 0);
-    CHECK(is_blind_between(two, 150, 160));
-    CHECK_FALSE(is_blind_between(two, 200, 300));
-    CHECK(most_delay_between(two, 0, 250) == 60);
-    CHECK(most_delay_between(two, 0, 301) == 100);
-    CHECK(most_delay_between(two, 200, 300) == 0);
+    CHECK(lost_in(two, time_interval::between(0, 1000)) == 150);
+    CHECK(lost_in(two, time_interval::between(0, 100)) == 0);
+    CHECK(lost_in(two, time_interval::between(150, 350)) == 100);
+    CHECK(lost_in(two, time_interval::between(190, 310)) == 20);
+    CHECK(lost_in(two, time_interval::between(200, 300)) == 0);
+    CHECK(is_blind_in(two, time_interval::between(150, 160)));
+    CHECK_FALSE(is_blind_in(two, time_interval::between(200, 300)));
+    CHECK(most_delay_in(two, time_interval::between(0, 250)) == 60);
+    CHECK(most_delay_in(two, time_interval::between(0, 301)) == 100);
+    CHECK(most_delay_in(two, time_interval::between(200, 300)) == 0);
 }
 
 TEST_CASE("stretches that reach into one another are one, and neighbours are not") {
@@ -57,7 +57,7 @@ TEST_CASE("too many stretches take no more memory, and no delay is forgotten") {
         CHECK_MESSAGE(log.all().size() <= blind_log::most, i);
         if (i % 1000 != 0) continue;
         CHECK(possible_delay(log.all(), from + 450) >= std::min(450ll, delay));
-        CHECK(lost_between(log.all(), 0, from + 500) == lost);
+        CHECK(lost_in(log.all(), time_interval::between(0, from + 500)) == lost);
     }
     CHECK(log.all().size() > 100);
     for (std::size_t i = 1; i < log.all().size(); ++i)

@@ -256,8 +256,7 @@ TEST_CASE("throughput counts what arrives inside the window, whoever asked for i
             .usage(1800, 10, 50)
             .fails(request_status::timeout),
     });
-    d.window_from_ns = at_ms(1000);
-    d.window_to_ns = at_ms(3000);
+    d.window = time_interval::between(at_ms(1000), at_ms(3000));
     // Of the warm-up request all but the first, of the other all but the last: the window's start
     // is inside and its end is not. What failed brings nothing.
     CHECK(value_of(output_throughput, d) == about((10 + 4) / 2.0));
@@ -268,15 +267,14 @@ TEST_CASE("throughput counts what arrives inside the window, whoever asked for i
     CHECK(value_of(decode_throughput, d) == about((10 + 3) / 2.0));
     // One request ended inside (1900), the other at its very end.
     CHECK(value_of(request_throughput, d) == about(1 / 2.0));
-    d.window_to_ns = d.window_from_ns;
+    d.window = time_interval::between(d.window.from_ns(), 0);
     CHECK(std::isnan(value_of(output_throughput, d)));
     CHECK(std::isnan(value_of(prefill_throughput, d)));
 }
 
 TEST_CASE("prefill has no throughput where the server does not tell the prompts' tokens") {
     repeat_data d = repeat_of({answered(0, 100), request(200).content(300).finish(400).done(400)});
-    d.window_from_ns = at_ms(0);
-    d.window_to_ns = at_ms(1000);
+    d.window = time_interval::between(at_ms(0), at_ms(1000));
     CHECK(value_of(prefill_throughput, d) == about(10));  // of the one that does
     CHECK(value_of(decode_throughput, d) == about(10));  // an answer of one event decodes nothing
     d.records[1].prompt_tokens = 5;
@@ -287,8 +285,8 @@ TEST_CASE("prefill has no throughput where the server does not tell the prompts'
 
 TEST_CASE("an event weighs its share of the request's tokens") {
     repeat_data d = repeat_of({three_tokens_an_event(0)});
-    d.window_from_ns = at_ms(0);
-    d.window_to_ns = at_ms(500);  // events at 200, 230, ... 470: 10 of 33
+    // Events at 200, 230, ... 470: 10 of 33.
+    d.window = time_interval::between(at_ms(0), at_ms(500));
     CHECK(value_of(output_throughput, d) == about(100 * 10 / 33.0 / 0.5));
     CHECK(value_of(decode_throughput, d) == about(99 * 9 / 32.0 / 0.5));
 }
@@ -586,10 +584,9 @@ repeat_data kept(const std::vector<request>& requests, bool counted, double from
     }
     request_log all;
     for (request_log& l : logs) all.take(std::move(l));
-    if (counted) all.count_all(at_ms(from_ms), at_ms(to_ms));
+    if (counted) all.count_all(time_interval::between(at_ms(from_ms), at_ms(to_ms)));
     repeat_data d;
-    d.window_from_ns = at_ms(from_ms);
-    d.window_to_ns = at_ms(to_ms);
+    d.window = time_interval::between(at_ms(from_ms), at_ms(to_ms));
     all.move_into(d, counted);
     return d;
 }
@@ -599,8 +596,7 @@ TEST_CASE("gaps that are counted give the numbers of those that are kept") {
     const std::vector<request> requests = a_minute_of_answers();
     repeat_data plain = repeat_of(requests);
     // Both ends of the window lie within many answers.
-    plain.window_from_ns = at_ms(6000);
-    plain.window_to_ns = at_ms(58000);
+    plain.window = time_interval::between(at_ms(6000), at_ms(58000));
     const repeat_data listed_ones = kept(requests, false, 6000, 58000);
     const repeat_data counted = kept(requests, true, 6000, 58000);
     CHECK_FALSE(listed_ones.gaps_counted);
@@ -632,7 +628,7 @@ TEST_CASE("gaps that are counted give the numbers of those that are kept") {
     // A window that lies elsewhere than was thought while the gaps were counted, but for its end.
     const repeat_data late = kept(requests, true, 6000, 100000);
     repeat_data whole = plain;
-    whole.window_to_ns = at_ms(100000);
+    whole.window = time_interval::between(whole.window.from_ns(), at_ms(100000));
     CHECK(value_of(output_throughput, late) == value_of(output_throughput, whole));
 }
 
@@ -715,8 +711,7 @@ TEST_CASE("input throughput counts the prompts of requests that end in the windo
                                request(0).content(900).usage(950, 60, 1).done(1090),   // too late
                                request(0).content(500).usage(510, 80, 1).done(600),
                                request(0).content(500).fails(request_status::timeout)});
-    d.window_from_ns = at_ms(0);
-    d.window_to_ns = at_ms(1000);
+    d.window = time_interval::between(at_ms(0), at_ms(1000));
     CHECK(evaluate(statistic_data(detail::make(statistic_kind::value, input_throughput).data), d) ==
           about(120));
     for (record& r : d.records) r.prompt_tokens = 0;

@@ -91,12 +91,11 @@ TEST_CASE("repeats together are what one repeat of all their requests is") {
 
 TEST_CASE("a throughput of several repeats is tokens over seconds, not a mean of rates") {
     std::vector<repeat_data> arm = {steady_repeat(50), steady_repeat(50)};
-    for (repeat_data& d : arm) d.window_from_ns = at_ms(0);
-    arm[0].window_to_ns = at_ms(2200);  // 220 tokens in 2.2 s
-    arm[1].window_to_ns = at_ms(22000);  // and in 22 s
+    arm[0].window = time_interval::between(at_ms(0), at_ms(2200));   // 220 tokens in 2.2 s
+    arm[1].window = time_interval::between(at_ms(0), at_ms(22000));  // and in 22 s
     const statistic_data s = make_statistic(statistic_kind::value, metric_id::output_throughput, 0);
     CHECK(pooled_value(s, arm) == about(440 / 24.2));
-    arm[1].window_to_ns = arm[1].window_from_ns;  // never began
+    arm[1].window = {};  // never began
     CHECK(pooled_value(s, arm) == about(100));
     CHECK(std::isnan(pooled_value(s, {arm[1]})));
     CHECK(std::isnan(pooled_value(s, {})));

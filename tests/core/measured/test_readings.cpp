@@ -47,8 +47,7 @@ repeat_data first_tokens_late() {
 
 TEST_CASE("without a stretch every reading is as measured") {
     repeat_data d = steady_repeat(80);
-    d.window_from_ns = at_ms(100);
-    d.window_to_ns = at_ms(1100);
+    d.window = time_interval::between(at_ms(100), at_ms(1100));
     for (const auto& s : {mean(ttft).data, p99(itl).data, mean(tpot).data, p50(e2e).data,
                           of_run(output_throughput)}) {
         CAPTURE(str(s.name));
@@ -168,8 +167,7 @@ TEST_CASE("what was sent late is not the server's at best") {
 
 TEST_CASE("a window's rate leaves out what may have come before it, and the time that was lost") {
     repeat_data d = steady_repeat(80);  // 11 tokens each
-    d.window_from_ns = at_ms(100);
-    d.window_to_ns = at_ms(1100);
+    d.window = time_interval::between(at_ms(100), at_ms(1100));
     const double measured = evaluate(of_run(output_throughput), d);
     d.blind = {blind_ms(90, 121)};  // tokens stamped at 100, 110, 120
     CHECK(evaluate(of_run(output_throughput), d) == measured);

@@ -49,7 +49,7 @@ TEST_CASE("gauges are judged on what was read inside of the window, three times 
     tell(d, quantity::waiting, {90, 1, 5, 2, 0, 90});
     CHECK(value(d, max(queued_requests) <= 1) == 5);
     CHECK(value(d, mean(queued_requests) <= 1) == about(2));
-    d.window_to_ns = timelines::at_ms(2500);
+    d.window = time_interval::between(d.window.from_ns(), timelines::at_ms(2500));
     CHECK(is_none(value(d, max(queued_requests) <= 1)));
     CHECK(why_none(d, max(queued_requests) <= 1).find("was read 2 times in the steady window") !=
           std::string::npos);

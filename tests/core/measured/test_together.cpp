@@ -41,8 +41,7 @@ repeat_data part(std::size_t index, std::size_t count, long long clock_ns = 0) {
     repeat_data d = repeat_of(answers(index, count));
     for (std::size_t i = 0; i < d.records.size(); ++i)
         d.records[i].id = printed("llmbench-1c-0-%zu", index + i * count);
-    d.window_from_ns = at_ms(0);
-    d.window_to_ns = at_ms(110);
+    d.window = time_interval::between(at_ms(0), at_ms(110));
     rank_part r;
     r.index = static_cast<int>(index);
     r.count = static_cast<int>(count);
@@ -83,8 +82,8 @@ TEST_CASE("parts on clocks of their own become the repeat that one program would
     for (const std::size_t count : {2u, 3u, 4u}) {
         const repeat_data all = together(parts(count), false);
         check_same_requests(all, whole);
-        CHECK(all.window_from_ns == whole.window_from_ns);
-        CHECK(all.window_to_ns == whole.window_to_ns);
+        CHECK(all.window.from_ns() == whole.window.from_ns());
+        CHECK(all.window.to_ns() == whole.window.to_ns());
         CHECK(all.asked_rate == 25.0 * static_cast<double>(count));
         CHECK(all.achieved_rate == 24.0 * static_cast<double>(count));
         CHECK(all.cpu_share == doctest::Approx(0.1 * static_cast<double>(count)));
@@ -117,17 +116,17 @@ TEST_CASE("every time of a record goes to the other clock, and nothing else") {
 
 TEST_CASE("users of several programs have the window that all of them have") {
     std::vector<repeat_data> all = parts(3);
-    all[1].window_from_ns += 20 * ms;
-    all[2].window_to_ns -= 30 * ms;
+    all[1].window = time_interval::between(at_ms(20), all[1].window.to_ns());
+    all[2].window = time_interval::between(at_ms(0), all[2].window.to_ns() - 30 * ms);
     const repeat_data d = together(std::move(all), true);
-    CHECK(d.window_from_ns == at_ms(20));
-    CHECK(d.window_to_ns == at_ms(80));
+    CHECK(d.window.from_ns() == at_ms(20));
+    CHECK(d.window.to_ns() == at_ms(80));
 }
 
 TEST_CASE("gaps that one program has counted are counted together with the others'") {
     std::vector<repeat_data> all = parts(2);
     request_log log = request_log::again(all[1]);
-    log.count_all(all[1].window_from_ns, all[1].window_to_ns);
+    log.count_all(all[1].window);
     log.move_into(all[1], true);
     REQUIRE(all[1].gaps_counted);
     const repeat_data whole = part(0, 1);

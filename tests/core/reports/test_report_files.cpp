@@ -31,7 +31,7 @@ test_gate placed_gate(const std::string& name, const slo_list& slos) {
 
 /// A queue that came and went, and one preemption in the second repeat.
 void tell_of_itself(repeat_data& d) {
-    const long long from = d.window_from_ns, to = d.window_to_ns;
+    const long long from = d.window.from_ns(), to = d.window.to_ns();
     server_pages::tell(d, server_quantity::waiting, {0, 1, 6, 2, 0, 0});
     server_pages::tell(d, server_quantity::running, {0, 2, 4, 4, 3, 0});
     const double preempted = d.index;
@@ -41,8 +41,7 @@ void tell_of_itself(repeat_data& d) {
     server_pages::tell(d, server_quantity::requests_done, {50, 52, 58, 64, 68, 70});
     server_pages::tell(d, server_quantity::generation_tokens, {0, 50, 100, 150, 190, 260});
     d.server.selectors = {"x{y=\"z\"}"};
-    d.window_from_ns = from;
-    d.window_to_ns = to;
+    d.window = time_interval::between(from, to);
     for (std::size_t i = 0; i < d.server.readings.size(); ++i) {
         page_reading& r = d.server.readings[i];
         r.at_ns = from + (to - from) * static_cast<long long>(i) / 5;

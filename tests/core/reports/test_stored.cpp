@@ -71,12 +71,11 @@ read_gate read_back(const test_gate& g) {
 TEST_CASE("what a server told of itself is read back to the bit") {
     test_gate g = chat_gate();
     repeat_data& d = g.measured.candidate[1];
-    const long long from = d.window_from_ns, to = d.window_to_ns;
+    const long long from = d.window.from_ns(), to = d.window.to_ns();
     server_pages::tell(d, server_quantity::queue_time, {0, 0.1, 1.0 / 3, 2e-9, 5});
     server_pages::count(d, server_quantity::queue_time, {0, 1, 2, 3, 4});
     server_pages::tell(d, server_quantity::waiting, {0, not_a_number, 3, 7, 1});
-    d.window_from_ns = from;
-    d.window_to_ns = to;
+    d.window = time_interval::between(from, to);
     d.server.missed_ns = {timelines::at_ms(1500), timelines::at_ms(2500)};
     d.server.problem = "http://h/metrics: HTTP 500";
     d.server.selectors = {"a{b=\"c\"}", "d"};
@@ -188,12 +187,11 @@ TEST_CASE("a stored gate has each repeat as it was, but for the records") {
     d.shared_tokens = 5;
     d.interrupted = true;
     d.target_gone = "its process \"exited\"\nwith code 1";
-    d.window_from_ns = over_double;
-    d.window_to_ns = over_double + 2;
+    d.window = time_interval::between(over_double, over_double + 2);
     const read_gate s = read_back(g);
     REQUIRE(s.measured.candidate.size() == 2);
     CHECK(s.measured.candidate[0].index == 0);
-    CHECK(s.measured.candidate[0].window_from_ns == at_ms(0));
+    CHECK(s.measured.candidate[0].window.from_ns() == at_ms(0));
     const repeat_data& r = s.measured.candidate[1];
     CHECK(r.index == 1);
     CHECK(r.asked_rate == 8);
@@ -216,8 +214,8 @@ TEST_CASE("a stored gate has each repeat as it was, but for the records") {
     CHECK(s.measured.candidate[0].shared_tokens == -1);
     CHECK(r.interrupted);
     CHECK(r.target_gone == d.target_gone);
-    CHECK(r.window_from_ns == over_double);
-    CHECK(r.window_to_ns == over_double + 2);
+    CHECK(r.window.from_ns() == over_double);
+    CHECK(r.window.to_ns() == over_double + 2);
     CHECK(r.records.empty());
 }
 
@@ -256,8 +254,8 @@ TEST_CASE("a gate is found among others by its name, and each window belongs to 
     for (test_gate* g : {&first, &second})
         for (auto* arm : {&g->measured.candidate, &g->measured.baseline})
             for (repeat_data& d : *arm) {
-                d.window_from_ns = over_double + 10 * n;
-                d.window_to_ns = over_double + 10 * n++ + 5;
+                const long long from = over_double + 10 * n++;
+                d.window = time_interval::between(from, from + 5);
             }
     test_gate refused;
     refused.what.name = "refused";
@@ -269,12 +267,12 @@ TEST_CASE("a gate is found among others by its name, and each window belongs to 
     CHECK(a.context.has_baseline);
     REQUIRE(a.seen.baseline.size() == 2);
     CHECK(a.seen.baseline[1].arm == run_arm::baseline);
-    CHECK(a.seen.candidate[1].window_from_ns == over_double + 10);
-    CHECK(a.seen.baseline[0].window_from_ns == over_double + 20);
-    CHECK(a.seen.baseline[1].window_to_ns == over_double + 35);
+    CHECK(a.seen.candidate[1].window.from_ns() == over_double + 10);
+    CHECK(a.seen.baseline[0].window.from_ns() == over_double + 20);
+    CHECK(a.seen.baseline[1].window.to_ns() == over_double + 35);
     CHECK_FALSE(b.context.has_baseline);
-    CHECK(b.seen.candidate[0].window_from_ns == over_double + 40);
-    CHECK(b.seen.candidate[1].window_to_ns == over_double + 55);
+    CHECK(b.seen.candidate[0].window.from_ns() == over_double + 40);
+    CHECK(b.seen.candidate[1].window.to_ns() == over_double + 55);
     CHECK(a.statistics.at("mean(ttft)").size() == 2);  // the candidate's alone
 
     CHECK(holds(refusal_of([&] { read_stored_gate(json, "r.json", "refused"); }),
@@ -292,12 +290,12 @@ TEST_CASE("a gate is found among others by its name, and each window belongs to 
 TEST_CASE("what a text says is no number of the file") {
     test_gate g = chat_gate("\"window_from_ns\": 1, \\\"window_to_ns\":2");
     g.measured.candidate[0].target_gone = "\"window_from_ns\":3,\"window_to_ns\": 4";
-    g.measured.candidate[0].window_from_ns = over_double;
+    g.measured.candidate[0].window = time_interval::between(over_double, 0);
     const read_gate s = read_back(g);
     CHECK(s.name == g.what.name);
-    CHECK(s.measured.candidate[0].window_from_ns == over_double);
-    CHECK(s.measured.candidate[1].window_from_ns == at_ms(0));
-    CHECK(s.measured.candidate[1].window_to_ns == at_ms(2200));
+    CHECK(s.measured.candidate[0].window.from_ns() == over_double);
+    CHECK(s.measured.candidate[1].window.from_ns() == at_ms(0));
+    CHECK(s.measured.candidate[1].window.to_ns() == at_ms(2200));
 }
 
 TEST_CASE("what is not a result of this schema is refused with its name") {

@@ -44,7 +44,7 @@ stored_shard shard(std::size_t index, std::size_t count, const scenario& s = cha
         rank_part r;
         r.index = static_cast<int>(index);
         r.count = static_cast<int>(count);
-        r.start_ns = d.window_from_ns - 3000000;
+        r.start_ns = d.window.from_ns() - 3000000;
         d.ranks = {r};
         g.measured.candidate.push_back(d);
     }
@@ -80,7 +80,7 @@ TEST_CASE("shards are one gate again, with its load in its own words") {
         CHECK(d.records.size() == 3 * each);
         REQUIRE(d.ranks.size() == 3);
         for (int i = 0; i < 3; ++i) CHECK(d.ranks[static_cast<std::size_t>(i)].index == i);
-        CHECK(d.window_from_ns - d.ranks[0].start_ns == 3000000);
+        CHECK(d.window.from_ns() - d.ranks[0].start_ns == 3000000);
     }
     CHECK(g.seen.most_skew_s == 0.05);
     const plan whole = planned(chat(), 1);

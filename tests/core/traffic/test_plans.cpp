@@ -121,6 +121,10 @@ TEST_CASE("a plan says how long a repeat will take at least, where it can") {
     CHECK(seconds({.arrivals = constant(8_rps), .warmup = 5_s, .duration = 30_s}) == Approx(35));
     CHECK(seconds({.arrivals = steps({{8_rps, 10_s}}), .warmup = 0}) == Approx(10));
     CHECK(seconds({.arrivals = closed_loop(4), .duration = 30_s}) == 30);
+    CHECK(seconds({.arrivals = closed_loop(4), .warmup = 10_s, .duration = 30_s}) == 40);
+    CHECK(seconds({.arrivals = closed_loop(4).ramp(60_s), .duration = 30_s}) == 90);
+    CHECK(seconds({.arrivals = closed_loop(4).ramp(60_s), .warmup = 70_s, .duration = 9_s}) == 79);
+    CHECK(seconds({.arrivals = closed_loop(4).ramp(60_s), .requests = 300}) == 0);
     CHECK(seconds({.arrivals = all_at_once(), .requests = 300}) == 0);
 }
 

@@ -71,11 +71,12 @@ TEST_CASE("the same load is profiled, for as long as the profile lasts") {
     CHECK(sent.at.size() > 5);
     CHECK(sent.at.back() <= 3);
 
-    scenario timed = profiled_for(2_s, closed_loop(4));
+    scenario timed = profiled_for(2_s, closed_loop(4).ramp(60_s));
     timed.warmup = 10_s;
     const plan users = profiled(planned(timed, 1));
     CHECK(users.arrivals.users == 4);
     CHECK(users.warmup_s == 0);
+    CHECK(users.arrivals.users_ramp_s == 0);  // else it would be a profile of one or two of them
     CHECK(users.duration_s == 2);
 
     // A batch has a size and no duration: the profile's end cuts it off.

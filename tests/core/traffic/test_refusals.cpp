@@ -39,6 +39,13 @@ TEST_CASE("a closed loop without users, with too many, or with negative times is
     CHECK(refusal_of_load(closed_loop(100000)) == "");
     CHECK_REFUSED(refusal_of_load(closed_loop(4).think(time_span::from_seconds(-1))),
                   "arrivals is closed_loop(4 users", "think time", "negative");
+    for (const double s : {1e5, std::numeric_limits<double>::infinity(),
+                           std::numeric_limits<double>::quiet_NaN()}) {
+        CHECK_REFUSED(refusal_of_load(closed_loop(4).ramp(time_span::from_seconds(s))),
+                      "arrivals is closed_loop(4 users", "86400 s");
+        CHECK_REFUSED(refusal_of_load(closed_loop(4).think(time_span::from_seconds(s))),
+                      "arrivals is closed_loop(4 users", "86400 s");
+    }
     CHECK_REFUSED(refusal_of_load(closed_loop(4).ramp(time_span::from_seconds(-1))),
                   "arrivals is closed_loop(4 users", "ramp", "negative");
     CHECK_REFUSED(refusal_of_load(closed_loop(4).think(time_span::from_seconds(nan_value))),

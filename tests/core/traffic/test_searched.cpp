@@ -193,6 +193,23 @@ TEST_CASE("the plan of a probe is the scenario at one load, which is on before i
     CHECK(users.duration_s == doctest::Approx(3 * 100.0 / 7));
 }
 
+TEST_CASE("a probe whose users come one after the other begins when the last one has its answer") {
+    scenario s = of_users({p90(ttft) <= 500_ms, capacity >= 12_users});
+    s.arrivals = closed_loop(up_to(64)).ramp(30_s);
+    const plan p = gate_plan(s), at = at_load(p, 12, 7);
+    CHECK(at.arrivals.users_ramp_s == 30);
+    CHECK(at.warmup_s == 37);
+    CHECK(expected_seconds(at) == 37 + at.duration_s);
+    CHECK(at_load(p, 12, 0).warmup_s == 35);  // the least that leads up to a probe
+}
+
+TEST_CASE("users that are asked for by a factor are as many as it says") {
+    slo s = capacity >= 1.1 * baseline;
+    s.what.metric = metric_id::capacity_in_users;
+    CHECK(asked_load(s, 100) == 110);
+    CHECK(asked_load(s, 101) == 112);  // 111.1
+}
+
 TEST_CASE("gaps between sends are those of one trace, stretched") {
     scenario s = searched({p90(ttft) <= 500_ms, capacity >= 12_rps});
     s.requests = 100;

@@ -270,7 +270,7 @@ TEST_CASE("windows over time lose nothing") {
     repeat_data d = timelines::repeat_of({answered(0, 80), failed(150), answered(900, 300, 40)});
     for (record& r : d.records)
         if (r.end_ns == 0) r.end_ns = r.sent_ns + 50'000'000;
-    d.window_from_ns = at_ms(0);
+    d.window = time_interval::between(at_ms(0), 0);
     measurement m;
     m.candidate = {d};
     const timeline_grid grid = grid_of(m);
@@ -297,7 +297,7 @@ TEST_CASE("windows over time lose nothing") {
 TEST_CASE("windows are five seconds, finer in a short run and coarser in a long one") {
     const auto step = [](double seconds) {
         repeat_data d = timelines::repeat_of({answered(0, 80), answered(seconds * 1e3, 80)});
-        d.window_from_ns = at_ms(0);
+        d.window = time_interval::between(at_ms(0), 0);
         measurement m;
         m.candidate = {d};
         const timeline_grid grid = grid_of(m);
