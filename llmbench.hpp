@@ -28723,9 +28723,29 @@ public:
         waiting_.pop_front();
         return due_request{next, std::max(next.scheduled_ns, now_ns)};
     }
-    /// The place in the trace of the next planned send; `order.last` where there is none.
-    std::size_t next_place() const {
-        return next_planned() == 0 ? order_.last : order_.first + next_open_ * plan_.stride;
+    /// How many requests it may have to send at one time: worth being built before.
+    std::size_t due_together() const {
+        if (order_.send_at.empty())
+            return share_.of(static_cast<std::size_t>(plan_.arrivals.users));
+        const bool at_once = plan_.arrivals.kind == arrival_kind::all_at_once;
+        return at_once ? share_.of(order_.send_at.size()) : 1;
+    }
+    /// The place in the trace of the next conversation that it begins, or of one so many later;
+    /// `order.last` where there is none. In a closed loop that place is its own from then on,
+    /// unless so few are left that threads take them as their users come.
+    std::size_t place_ahead(std::size_t later) {
+        if (!order_.send_at.empty()) {
+            pass_what_is_left_out();
+            const std::size_t open = next_open_ + later * share_.count;
+            return open < order_.send_at.size() ? order_.first + open * plan_.stride : order_.last;
+        }
+        while (taken_.size() <= later) {
+            const std::size_t next = shared_.next.load();
+            if (next >= order_.last || (order_.last - next) / step() < 2 * order_.users())
+                return order_.last;
+            taken_.push_back(shared_.next.fetch_add(step()));
+        }
+        return std::min(taken_[later], order_.last);
     }
     /// There is a next send, and no other request must end for it.
     bool expects_to_send() const { return next_due() != 0 && (cap_ == 0 || in_flight_ < cap_); }
@@ -28804,10 +28824,13 @@ private:
     };
 
     /// A warm-up that has ended early leaves the rest of it out, and what follows comes forward.
-    long long next_planned() const {
+    void pass_what_is_left_out() const {
         while (shared_.settling.is_on() && is_warming(next_open_) &&
                order_.send_at[next_open_] >= shared_.settling.ends_at())
             next_open_ += share_.count;
+    }
+    long long next_planned() const {
+        pass_what_is_left_out();
         if (next_open_ >= order_.send_at.size()) return 0;
         const bool comes_forward = shared_.settling.is_on() && !is_warming(next_open_);
         return shared_.start_ns + order_.send_at[next_open_] -
@@ -28821,10 +28844,9 @@ private:
         const long long from = shared_.measured_from.load();
         const bool out_of_time =
             plan_.duration_s > 0 && from > 0 && u.at_ns - from >= ns_of(plan_.duration_s);
-        const std::size_t step = plan_.share.count * plan_.stride;
         const std::size_t place = out_of_time                  ? order_.last
                                   : u.turn != new_conversation ? u.turn
-                                                               : shared_.next.fetch_add(step);
+                                                               : take_place();
         const bool enough = order_.most_measured > 0 && place < order_.last &&
                             phase_of(order_, shared_, {place, u.at_ns}) == run_phase::measure &&
                             shared_.measured.fetch_add(1) >= order_.most_measured;
@@ -28833,6 +28855,13 @@ private:
         shared_.exhausted_at.compare_exchange_strong(
             none, out_of_time ? from + ns_of(plan_.duration_s) : now_ns);
         return order_.last;
+    }
+    std::size_t step() const { return plan_.share.count * plan_.stride; }
+    std::size_t take_place() {
+        if (taken_.empty()) return shared_.next.fetch_add(step());
+        const std::size_t first = taken_.front();
+        taken_.pop_front();
+        return first;
     }
     /// The place of the turn behind this one, `new_conversation` where there is none.
     std::size_t next_turn(std::size_t index) const {
@@ -28861,6 +28890,7 @@ private:
     std::priority_queue<ready_user, std::vector<ready_user>, std::greater<>> users_{};
     std::map<std::size_t, std::vector<std::string>> answers_{};  // of conversations that go on
     std::deque<planned_request> waiting_{};
+    std::deque<std::size_t> taken_{};  // places of conversations to come, in a closed loop
     long long in_flight_ = 0, cap_ = 0;
     long long promised_ = 0;  // of those that wait: others have ended for them
     bool stopped_ = false;
@@ -29032,7 +29062,7 @@ struct built_request {
     asked_answer asked{};
 };
 inline built_request built(const load_order& o, std::size_t index,
-                                 const std::vector<std::string>& answers_before) {
+                           const std::vector<std::string>& answers_before) {
     const load_target& t = *o.target;
     const request_spec r = request_of(*o.what, o.arm, o.repeat, index, answers_before, t.tokens);
     const bool events = r.stream && t.api->framed == framing::events;
@@ -29057,7 +29087,15 @@ public:
           agenda_(order, shared, index, count),
           book_(order, shared),
           io_(*order.target, *order.what),
-          pool_(io_, *this) {}
+          pool_(io_, *this),
+          most_ready_bytes_(most_ready_bytes_of_all / count) {}
+
+    /// Before the load begins, what may be due at once. What does not fit in the memory for it is
+    /// built when it is due, and what that takes is the client's own delay.
+    void prepare_first() {
+        while (!interrupted.load() && prepare()) {}
+    }
+    std::size_t ready() const { return ready_.size(); }
 
     /// Before the first send is due, as many connections as are then sent at once, so that their
     /// cost is not in those requests. No more than `at_a_time` are on their way, and a second is
@@ -29089,7 +29127,6 @@ public:
         io_.alert.begin(began);
         io_.alert.on_tick(began, waits.so_far_ns());
         agenda_.begin();
-        prepare();
         next_tick_ns_ = began + alertness::tick_ns;
         next_check_ns_ = began + check_interval_ns;
         while (!agenda_.stopped() && !agenda_.nothing_left()) turn(waits);
@@ -29124,6 +29161,7 @@ private:
         io_.sockets.each([this] { catch_up(io_.seen_ns); });
         if (io_.woke_ns >= next_tick_ns_) tick(io_.woke_ns, waits);
         catch_up(io_.seen_ns);
+        prepare();
         pool_.drop_retired();
     }
     /// Sends do not wait for all that a turn has to read.
@@ -29131,28 +29169,41 @@ private:
         while (const auto next = agenda_.take_promised(now)) dispatch(*next);
         if (!agenda_.is_due(now)) return;
         while (const auto next = agenda_.take_due(now_ns())) dispatch(*next);
-        prepare();
         // The next one should not have to wait for a connection.
         if (pool_.idle() == 0 && pool_.opening() == 0 && agenda_.expects_to_send())
             pool_.open_ahead();
     }
     void dispatch(const due_request& next) {
         const std::size_t index = next.what.index;
-        built_request r = prepared_.ready && prepared_.index == index
-                              ? std::move(prepared_.what)
-                              : built(order_, index, agenda_.answers_before(index));
-        if (prepared_.index == index) prepared_.ready = false;
+        built_request r = request_at(index);
         const long long now = now_ns();
         io_.alert.on_step(now);
         agenda_.on_dispatched(next.what, now);
         pool_.take().start({next.what, std::move(r.bytes), now, now - next.possible_ns,
                             agenda_.goes_on(index), r.asked});
     }
-    /// Building a long prompt takes longer than sending it, so it is done before the send is due.
-    void prepare() {
-        const std::size_t index = agenda_.next_place();
-        if (index == order_.last || (prepared_.ready && prepared_.index == index)) return;
-        prepared_ = {index, built(order_, index, agenda_.answers_before(index)), true};
+    /// Building a long prompt takes longer than sending it, so it is done before the send is due:
+    /// of one request in each turn. False where none is left to be built.
+    bool prepare() {
+        if (shared_.settling.is_on())  // what a warm-up that has ended early leaves out is not sent
+            while (!ready_.empty() && ready_.front().index < agenda_.place_ahead(0))
+                request_at(ready_.front().index);
+        const bool is_enough = ready_.size() >= agenda_.due_together();
+        if (is_enough || ready_bytes_ >= most_ready_bytes_) return false;
+        const std::size_t index = agenda_.place_ahead(ready_.size());
+        if (index == order_.last) return false;
+        ready_.push_back({index, built(order_, index, agenda_.answers_before(index))});
+        ready_bytes_ += ready_.back().what.bytes.size();
+        return true;
+    }
+    built_request request_at(std::size_t index) {
+        const auto at = std::find_if(ready_.begin(), ready_.end(),
+                                     [&](const ready_request& r) { return r.index == index; });
+        if (at == ready_.end()) return built(order_, index, agenda_.answers_before(index));
+        built_request r = std::move(at->what);
+        ready_bytes_ -= r.bytes.size();
+        ready_.erase(at);
+        return r;
     }
 
     // ---- what becomes of requests
@@ -29207,11 +29258,11 @@ private:
         }
     }
 
-    struct prepared_request {
+    struct ready_request {
         std::size_t index = 0;
         built_request what{};
-        bool ready = false;
     };
+    static constexpr std::size_t most_ready_bytes_of_all = std::size_t{64} << 20;
 
     const load_order& order_;
     const plan& plan_;
@@ -29220,7 +29271,8 @@ private:
     request_book book_;
     client_io io_;
     connection_pool pool_;
-    prepared_request prepared_{};
+    std::deque<ready_request> ready_{};  // in the order in which they will be due
+    std::size_t ready_bytes_ = 0, most_ready_bytes_;
     long long over_since_ns_ = 0;  // when the last send was seen to be behind us
     long long next_tick_ns_ = 0, next_check_ns_ = 0;
     lag_counts loop_lag_{};
@@ -29322,7 +29374,10 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     };
     const auto work = [&](std::size_t i) {
         const std::size_t at_first = connections_at_first(order, i, threads);
-        contained([&] { workers[i]->open_connections(at_first, at_a_time); }, call_off);
+        contained([&] {
+            workers[i]->prepare_first();
+            workers[i]->open_connections(at_first, at_a_time);
+        }, call_off);
         all_connected.arrive_and_wait();
         // Every thread is awake again 10 ms after the last one has its connections.
         const auto begin = [&] {

@@ -98,9 +98,29 @@ public:
         waiting_.pop_front();
         return due_request{next, std::max(next.scheduled_ns, now_ns)};
     }
-    /// The place in the trace of the next planned send; `order.last` where there is none.
-    std::size_t next_place() const {
-        return next_planned() == 0 ? order_.last : order_.first + next_open_ * plan_.stride;
+    /// How many requests it may have to send at one time: worth being built before.
+    std::size_t due_together() const {
+        if (order_.send_at.empty())
+            return share_.of(static_cast<std::size_t>(plan_.arrivals.users));
+        const bool at_once = plan_.arrivals.kind == arrival_kind::all_at_once;
+        return at_once ? share_.of(order_.send_at.size()) : 1;
+    }
+    /// The place in the trace of the next conversation that it begins, or of one so many later;
+    /// `order.last` where there is none. In a closed loop that place is its own from then on,
+    /// unless so few are left that threads take them as their users come.
+    std::size_t place_ahead(std::size_t later) {
+        if (!order_.send_at.empty()) {
+            pass_what_is_left_out();
+            const std::size_t open = next_open_ + later * share_.count;
+            return open < order_.send_at.size() ? order_.first + open * plan_.stride : order_.last;
+        }
+        while (taken_.size() <= later) {
+            const std::size_t next = shared_.next.load();
+            if (next >= order_.last || (order_.last - next) / step() < 2 * order_.users())
+                return order_.last;
+            taken_.push_back(shared_.next.fetch_add(step()));
+        }
+        return std::min(taken_[later], order_.last);
     }
     /// There is a next send, and no other request must end for it.
     bool expects_to_send() const { return next_due() != 0 && (cap_ == 0 || in_flight_ < cap_); }
@@ -179,10 +199,13 @@ private:
     };
 
     /// A warm-up that has ended early leaves the rest of it out, and what follows comes forward.
-    long long next_planned() const {
+    void pass_what_is_left_out() const {
         while (shared_.settling.is_on() && is_warming(next_open_) &&
                order_.send_at[next_open_] >= shared_.settling.ends_at())
             next_open_ += share_.count;
+    }
+    long long next_planned() const {
+        pass_what_is_left_out();
         if (next_open_ >= order_.send_at.size()) return 0;
         const bool comes_forward = shared_.settling.is_on() && !is_warming(next_open_);
         return shared_.start_ns + order_.send_at[next_open_] -
@@ -196,10 +219,9 @@ private:
         const long long from = shared_.measured_from.load();
         const bool out_of_time =
             plan_.duration_s > 0 && from > 0 && u.at_ns - from >= ns_of(plan_.duration_s);
-        const std::size_t step = plan_.share.count * plan_.stride;
         const std::size_t place = out_of_time                  ? order_.last
                                   : u.turn != new_conversation ? u.turn
-                                                               : shared_.next.fetch_add(step);
+                                                               : take_place();
         const bool enough = order_.most_measured > 0 && place < order_.last &&
                             phase_of(order_, shared_, {place, u.at_ns}) == run_phase::measure &&
                             shared_.measured.fetch_add(1) >= order_.most_measured;
@@ -208,6 +230,13 @@ private:
         shared_.exhausted_at.compare_exchange_strong(
             none, out_of_time ? from + ns_of(plan_.duration_s) : now_ns);
         return order_.last;
+    }
+    std::size_t step() const { return plan_.share.count * plan_.stride; }
+    std::size_t take_place() {
+        if (taken_.empty()) return shared_.next.fetch_add(step());
+        const std::size_t first = taken_.front();
+        taken_.pop_front();
+        return first;
     }
     /// The place of the turn behind this one, `new_conversation` where there is none.
     std::size_t next_turn(std::size_t index) const {
@@ -236,6 +265,7 @@ private:
     std::priority_queue<ready_user, std::vector<ready_user>, std::greater<>> users_{};
     std::map<std::size_t, std::vector<std::string>> answers_{};  // of conversations that go on
     std::deque<planned_request> waiting_{};
+    std::deque<std::size_t> taken_{};  // places of conversations to come, in a closed loop
     long long in_flight_ = 0, cap_ = 0;
     long long promised_ = 0;  // of those that wait: others have ended for them
     bool stopped_ = false;

@@ -116,7 +116,10 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     };
     const auto work = [&](std::size_t i) {
         const std::size_t at_first = connections_at_first(order, i, threads);
-        contained([&] { workers[i]->open_connections(at_first, at_a_time); }, call_off);
+        contained([&] {
+            workers[i]->prepare_first();
+            workers[i]->open_connections(at_first, at_a_time);
+        }, call_off);
         all_connected.arrive_and_wait();
         // Every thread is awake again 10 ms after the last one has its connections.
         const auto begin = [&] {

@@ -21,9 +21,10 @@
 #include "effects/load/pool.hpp"
 #include "effects/load/request_book.hpp"
 
-#include <algorithm>  // max, min
+#include <algorithm>  // find_if, max, min
 #include <cmath>  // ceil
 #include <ctime>  // clock_gettime
+#include <deque>
 #include <string>
 #include <utility>  // move
 #include <vector>
@@ -38,7 +39,7 @@ struct built_request {
     asked_answer asked{};
 };
 inline built_request built(const load_order& o, std::size_t index,
-                                 const std::vector<std::string>& answers_before) {
+                           const std::vector<std::string>& answers_before) {
     const load_target& t = *o.target;
     const request_spec r = request_of(*o.what, o.arm, o.repeat, index, answers_before, t.tokens);
     const bool events = r.stream && t.api->framed == framing::events;
@@ -63,7 +64,15 @@ public:
           agenda_(order, shared, index, count),
           book_(order, shared),
           io_(*order.target, *order.what),
-          pool_(io_, *this) {}
+          pool_(io_, *this),
+          most_ready_bytes_(most_ready_bytes_of_all / count) {}
+
+    /// Before the load begins, what may be due at once. What does not fit in the memory for it is
+    /// built when it is due, and what that takes is the client's own delay.
+    void prepare_first() {
+        while (!interrupted.load() && prepare()) {}
+    }
+    std::size_t ready() const { return ready_.size(); }
 
     /// Before the first send is due, as many connections as are then sent at once, so that their
     /// cost is not in those requests. No more than `at_a_time` are on their way, and a second is
@@ -95,7 +104,6 @@ public:
         io_.alert.begin(began);
         io_.alert.on_tick(began, waits.so_far_ns());
         agenda_.begin();
-        prepare();
         next_tick_ns_ = began + alertness::tick_ns;
         next_check_ns_ = began + check_interval_ns;
         while (!agenda_.stopped() && !agenda_.nothing_left()) turn(waits);
@@ -130,6 +138,7 @@ private:
         io_.sockets.each([this] { catch_up(io_.seen_ns); });
         if (io_.woke_ns >= next_tick_ns_) tick(io_.woke_ns, waits);
         catch_up(io_.seen_ns);
+        prepare();
         pool_.drop_retired();
     }
     /// Sends do not wait for all that a turn has to read.
@@ -137,28 +146,41 @@ private:
         while (const auto next = agenda_.take_promised(now)) dispatch(*next);
         if (!agenda_.is_due(now)) return;
         while (const auto next = agenda_.take_due(now_ns())) dispatch(*next);
-        prepare();
         // The next one should not have to wait for a connection.
         if (pool_.idle() == 0 && pool_.opening() == 0 && agenda_.expects_to_send())
             pool_.open_ahead();
     }
     void dispatch(const due_request& next) {
         const std::size_t index = next.what.index;
-        built_request r = prepared_.ready && prepared_.index == index
-                              ? std::move(prepared_.what)
-                              : built(order_, index, agenda_.answers_before(index));
-        if (prepared_.index == index) prepared_.ready = false;
+        built_request r = request_at(index);
         const long long now = now_ns();
         io_.alert.on_step(now);
         agenda_.on_dispatched(next.what, now);
         pool_.take().start({next.what, std::move(r.bytes), now, now - next.possible_ns,
                             agenda_.goes_on(index), r.asked});
     }
-    /// Building a long prompt takes longer than sending it, so it is done before the send is due.
-    void prepare() {
-        const std::size_t index = agenda_.next_place();
-        if (index == order_.last || (prepared_.ready && prepared_.index == index)) return;
-        prepared_ = {index, built(order_, index, agenda_.answers_before(index)), true};
+    /// Building a long prompt takes longer than sending it, so it is done before the send is due:
+    /// of one request in each turn. False where none is left to be built.
+    bool prepare() {
+        if (shared_.settling.is_on())  // what a warm-up that has ended early leaves out is not sent
+            while (!ready_.empty() && ready_.front().index < agenda_.place_ahead(0))
+                request_at(ready_.front().index);
+        const bool is_enough = ready_.size() >= agenda_.due_together();
+        if (is_enough || ready_bytes_ >= most_ready_bytes_) return false;
+        const std::size_t index = agenda_.place_ahead(ready_.size());
+        if (index == order_.last) return false;
+        ready_.push_back({index, built(order_, index, agenda_.answers_before(index))});
+        ready_bytes_ += ready_.back().what.bytes.size();
+        return true;
+    }
+    built_request request_at(std::size_t index) {
+        const auto at = std::find_if(ready_.begin(), ready_.end(),
+                                     [&](const ready_request& r) { return r.index == index; });
+        if (at == ready_.end()) return built(order_, index, agenda_.answers_before(index));
+        built_request r = std::move(at->what);
+        ready_bytes_ -= r.bytes.size();
+        ready_.erase(at);
+        return r;
     }
 
     // ---- what becomes of requests
@@ -213,11 +235,11 @@ private:
         }
     }
 
-    struct prepared_request {
+    struct ready_request {
         std::size_t index = 0;
         built_request what{};
-        bool ready = false;
     };
+    static constexpr std::size_t most_ready_bytes_of_all = std::size_t{64} << 20;
 
     const load_order& order_;
     const plan& plan_;
@@ -226,7 +248,8 @@ private:
     request_book book_;
     client_io io_;
     connection_pool pool_;
-    prepared_request prepared_{};
+    std::deque<ready_request> ready_{};  // in the order in which they will be due
+    std::size_t ready_bytes_ = 0, most_ready_bytes_;
     long long over_since_ns_ = 0;  // when the last send was seen to be behind us
     long long next_tick_ns_ = 0, next_check_ns_ = 0;
     lag_counts loop_lag_{};

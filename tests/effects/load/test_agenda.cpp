@@ -146,22 +146,45 @@ TEST_CASE("a stretch of the trace begins where the order says") {
     l.order.first = 40;
     l.order.last = 42;
     agenda a = l.share();
-    CHECK(a.next_place() == 40);
+    CHECK(a.place_ahead(0) == 40);
     CHECK(places_at(a, start + second) == list_of_places{40, 41});
-    CHECK(a.next_place() == 42);
+    CHECK(a.place_ahead(0) == 42);
 }
 
 TEST_CASE("the next place is known before it is due, so that its request can be built") {
     open_load l({0, 10 * ms});
     agenda a = l.share();
-    CHECK(a.next_place() == 0);
+    CHECK(a.place_ahead(0) == 0);
     sent_at(a, start);
-    CHECK(a.next_place() == 1);
+    CHECK(a.place_ahead(0) == 1);
     sent_at(a, start + 10 * ms);
-    CHECK(a.next_place() == l.order.last);
+    CHECK(a.place_ahead(0) == l.order.last);
 
-    closed_load closed(1);
-    CHECK(closed.share().next_place() == closed.order.last);
+    CHECK(a.due_together() == 1);
+}
+
+TEST_CASE("what may be due at once is known before it is, and is of one thread alone") {
+    open_load batch({0, 0, 0, 0, 0});
+    batch.what.arrivals.kind = arrival_kind::all_at_once;
+    agenda of_batch = batch.share(1, 2);
+    CHECK(of_batch.due_together() == 2);
+    CHECK(of_batch.place_ahead(0) == 1);
+    CHECK(of_batch.place_ahead(1) == 3);
+    CHECK(of_batch.place_ahead(2) == batch.order.last);
+
+    closed_load users(4, 1000);
+    agenda a = users.share(0, 2), b = users.share(1, 2);
+    CHECK(a.due_together() == 2);
+    CHECK(a.place_ahead(1) == 1);
+    CHECK(b.place_ahead(0) == 2);
+    CHECK(places_at(a, start) == list_of_places{0, 1});
+    CHECK(places_at(b, start) == list_of_places{2, 3});
+    CHECK(a.place_ahead(0) == 4);
+
+    closed_load few(4, 7);  // the last of a trace go to whoever comes for them
+    agenda c = few.share(0, 2);
+    CHECK(c.place_ahead(0) == few.order.last);
+    CHECK(places_at(c, start) == list_of_places{0, 1});
 }
 
 // ---- a cap on requests in flight

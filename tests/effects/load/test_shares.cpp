@@ -139,6 +139,26 @@ TEST_CASE("conversations stay with one program") {
     }
 }
 
+TEST_CASE("what goes out at once is built before it is due, as far as there is memory for it") {
+    load_target target;
+    target.url = parsed_url("http://127.0.0.1:8000", "endpoint.url");
+    const auto ready_of = [&](const arrival_pattern& a, int prompt_tokens) {
+        const plan p = plan_of_load({.workload = synthetic{.prompt_tokens = fixed(prompt_tokens)},
+                                     .arrivals = a, .warmup = 0, .requests = 200});
+        const load_order order = order_of(p, target);
+        load_state shared;
+        load_worker worker(order, shared, 0, 1);
+        worker.prepare_first();
+        return worker.ready();
+    };
+    CHECK(ready_of(all_at_once(), 64) == 200);
+    CHECK(ready_of(closed_loop(16), 64) == 16);
+    CHECK(ready_of(poisson(50_rps), 64) == 1);
+    const std::size_t some = ready_of(all_at_once(), 100000);  // of half a megabyte each
+    CHECK(some >= 64);
+    CHECK(some < 200);
+}
+
 TEST_CASE("what a load needs at a time is divided, too") {
     const plan whole = plan_of_load({.arrivals = closed_loop(10), .requests = 100});
     plan p = whole;
