@@ -7741,6 +7741,15 @@ inline bool is_part_of(metric_id m, const record& r) {
 
 inline bool is_pooled(const record& r) { return is_measured(r) && r.status == request_status::ok; }
 
+/// How many gaps there are of completed measured requests.
+inline std::uint64_t pooled_gap_count(const repeat_data& d) {
+    if (d.gaps_counted) return d.pooled_gaps.size();
+    std::uint64_t n = 0;
+    for (const record& r : d.records)
+        if (is_pooled(r)) n += gap_count(r);
+    return n;
+}
+
 /// How the error of a request begins that the client itself had no means for.
 inline constexpr std::string_view client_lacks = "client: ";
 inline bool failed_for_want(const record& r) {
@@ -9221,6 +9230,11 @@ template <class F>
 void for_each_repeat(const evidence& e, F&& f) {
     for_each_repeat(arms_of(e), f);
 }
+/// Of one repeat alone.
+template <class F>
+void for_each_repeat(const repeat_data& only, F&& f) {
+    f(only);
+}
 
 inline long long measured_requests(const evidence& e, std::size_t repeats) {
     long long n = 0;
@@ -9926,9 +9940,11 @@ inline double held_up_longest_s(const blind_stretches& blind) {
     return static_cast<double>(longest) * 1e-9;
 }
 
-inline std::vector<double> pooled_lateness(const arm_list& arms) {
+/// `repeats`: arms, evidence, or one repeat.
+template <class Repeats>
+std::vector<double> pooled_lateness(const Repeats& repeats) {
     std::vector<double> late;
-    for_each_repeat(arms, [&](const repeat_data& d) {
+    for_each_repeat(repeats, [&](const repeat_data& d) {
         for (const record& r : d.records)
             if (is_measured(r) && r.dispatched_ns > 0)
                 late.push_back(static_cast<double>(r.late_ns) * 1e-9);
@@ -9937,12 +9953,13 @@ inline std::vector<double> pooled_lateness(const arm_list& arms) {
     return late;
 }
 
-inline bool client_was_saturated(const evidence& e, double cpu_share) {
-    return cpu_share > 0.9 && !e.spins;
+inline bool client_was_saturated(const load_conditions& under, double cpu_share) {
+    return cpu_share > 0.9 && !under.spins;
 }
 
-/// What the client did, over all repeats of these arms. `late`: pooled_lateness.
-inline self_check_t client_conduct(const arm_list& arms, const std::vector<double>& late) {
+/// What the client did, over all of these repeats. `late`: pooled_lateness.
+template <class Repeats>
+self_check_t client_conduct(const Repeats& repeats, const std::vector<double>& late) {
     self_check_t c;
     if (!late.empty()) {
         c.lateness_p50 = nearest_rank(late, 0.5);
@@ -9952,9 +9969,9 @@ inline self_check_t client_conduct(const arm_list& arms, const std::vector<doubl
             static_cast<double>(late.end() - std::upper_bound(late.begin(), late.end(), 0.010)) /
             static_cast<double>(late.size());
     }
-    double repeats = 0, content = 0, coalesced = 0;
-    for_each_repeat(arms, [&](const repeat_data& d) {
-        ++repeats;
+    double count = 0, content = 0, coalesced = 0;
+    for_each_repeat(repeats, [&](const repeat_data& d) {
+        ++count;
         c.connections_opened += d.connections_opened;
         add_handshakes(c.handshakes_full, d.handshakes_full);
         add_handshakes(c.handshakes_resumed, d.handshakes_resumed);
@@ -9970,9 +9987,9 @@ inline self_check_t client_conduct(const arm_list& arms, const std::vector<doubl
         c.asked_rate += d.asked_rate;
         c.achieved_rate += d.achieved_rate;
     });
-    if (repeats > 0) {
-        c.asked_rate /= repeats;
-        c.achieved_rate /= repeats;
+    if (count > 0) {
+        c.asked_rate /= count;
+        c.achieved_rate /= count;
     }
     if (content > 0) c.coalesced_share = coalesced / content;
     return c;
@@ -9997,10 +10014,11 @@ inline std::string client_lack(const arm_list& arms) {
 }
 
 /// The client's own conduct, and why it could not have been a client of any server.
-inline self_check_t self_check_of(const evidence& e, const arm_list& arms) {
-    const std::vector<double> late = pooled_lateness(arms);
-    self_check_t c = client_conduct(arms, late);
-    if (client_was_saturated(e, c.cpu_share))
+template <class Repeats>
+self_check_t self_check_of(const load_conditions& under, const Repeats& repeats) {
+    const std::vector<double> late = pooled_lateness(repeats);
+    self_check_t c = client_conduct(repeats, late);
+    if (client_was_saturated(under, c.cpu_share))
         c.reason = printed("client: its busiest thread used %.0f %% of a core; give it "
                            "client.threads or a core of its own",
                            c.cpu_share * 100);
@@ -10011,7 +10029,7 @@ inline self_check_t self_check_of(const evidence& e, const arm_list& arms) {
     c.ok = c.reason.empty();
     return c;
 }
-inline self_check_t self_check_of(const evidence& e) { return self_check_of(e, arms_of(e)); }
+inline self_check_t self_check_of(const evidence& e) { return self_check_of(e, e); }
 
 }  // namespace llmbench
 }  // inline namespace v0
@@ -11055,7 +11073,7 @@ inline std::size_t values_behind(const statistic_data& w, const repeat_data& d) 
             std::count_if(d.records.begin(), d.records.end(), is_measured));
     const metric_sample s = sample_of(w.metric, d);
     const std::size_t values =
-        facts_of(w.metric).is_of_gaps ? ranked_gaps(d).size() : s.values.size();
+        facts_of(w.metric).is_of_gaps ? pooled_gap_count(d) : s.values.size();
     return values + (of_completed ? 0 : s.failed);
 }
 
@@ -11468,6 +11486,9 @@ inline std::string over_saturation_reason(const evidence& e, const arm_list& arm
                    "over-saturated: " + example;
     }
     return {};
+}
+inline std::string over_saturation_reason(const evidence& e) {
+    return over_saturation_reason(e, arms_of(e));
 }
 
 }  // namespace llmbench
@@ -11927,14 +11948,26 @@ inline evidence without_cut_off(evidence e) {
     e.has_cut_off = false;
     return e;
 }
+/// The same with what it gives grounds for; made once for all objectives, as it is a copy.
+struct evidence_that_ended {
+    evidence seen{};
+    grounds on{};
+};
+using maybe_ended = std::optional<evidence_that_ended>;
+/// None where all requests had ended, or nothing is judged.
+inline maybe_ended ended_part_of(const evidence& e, const grounds& g) {
+    if (!e.has_cut_off || !g.own.invalid.empty()) return {};
+    evidence rest = without_cut_off(e);
+    grounds on = grounds_of(rest);
+    return evidence_that_ended{std::move(rest), std::move(on)};
+}
 /// The verdict of one SLO. How a request would have ended that was cut off with its run is not
 /// known: what it decides is decided by nobody. The guard speaks of those that are.
-inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, const slo& s,
-                          bool is_guard = false) {
+inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g,
+                          const maybe_ended& ended, const slo& s, bool is_guard = false) {
     const slo_verdict v = judged_as_told(e, t, g, s, is_guard);
-    if (!e.has_cut_off || !g.of(s).invalid.empty()) return v;
-    const evidence rest = without_cut_off(e);
-    const slo_verdict other = judged_as_told(rest, t, grounds_of(rest), s, is_guard);
+    if (!ended || !g.of(s).invalid.empty()) return v;
+    const slo_verdict other = judged_as_told(ended->seen, t, ended->on, s, is_guard);
     if (is_guard || v.outcome == other.outcome) return is_guard ? other : v;
     return without_advice(v, verdict::invalid,
                           printed("requests were cut off as their run ended: with these as "
@@ -11946,18 +11979,20 @@ inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, c
 /// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.
 /// `doubt`: why the first of them that is none through the client's fault is none.
 inline std::vector<slo_verdict> judge_each(const evidence& e, const terms& t, const grounds& g,
+                                           const maybe_ended& ended,
                                            std::optional<client_doubt>& doubt) {
     std::vector<slo_verdict> out;
     doubt.reset();
     for (const slo& s : t.slos)
-        out.push_back(explained(settled(e, t, judged(e, t, g, s), &doubt), g.state));
-    if (!states_error_rate(t.slos)) out.push_back(judged(e, t, g, error_guard(), true));
+        out.push_back(explained(settled(e, t, judged(e, t, g, ended, s), &doubt), g.state));
+    if (!states_error_rate(t.slos)) out.push_back(judged(e, t, g, ended, error_guard(), true));
     return out;
 }
 
 /// The same under Holm (1979): the level is divided by the number of SLOs that are not shown to be
 /// missed.
 inline std::vector<slo_verdict> judge_stepwise(const evidence& e, const terms& t, const grounds& g,
+                                               const maybe_ended& ended,
                                                std::optional<client_doubt>& doubt) {
     terms stricter = t;
     auto left = std::count_if(t.slos.begin(), t.slos.end(),
@@ -11966,7 +12001,7 @@ inline std::vector<slo_verdict> judge_stepwise(const evidence& e, const terms& t
     for (;;) {
         stricter.rule = t.rule.failing_at(t.rule.fail_level /
                                           static_cast<double>(std::max(1l, left)));
-        std::vector<slo_verdict> out = judge_each(e, stricter, g, doubt);
+        std::vector<slo_verdict> out = judge_each(e, stricter, g, ended, doubt);
         long failed = 0;  // the guard is none of them
         for (std::size_t i = 0; i < t.slos.size(); ++i)
             failed += !out[i].what.is_advisory && out[i].outcome == verdict::fail;
@@ -11985,8 +12020,9 @@ struct findings {
 inline findings assess(const evidence& e, const terms& t) {
     findings f;
     f.on = grounds_of(e);
-    f.verdicts = t.rule.holm ? judge_stepwise(e, t, f.on, f.doubt)
-                             : judge_each(e, t, f.on, f.doubt);
+    const maybe_ended ended = ended_part_of(e, f.on);
+    f.verdicts = t.rule.holm ? judge_stepwise(e, t, f.on, ended, f.doubt)
+                             : judge_each(e, t, f.on, ended, f.doubt);
     if (f.doubt && f.on.self_check.ok) {
         f.on.self_check.ok = false;
         f.on.self_check.reason = f.doubt->why;
@@ -11997,7 +12033,7 @@ inline findings assess(const evidence& e, const terms& t) {
 inline slo_verdict judged_also(const evidence& e, terms t, const slo& s) {
     t.slos.push_back(s);
     const grounds g = grounds_of(e);
-    return explained(settled(e, t, judged(e, t, g, s)), g.state);
+    return explained(settled(e, t, judged(e, t, g, ended_part_of(e, g), s)), g.state);
 }
 
 /// Whether more repeats are measured for a verdict: one that is only advised costs none, unless the
@@ -13335,15 +13371,13 @@ inline bool is_misled(const terms& t, const repeat_data& d, const probe& p) {
 }
 /// The probe that a repeat was, as far as it speaks for itself.
 inline probe probe_of_repeat(const evidence& e, const terms& t, const repeat_data& d) {
-    evidence alone;
-    static_cast<load_conditions&>(alone) = e;
-    alone.candidate.push_back(d);
     probe p;
     p.part = d.part;
     p.load = d.load;
     p.margin = worst_margin(t.keeps, d);
     p.over = is_over(d, e.arrival_cv2);
-    p.invalid = !d.disturbed.empty() || !self_check_of(alone).ok || is_misled(t, d, p);
+    p.invalid = !d.disturbed.empty() || !self_check_of(e, d).ok ||
+                is_misled(t, d, p);
     return p;
 }
 

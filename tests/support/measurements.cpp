@@ -15,7 +15,8 @@ llmbench::slo_verdict judge_counts(const measurement& m, const llmbench::slo& s,
     return lb::judge_counts(m, m, s, to_the_end);
 }
 llmbench::slo_verdict judged(const measurement& m, const llmbench::slo& s, bool guard) {
-    return lb::settled(m, m, lb::judged(m, m, lb::grounds_of(m), s, guard));
+    const lb::grounds g = lb::grounds_of(m);
+    return lb::settled(m, m, lb::judged(m, m, g, lb::ended_part_of(m, g), s, guard));
 }
 std::vector<llmbench::slo_verdict> judge_all(const measurement& m) {
     return lb::assess(m, m).verdicts;

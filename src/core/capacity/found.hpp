@@ -52,15 +52,13 @@ inline bool is_misled(const terms& t, const repeat_data& d, const probe& p) {
 }
 /// The probe that a repeat was, as far as it speaks for itself.
 inline probe probe_of_repeat(const evidence& e, const terms& t, const repeat_data& d) {
-    evidence alone;
-    static_cast<load_conditions&>(alone) = e;
-    alone.candidate.push_back(d);
     probe p;
     p.part = d.part;
     p.load = d.load;
     p.margin = worst_margin(t.keeps, d);
     p.over = is_over(d, e.arrival_cv2);
-    p.invalid = !d.disturbed.empty() || !self_check_of(alone).ok || is_misled(t, d, p);
+    p.invalid = !d.disturbed.empty() || !self_check_of(e, d).ok ||
+                is_misled(t, d, p);
     return p;
 }
 

@@ -50,9 +50,11 @@ inline double held_up_longest_s(const blind_stretches& blind) {
     return static_cast<double>(longest) * 1e-9;
 }
 
-inline std::vector<double> pooled_lateness(const arm_list& arms) {
+/// `repeats`: arms, evidence, or one repeat.
+template <class Repeats>
+std::vector<double> pooled_lateness(const Repeats& repeats) {
     std::vector<double> late;
-    for_each_repeat(arms, [&](const repeat_data& d) {
+    for_each_repeat(repeats, [&](const repeat_data& d) {
         for (const record& r : d.records)
             if (is_measured(r) && r.dispatched_ns > 0)
                 late.push_back(static_cast<double>(r.late_ns) * 1e-9);
@@ -61,12 +63,13 @@ inline std::vector<double> pooled_lateness(const arm_list& arms) {
     return late;
 }
 
-inline bool client_was_saturated(const evidence& e, double cpu_share) {
-    return cpu_share > 0.9 && !e.spins;
+inline bool client_was_saturated(const load_conditions& under, double cpu_share) {
+    return cpu_share > 0.9 && !under.spins;
 }
 
-/// What the client did, over all repeats of these arms. `late`: pooled_lateness.
-inline self_check_t client_conduct(const arm_list& arms, const std::vector<double>& late) {
+/// What the client did, over all of these repeats. `late`: pooled_lateness.
+template <class Repeats>
+self_check_t client_conduct(const Repeats& repeats, const std::vector<double>& late) {
     self_check_t c;
     if (!late.empty()) {
         c.lateness_p50 = nearest_rank(late, 0.5);
@@ -76,9 +79,9 @@ inline self_check_t client_conduct(const arm_list& arms, const std::vector<doubl
             static_cast<double>(late.end() - std::upper_bound(late.begin(), late.end(), 0.010)) /
             static_cast<double>(late.size());
     }
-    double repeats = 0, content = 0, coalesced = 0;
-    for_each_repeat(arms, [&](const repeat_data& d) {
-        ++repeats;
+    double count = 0, content = 0, coalesced = 0;
+    for_each_repeat(repeats, [&](const repeat_data& d) {
+        ++count;
         c.connections_opened += d.connections_opened;
         add_handshakes(c.handshakes_full, d.handshakes_full);
         add_handshakes(c.handshakes_resumed, d.handshakes_resumed);
@@ -94,9 +97,9 @@ inline self_check_t client_conduct(const arm_list& arms, const std::vector<doubl
         c.asked_rate += d.asked_rate;
         c.achieved_rate += d.achieved_rate;
     });
-    if (repeats > 0) {
-        c.asked_rate /= repeats;
-        c.achieved_rate /= repeats;
+    if (count > 0) {
+        c.asked_rate /= count;
+        c.achieved_rate /= count;
     }
     if (content > 0) c.coalesced_share = coalesced / content;
     return c;
@@ -121,10 +124,11 @@ inline std::string client_lack(const arm_list& arms) {
 }
 
 /// The client's own conduct, and why it could not have been a client of any server.
-inline self_check_t self_check_of(const evidence& e, const arm_list& arms) {
-    const std::vector<double> late = pooled_lateness(arms);
-    self_check_t c = client_conduct(arms, late);
-    if (client_was_saturated(e, c.cpu_share))
+template <class Repeats>
+self_check_t self_check_of(const load_conditions& under, const Repeats& repeats) {
+    const std::vector<double> late = pooled_lateness(repeats);
+    self_check_t c = client_conduct(repeats, late);
+    if (client_was_saturated(under, c.cpu_share))
         c.reason = printed("client: its busiest thread used %.0f %% of a core; give it "
                            "client.threads or a core of its own",
                            c.cpu_share * 100);
@@ -135,7 +139,7 @@ inline self_check_t self_check_of(const evidence& e, const arm_list& arms) {
     c.ok = c.reason.empty();
     return c;
 }
-inline self_check_t self_check_of(const evidence& e) { return self_check_of(e, arms_of(e)); }
+inline self_check_t self_check_of(const evidence& e) { return self_check_of(e, e); }
 
 }  // namespace detail
 }  // inline namespace v0

@@ -88,6 +88,11 @@ template <class F>
 void for_each_repeat(const evidence& e, F&& f) {
     for_each_repeat(arms_of(e), f);
 }
+/// Of one repeat alone.
+template <class F>
+void for_each_repeat(const repeat_data& only, F&& f) {
+    f(only);
+}
 
 inline long long measured_requests(const evidence& e, std::size_t repeats) {
     long long n = 0;

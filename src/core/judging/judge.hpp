@@ -23,6 +23,7 @@
 #include <cmath>  // isfinite
 #include <optional>
 #include <string>
+#include <utility>  // move
 #include <vector>
 
 namespace llmbench {
@@ -114,14 +115,26 @@ inline evidence without_cut_off(evidence e) {
     e.has_cut_off = false;
     return e;
 }
+/// The same with what it gives grounds for; made once for all objectives, as it is a copy.
+struct evidence_that_ended {
+    evidence seen{};
+    grounds on{};
+};
+using maybe_ended = std::optional<evidence_that_ended>;
+/// None where all requests had ended, or nothing is judged.
+inline maybe_ended ended_part_of(const evidence& e, const grounds& g) {
+    if (!e.has_cut_off || !g.own.invalid.empty()) return {};
+    evidence rest = without_cut_off(e);
+    grounds on = grounds_of(rest);
+    return evidence_that_ended{std::move(rest), std::move(on)};
+}
 /// The verdict of one SLO. How a request would have ended that was cut off with its run is not
 /// known: what it decides is decided by nobody. The guard speaks of those that are.
-inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, const slo& s,
-                          bool is_guard = false) {
+inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g,
+                          const maybe_ended& ended, const slo& s, bool is_guard = false) {
     const slo_verdict v = judged_as_told(e, t, g, s, is_guard);
-    if (!e.has_cut_off || !g.of(s).invalid.empty()) return v;
-    const evidence rest = without_cut_off(e);
-    const slo_verdict other = judged_as_told(rest, t, grounds_of(rest), s, is_guard);
+    if (!ended || !g.of(s).invalid.empty()) return v;
+    const slo_verdict other = judged_as_told(ended->seen, t, ended->on, s, is_guard);
     if (is_guard || v.outcome == other.outcome) return is_guard ? other : v;
     return without_advice(v, verdict::invalid,
                           printed("requests were cut off as their run ended: with these as "
@@ -133,18 +146,20 @@ inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, c
 /// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.
 /// `doubt`: why the first of them that is none through the client's fault is none.
 inline std::vector<slo_verdict> judge_each(const evidence& e, const terms& t, const grounds& g,
+                                           const maybe_ended& ended,
                                            std::optional<client_doubt>& doubt) {
     std::vector<slo_verdict> out;
     doubt.reset();
     for (const slo& s : t.slos)
-        out.push_back(explained(settled(e, t, judged(e, t, g, s), &doubt), g.state));
-    if (!states_error_rate(t.slos)) out.push_back(judged(e, t, g, error_guard(), true));
+        out.push_back(explained(settled(e, t, judged(e, t, g, ended, s), &doubt), g.state));
+    if (!states_error_rate(t.slos)) out.push_back(judged(e, t, g, ended, error_guard(), true));
     return out;
 }
 
 /// The same under Holm (1979): the level is divided by the number of SLOs that are not shown to be
 /// missed.
 inline std::vector<slo_verdict> judge_stepwise(const evidence& e, const terms& t, const grounds& g,
+                                               const maybe_ended& ended,
                                                std::optional<client_doubt>& doubt) {
     terms stricter = t;
     auto left = std::count_if(t.slos.begin(), t.slos.end(),
@@ -153,7 +168,7 @@ inline std::vector<slo_verdict> judge_stepwise(const evidence& e, const terms& t
     for (;;) {
         stricter.rule = t.rule.failing_at(t.rule.fail_level /
                                           static_cast<double>(std::max(1l, left)));
-        std::vector<slo_verdict> out = judge_each(e, stricter, g, doubt);
+        std::vector<slo_verdict> out = judge_each(e, stricter, g, ended, doubt);
         long failed = 0;  // the guard is none of them
         for (std::size_t i = 0; i < t.slos.size(); ++i)
             failed += !out[i].what.is_advisory && out[i].outcome == verdict::fail;
@@ -172,8 +187,9 @@ struct findings {
 inline findings assess(const evidence& e, const terms& t) {
     findings f;
     f.on = grounds_of(e);
-    f.verdicts = t.rule.holm ? judge_stepwise(e, t, f.on, f.doubt)
-                             : judge_each(e, t, f.on, f.doubt);
+    const maybe_ended ended = ended_part_of(e, f.on);
+    f.verdicts = t.rule.holm ? judge_stepwise(e, t, f.on, ended, f.doubt)
+                             : judge_each(e, t, f.on, ended, f.doubt);
     if (f.doubt && f.on.self_check.ok) {
         f.on.self_check.ok = false;
         f.on.self_check.reason = f.doubt->why;
@@ -184,7 +200,7 @@ inline findings assess(const evidence& e, const terms& t) {
 inline slo_verdict judged_also(const evidence& e, terms t, const slo& s) {
     t.slos.push_back(s);
     const grounds g = grounds_of(e);
-    return explained(settled(e, t, judged(e, t, g, s)), g.state);
+    return explained(settled(e, t, judged(e, t, g, ended_part_of(e, g), s)), g.state);
 }
 
 /// Whether more repeats are measured for a verdict: one that is only advised costs none, unless the

@@ -63,7 +63,7 @@ inline std::size_t values_behind(const statistic_data& w, const repeat_data& d) 
             std::count_if(d.records.begin(), d.records.end(), is_measured));
     const metric_sample s = sample_of(w.metric, d);
     const std::size_t values =
-        facts_of(w.metric).is_of_gaps ? ranked_gaps(d).size() : s.values.size();
+        facts_of(w.metric).is_of_gaps ? pooled_gap_count(d) : s.values.size();
     return values + (of_completed ? 0 : s.failed);
 }
 

@@ -112,6 +112,9 @@ inline std::string over_saturation_reason(const evidence& e, const arm_list& arm
     }
     return {};
 }
+inline std::string over_saturation_reason(const evidence& e) {
+    return over_saturation_reason(e, arms_of(e));
+}
 
 }  // namespace detail
 }  // inline namespace v0

@@ -107,6 +107,15 @@ inline bool is_part_of(metric_id m, const record& r) {
 
 inline bool is_pooled(const record& r) { return is_measured(r) && r.status == request_status::ok; }
 
+/// How many gaps there are of completed measured requests.
+inline std::uint64_t pooled_gap_count(const repeat_data& d) {
+    if (d.gaps_counted) return d.pooled_gaps.size();
+    std::uint64_t n = 0;
+    for (const record& r : d.records)
+        if (is_pooled(r)) n += gap_count(r);
+    return n;
+}
+
 /// How the error of a request begins that the client itself had no means for.
 inline constexpr std::string_view client_lacks = "client: ";
 inline bool failed_for_want(const record& r) {
