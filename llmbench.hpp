@@ -28,163 +28,165 @@
 //   [C2] JSON, read and written
 //   [C3] from one time to another that is not before it
 //   [C4] statistics
-//   [C5] random numbers
-//   [C6] base64 and a hash
-//   [C7] words that must not be repeated
-//   [C8] the table of metrics
-//   [C9] values of metrics in words
-//   [C10] SLOs read from their texts
-//   [C11] URLs
-//   [C12] HTTP/1.1
-//   [C13] server-sent events
-//   [C14] what X-Request-Id says, and records.jsonl
-//   [C15] numbers as Go reads them
-//   [C16] what a page of metrics says
-//   [C17] pages of metrics
-//   [C18] dates of HTTP
-//   [C19] bodies of requests
-//   [C20] what a server says, whichever API it has
-//   [C21] OpenAI's answers
-//   [C22] APIs that generate nothing: embeddings and rerankers
-//   [C23] what each API writes and reads
-//   [C24] the table of APIs
-//   [C25] from the bytes of a body to events
-//   [C26] servers' names for what they tell of themselves
-//   [C27] readings of a server's pages
-//   [C28] the timeline of one answer
-//   [C29] from bytes to the timeline of an answer
-//   [C30] histograms of lateness and of gaps
-//   [C31] when the client did not run
-//   [C32] what each of several programs that sent a load says of itself
-//   [C33] what a server tells of itself in a repeat
-//   [C34] whether a load has settled
-//   [C35] what one repeat measured
-//   [C36] the requests of a repeat, as they end
-//   [C37] whether an answer can have come as its numbers say
-//   [C38] how a repeat is read where the client may have been late
-//   [C39] tokens and requests per second
-//   [C40] metrics that a server tells of itself
-//   [C41] metrics of requests and of repeats
-//   [C42] how a run changes from its first third to its last
-//   [C43] statistics of several repeats together
-//   [C44] what a server's prefix cache had of the prompts
-//   [C45] one repeat of the parts that several programs sent of it
-//   [C46] what verdicts are given on
-//   [C47] the rule: looks, bounds, prior noise
-//   [C48] what evidence is held against
-//   [C49] counts: shares, and quantiles of fresh traffic
-//   [C50] errors of a baseline
-//   [C51] what the client can say against its own numbers
-//   [C52] pairs: repeats in turns with those of a baseline
-//   [C53] distances from a limit
-//   [C54] values: times, speeds and rates
-//   [C55] verdicts on a drift
-//   [C56] verdicts in words
-//   [C57] what the numbers alone say of an objective
-//   [C58] verdicts that the client may have decided
-//   [C59] how many requests a verdict rests on at least
-//   [C60] what a server's answers can say against its numbers
-//   [C61] verdicts that stand although tokens were held back
-//   [C62] servers that cannot keep up
-//   [C63] what a server's state explains
-//   [C64] the server as a witness of our own numbers
-//   [C65] what makes a measurement invalid
-//   [C66] the verdicts of a gate
-//   [C67] from verdicts to an exit code
-//   [C68] what a calibration tells
-//   [C69] limits that have become too easy
-//   [C70] calibration
-//   [C71] settings beside each other: turns, ratios, what is told apart
-//   [C72] settings beside each other: from what was measured of each
-//   [C73] settings beside each other, in words
-//   [C74] the search for a capacity
-//   [C75] what probes say of a load
-//   [C76] the capacity that probes show
-//   [C77] the capacity of a candidate beside that of a baseline
-//   [C78] a capacity held against a live baseline's
-//   [C79] files of others' making, value by value
-//   [C80] datasets
-//   [C81] traces
-//   [C82] when requests are sent
-//   [C83] arrivals
-//   [C84] lengths
-//   [C85] prompts of a given number of tokens
-//   [C86] places of a trace
-//   [C87] the part of a load that one of several programs sends
-//   [C88] conversations, recorded and made up
-//   [C89] prompts that stand alone
-//   [C90] where prompts come from
-//   [C91] the plan of a gate
-//   [C92] which SLOs a scenario can have
-//   [C93] the options of requests
-//   [C94] the load that is profiled
-//   [C95] a load that is searched
-//   [C96] from a workload to its part of the plan
-//   [C97] from a scenario to its plan
-//   [C98] a plan in words
-//   [C99] where a gate's server stood
-//   [C100] the hash of all that a plan sends
-//   [C101] the requests of a plan
-//   [C102] what a plan says of the evidence that it will bring
-//   [C103] what of its prompts a workload lets a prefix cache have
-//   [C104] how far apart the programs of one load may begin
-//   [C105] what of a scenario does not go with several settings
-//   [C106] our requests in other tools' definitions
-//   [C107] JSON files of other tools
-//   [C108] one run of another tool, as its file tells it
-//   [C109] result files of AIPerf
-//   [C110] result files of guidellm
-//   [C111] files that tell of their requests in lists, one value of each request in each
-//   [C112] result files of SGLang's bench_serving
-//   [C113] result files of vLLM bench serve
-//   [C114] which tool wrote a result file, and what it tells
-//   [C115] runs of another tool as the repeats of one gate
-//   [C116] engine model
-//   [C117] what a request asks the simulated server
-//   [C118] answers of the simulated server
-//   [C119] the simulated server's page of metrics
-//   [C120] what the simulated server says besides answers
-//   [C121] what a result holds of its gate
-//   [C122] what a result of several settings holds
-//   [C123] the rows of a table: each metric over the repeats of an arm
-//   [C124] points and round steps of drawings
-//   [C125] distributions: quantiles as lines, of each repeat and of all
-//   [C126] the curve of a search: objectives over the load
-//   [C127] how requests ended, and what their answers say of tokens
-//   [C128] how long made-up prompts were to be, and were
-//   [C129] what each of several programs did, over all repeats
-//   [C130] what a server told of itself, over all repeats
-//   [C131] timelines: repeats in windows of equal length
-//   [C132] all that reports tell of a gate's numbers, computed once
-//   [C133] the progress line
-//   [C134] what reports tell of several settings
-//   [C135] several settings in result.json
-//   [C136] what came of a profile
-//   [C137] what reports are made of
-//   [C138] programs that sent one load, in result.json
-//   [C139] what a server told of itself, in result.json
-//   [C140] words of reports
-//   [C141] result.json and records.jsonl
-//   [C142] stored results
-//   [C143] several settings on the console
-//   [C144] words in Markdown
-//   [C145] several settings in summary.md
-//   [C146] how gates are headed
-//   [C147] junit.xml, summary.md, annotations, metrics.txt
-//   [C148] what a console can show
-//   [C149] the console
-//   [C150] a repeat as bytes, for another program of the same run
-//   [C151] shards of a load, put together
-//   [C152] the report page: style, icons and script
-//   [C153] the report page: drawings
-//   [C154] the report page: verdicts
-//   [C155] the report page: distributions
-//   [C156] the report page: gates beside each other
-//   [C157] the report page: what a search found
-//   [C158] the report page: what else a gate has to say
-//   [C159] the report page: several settings beside each other
-//   [C160] the report page: timelines
-//   [C161] the report page: the whole
+//   [C5] numbers of files, which are what they may be or are refused
+//   [C6] random numbers
+//   [C7] base64 and a hash
+//   [C8] words that must not be repeated
+//   [C9] the table of metrics
+//   [C10] values of metrics in words
+//   [C11] SLOs read from their texts
+//   [C12] URLs
+//   [C13] HTTP/1.1
+//   [C14] server-sent events
+//   [C15] what X-Request-Id says, and records.jsonl
+//   [C16] numbers as Go reads them
+//   [C17] what a page of metrics says
+//   [C18] pages of metrics
+//   [C19] the time that a server tells with an answer
+//   [C20] bodies of requests
+//   [C21] what a server says, whichever API it has
+//   [C22] OpenAI's answers
+//   [C23] APIs that generate nothing: embeddings and rerankers
+//   [C24] what each API writes and reads
+//   [C25] the table of APIs
+//   [C26] from the bytes of a body to events
+//   [C27] servers' names for what they tell of themselves
+//   [C28] readings of a server's pages
+//   [C29] the timeline of one answer
+//   [C30] from bytes to the timeline of an answer
+//   [C31] histograms of lateness and of gaps
+//   [C32] when the client did not run
+//   [C33] what each of several programs that sent a load says of itself
+//   [C34] what a server tells of itself in a repeat
+//   [C35] whether a load has settled
+//   [C36] what one repeat measured
+//   [C37] the requests of a repeat, as they end
+//   [C38] whether an answer can have come as its numbers say
+//   [C39] how a repeat is read where the client may have been late
+//   [C40] tokens and requests per second
+//   [C41] metrics that a server tells of itself
+//   [C42] metrics of requests and of repeats
+//   [C43] how a run changes from its first third to its last
+//   [C44] statistics of several repeats together
+//   [C45] what a server's prefix cache had of the prompts
+//   [C46] one repeat of the parts that several programs sent of it
+//   [C47] what verdicts are given on
+//   [C48] the rule: looks, bounds, prior noise
+//   [C49] what evidence is held against
+//   [C50] counts: shares, and quantiles of fresh traffic
+//   [C51] errors of a baseline
+//   [C52] what the client can say against its own numbers
+//   [C53] pairs: repeats in turns with those of a baseline
+//   [C54] distances from a limit
+//   [C55] values: times, speeds and rates
+//   [C56] verdicts on a drift
+//   [C57] verdicts in words
+//   [C58] what the numbers alone say of an objective
+//   [C59] verdicts that the client may have decided
+//   [C60] how many requests a verdict rests on at least
+//   [C61] what a server's answers can say against its numbers
+//   [C62] verdicts that stand although tokens were held back
+//   [C63] servers that cannot keep up
+//   [C64] what a server's state explains
+//   [C65] the server as a witness of our own numbers
+//   [C66] what makes a measurement invalid
+//   [C67] the verdicts of a gate
+//   [C68] from verdicts to an exit code
+//   [C69] what a calibration tells
+//   [C70] limits that have become too easy
+//   [C71] calibration
+//   [C72] settings beside each other: turns, ratios, what is told apart
+//   [C73] settings beside each other: from what was measured of each
+//   [C74] settings beside each other, in words
+//   [C75] the search for a capacity
+//   [C76] what probes say of a load
+//   [C77] the capacity that probes show
+//   [C78] the capacity of a candidate beside that of a baseline
+//   [C79] a capacity held against a live baseline's
+//   [C80] files of others' making, value by value
+//   [C81] datasets
+//   [C82] traces
+//   [C83] when requests are sent
+//   [C84] arrivals
+//   [C85] lengths
+//   [C86] prompts of a given number of tokens
+//   [C87] places of a trace
+//   [C88] the part of a load that one of several programs sends
+//   [C89] conversations, recorded and made up
+//   [C90] prompts that stand alone
+//   [C91] where prompts come from
+//   [C92] the plan of a gate
+//   [C93] which SLOs a scenario can have
+//   [C94] the options of requests
+//   [C95] the load that is profiled
+//   [C96] a load that is searched
+//   [C97] from a workload to its part of the plan
+//   [C98] from a scenario to its plan
+//   [C99] a plan in words
+//   [C100] where a gate's server stood
+//   [C101] the hash of all that a plan sends
+//   [C102] the requests of a plan
+//   [C103] what a plan says of the evidence that it will bring
+//   [C104] what of its prompts a workload lets a prefix cache have
+//   [C105] how far apart the programs of one load may begin
+//   [C106] what of a scenario does not go with several settings
+//   [C107] our requests in other tools' definitions
+//   [C108] JSON files of other tools
+//   [C109] one run of another tool, as its file tells it
+//   [C110] result files of AIPerf
+//   [C111] result files of guidellm
+//   [C112] files that tell of their requests in lists, one value of each request in each
+//   [C113] result files of SGLang's bench_serving
+//   [C114] result files of vLLM bench serve
+//   [C115] which tool wrote a result file, and what it tells
+//   [C116] runs of another tool as the repeats of one gate
+//   [C117] engine model
+//   [C118] what a request asks the simulated server
+//   [C119] answers of the simulated server
+//   [C120] the simulated server's page of metrics
+//   [C121] what the simulated server says besides answers
+//   [C122] what a result holds of its gate
+//   [C123] what a result of several settings holds
+//   [C124] the rows of a table: each metric over the repeats of an arm
+//   [C125] points and round steps of drawings
+//   [C126] distributions: quantiles as lines, of each repeat and of all
+//   [C127] the curve of a search: objectives over the load
+//   [C128] how requests ended, and what their answers say of tokens
+//   [C129] how long made-up prompts were to be, and were
+//   [C130] what each of several programs did, over all repeats
+//   [C131] what a server told of itself, over all repeats
+//   [C132] timelines: repeats in windows of equal length
+//   [C133] all that reports tell of a gate's numbers, computed once
+//   [C134] the progress line
+//   [C135] what reports tell of several settings
+//   [C136] several settings in result.json
+//   [C137] what came of a profile
+//   [C138] what reports are made of
+//   [C139] programs that sent one load, in result.json
+//   [C140] what a server told of itself, in result.json
+//   [C141] words of reports
+//   [C142] result.json and records.jsonl
+//   [C143] one line of records.jsonl, read
+//   [C144] stored results
+//   [C145] several settings on the console
+//   [C146] words in Markdown
+//   [C147] several settings in summary.md
+//   [C148] how gates are headed
+//   [C149] junit.xml, summary.md, annotations, metrics.txt
+//   [C150] what a console can show
+//   [C151] the console
+//   [C152] a repeat as bytes, for another program of the same run
+//   [C153] shards of a load, put together
+//   [C154] the report page: style, icons and script
+//   [C155] the report page: drawings
+//   [C156] the report page: verdicts
+//   [C157] the report page: distributions
+//   [C158] the report page: gates beside each other
+//   [C159] the report page: what a search found
+//   [C160] the report page: what else a gate has to say
+//   [C161] the report page: several settings beside each other
+//   [C162] the report page: timelines
+//   [C163] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -1936,8 +1938,9 @@ struct result_access;
 /// What a run measured.
 class result {
 public:
-    /// Every request of every repeat and arm, warm-up included (`phase` says which). Of a result
-    /// that nobody holds it is a copy, so that `for (const record& r : run(s).requests())` is safe.
+    /// Every request of every repeat and arm, warm-up included (`phase` says which); any thread may
+    /// ask. Of a result that nobody holds it is a copy, so that
+    /// `for (const record& r : run(s).requests())` is safe.
     const types::list<record>& requests() const&;
     types::list<record> requests() && {
         const result& held = *this;
@@ -1969,7 +1972,6 @@ public:
 protected:
     friend struct detail::result_access;
     types::text name_{};
-    mutable types::list<record> requests_{};  // a copy, made for whoever asks
     types::list<slo_verdict> verdicts_{};
     self_check_t self_check_{};
     detail::box data_{};
@@ -2214,7 +2216,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cctype>  // isalnum
 #include <cfloat>  // DBL_MAX
 #include <charconv>  // from_chars, to_chars, from_chars_result
-#include <cmath>  // fabs, isfinite, isnan, isinf, ceil, erfc, sqrt, log, pow, ldexp, round, ...
+#include <cmath>  // fabs, isfinite, isnan, isinf, ceil, erfc, sqrt, log, floor, pow, ldexp, ...
 #include <cstdarg>  // printed()
 #include <cstddef>  // size_t, ptrdiff_t
 #include <cstdint>  // uint64_t, uint32_t, int64_t
@@ -2717,16 +2719,20 @@ private:
     bool after_key_ = false;
 };
 
-/// The whole numbers under a key, in the order of the document. picojson has doubles only, and a
-/// clock reading may not fit one. Inside a JSON string the quotes would be escaped.
-inline std::vector<long long> whole_numbers(std::string_view json, const std::string& key) {
-    std::vector<long long> found;
+/// The whole numbers under a key, in the order of the document; none where something else stands
+/// there. picojson has doubles only, and a clock reading may not fit one. Inside a JSON string the
+/// quotes would be escaped.
+inline std::vector<std::optional<long long>> whole_numbers(std::string_view json,
+                                                           const std::string& key) {
+    std::vector<std::optional<long long>> found;
     const std::string mark = "\"" + key + "\":";
     for (std::size_t at = 0; (at = json.find(mark, at)) != std::string_view::npos;) {
         at += mark.size();
         while (at < json.size() && json[at] == ' ') ++at;
         std::string_view rest = json.substr(at);
-        found.push_back(leading_number<long long>(rest).value_or(0));  // null is 0
+        found.push_back(leading_number<long long>(rest));
+        if (!rest.empty() && std::string_view(",}] \t\r\n").find(rest[0]) == std::string_view::npos)
+            found.back() = {};
     }
     return found;
 }
@@ -2745,22 +2751,6 @@ inline const picojson::array& array_member(const picojson::value& v, const char*
     static const picojson::array none;
     const picojson::value* m = member(v, name);
     return m && m->is<picojson::array>() ? m->get<picojson::array>() : none;
-}
-
-/// 0 where it is missing or no count.
-inline long long large_count(const picojson::value& v, const char* name) {
-    const double d = number_member(v, name);
-    return d >= 0 && d <= 9e15 ? static_cast<long long>(d) : 0;
-}
-
-inline std::map<std::string, std::vector<double>> lists_of(const picojson::value* v) {
-    std::map<std::string, std::vector<double>> lists;
-    if (v && v->is<picojson::object>())
-        for (const auto& [name, values] : v->get<picojson::object>())
-            if (values.is<picojson::array>())
-                for (const picojson::value& x : values.get<picojson::array>())
-                    lists[name].push_back(number_in(x));
-    return lists;
 }
 
 }  // namespace llmbench
@@ -3024,7 +3014,145 @@ inline double pocock_constant(int looks, double alpha) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C5] random numbers =======================================================================
+// ===== [C5] numbers of files, which are what they may be or are refused ==========================
+// Whoever wrote a file may have written anything. Its numbers are cast, added up and given room for
+// only after they went through here; where one is none that is allowed, the sentence names the
+// file, the field, the value and what is.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr double longest_time_s = 1e7;  // of anything that anybody measured
+inline constexpr double most_tokens = 1e8;     // of one request
+inline constexpr double most_count = 9e15;     // which a double holds to the last one
+/// Nanoseconds of a clock: 31 years since it began, so that times can be moved and added.
+inline constexpr double latest_time_ns = 1e18;
+
+/// Where a number stands, told where it is none that is allowed: "ttfts[3]".
+inline std::string element_name(const std::string& list, std::size_t i) {
+    return list + printed("[%zu]", i);
+}
+/// A value as a sentence shows it.
+inline std::string shown_value(const picojson::value& v) {
+    if (v.is<picojson::array>()) return "a list";
+    if (v.is<picojson::object>()) return "an object";
+    return v.is<double>() ? json_number(v.get<double>()) : printable(v.serialize(), 60);
+}
+/// Says which value of which file is none that is allowed.
+[[noreturn]] inline void refuse_value(const std::string& file, const std::string& name,
+                                      const picojson::value& v, const std::string& allowed) {
+    const std::string of = file.empty() ? "" : file + ": ";
+    throw std::invalid_argument(of + name + " is " + shown_value(v) + ", " + allowed);
+}
+/// `name` is asked only where something is wrong: there are millions of these.
+template <class Name>
+double number_from(const std::string& file, const picojson::value& v, double least, double most,
+                   const char* what, Name&& name) {
+    const double d = number_in(v);
+    if (!(d >= least && d <= most))
+        refuse_value(file, name(), v, printed("%s from %.9g to %.9g is allowed", what, least, most));
+    return d;
+}
+/// A whole number, of a type that holds both ends.
+template <class Whole, class Name>
+Whole whole_from(const std::string& file, const picojson::value& v, double least, double most,
+                 const char* what, Name&& name) {
+    const double d = number_from(file, v, least, most, what, name);
+    if (d != std::floor(d)) refuse_value(file, name(), v, "a whole number is allowed");
+    return static_cast<Whole>(d);
+}
+template <class Name>
+double seconds_from(const std::string& file, const picojson::value& v, Name&& name) {
+    return number_from(file, v, 0, longest_time_s, "a time in seconds", name);
+}
+template <class Name>
+int tokens_from(const std::string& file, const picojson::value& v, Name&& name) {
+    return whole_from<int>(file, v, 0, most_tokens, "a whole number of tokens", name);
+}
+
+/// An object of a file, and how a sentence names it. What an older version did not write is
+/// missing, and what could not be told is null: both are read as `otherwise`.
+class checked_object {
+public:
+    checked_object(const picojson::value& v, std::string file, std::string path)
+        : v_(v), file_(std::move(file)), path_(std::move(path)) {}
+
+    bool has(const char* name) const {
+        const picojson::value* m = member(v_, name);
+        return m && !m->is<picojson::null>();
+    }
+    double number(const char* name, double least, double most,
+                  double otherwise = not_a_number) const {
+        if (!has(name)) return otherwise;
+        return number_from(file_, *member(v_, name), least, most, "a number",
+                           [&] { return name_of(name); });
+    }
+    double seconds(const char* name, double otherwise = not_a_number) const {
+        return number(name, 0, longest_time_s, otherwise);
+    }
+    template <class Whole>
+    Whole whole(const char* name, double least, double most, Whole otherwise) const {
+        if (!has(name)) return otherwise;
+        return whole_from<Whole>(file_, *member(v_, name), least, most, "a whole number",
+                                 [&] { return name_of(name); });
+    }
+    long long count(const char* name) const { return whole(name, 0, most_count, 0ll); }
+    /// One that a double may not hold, from 0, by its digits(), which are whole_numbers' as a rule.
+    template <class Digits>
+    long long exact(const char* name, double most, Digits&& digits) const {
+        const double told = whole(name, 0, most, 0.0);
+        if (told <= most_count) return static_cast<long long>(told);
+        const std::optional<long long> exactly = digits();
+        if (!exactly || static_cast<double>(*exactly) != told)
+            refuse(name, "a whole number in plain digits is allowed");
+        return *exactly;
+    }
+    /// Each element of a list by `each(place, value)`.
+    template <class Each>
+    void numbers(const char* name, double least, double most, Each&& each) const {
+        const picojson::array& all = array_member(v_, name);
+        for (std::size_t i = 0; i < all.size(); ++i)
+            each(i, all[i].is<picojson::null>()
+                        ? not_a_number
+                        : number_from(file_, all[i], least, most, "a number",
+                                      [&] { return element_name(name_of(name), i); }));
+    }
+    std::string text(const char* name) const { return string_member(v_, name); }
+    bool is_true(const char* name) const { return true_member(v_, name); }
+    const picojson::value& value() const { return v_; }
+    /// A member that is an object; one without members where there is none.
+    checked_object at(const char* name) const {
+        static const picojson::value none;
+        const picojson::value* m = member(v_, name);
+        return {m ? *m : none, file_, name_of(name)};
+    }
+    /// The elements of a list.
+    std::vector<checked_object> each(const char* name) const {
+        std::vector<checked_object> all;
+        for (const picojson::value& v : array_member(v_, name))
+            all.emplace_back(v, file_, element_name(name_of(name), all.size()));
+        return all;
+    }
+    [[noreturn]] void refuse(const char* name, const std::string& allowed) const {
+        static const picojson::value none;
+        const picojson::value* m = member(v_, name);
+        refuse_value(file_, name_of(name), m ? *m : none, allowed);
+    }
+    std::string name_of(const char* name) const {
+        return path_.empty() ? name : path_ + "." + name;
+    }
+
+private:
+    const picojson::value& v_;
+    std::string file_, path_;
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C6] random numbers =======================================================================
 // Own generators and transformations: the same seed gives the same traffic with every compiler and
 // standard library, which std::*_distribution do not promise.
 
@@ -3094,7 +3222,7 @@ inline double generator::gamma(double shape) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C6] base64 and a hash ====================================================================
+// ===== [C7] base64 and a hash ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3140,7 +3268,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C7] words that must not be repeated ======================================================
+// ===== [C8] words that must not be repeated ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3180,7 +3308,7 @@ inline std::string without_secrets(std::string s, const std::vector<std::string>
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C8] the table of metrics =================================================================
+// ===== [C9] the table of metrics =================================================================
 // All that sets one metric apart, but for how its value is computed (core/measured): whoever asks
 // whether one is a share or needs a stream looks it up here.
 
@@ -3421,7 +3549,7 @@ inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C9] values of metrics in words ===========================================================
+// ===== [C10] values of metrics in words ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3484,7 +3612,7 @@ inline std::string limit_text(metric_id m, double v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C10] SLOs read from their texts ==========================================================
+// ===== [C11] SLOs read from their texts ==========================================================
 // What slo::text() prints, and what one writes in C++: "p90(ttft) <= 300 ms", "300_ms", "300ms".
 
 namespace llmbench {
@@ -3773,7 +3901,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C11] URLs ================================================================================
+// ===== [C12] URLs ================================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3873,7 +4001,7 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C12] HTTP/1.1 ============================================================================
+// ===== [C13] HTTP/1.1 ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4238,7 +4366,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C13] server-sent events ==================================================================
+// ===== [C14] server-sent events ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4351,7 +4479,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C14] what X-Request-Id says, and records.jsonl ===========================================
+// ===== [C15] what X-Request-Id says, and records.jsonl ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4380,7 +4508,7 @@ inline std::string id_of_check() { return request_id(id_prefix(0, run_arm::candi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C15] numbers as Go reads them ============================================================
+// ===== [C16] numbers as Go reads them ============================================================
 // What strconv.ParseFloat takes, and so what Prometheus lets stand on a page.
 
 namespace llmbench {
@@ -4461,7 +4589,7 @@ inline std::optional<double> go_float(std::string_view s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C16] what a page of metrics says =========================================================
+// ===== [C17] what a page of metrics says =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4600,7 +4728,7 @@ inline bool are_sound(const std::vector<histogram_bucket>& buckets, const histog
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C17] pages of metrics ====================================================================
+// ===== [C18] pages of metrics ====================================================================
 // Prometheus' text format 0.0.4 and OpenMetrics 1.0. A page is read whole or refused: a number of
 // half a page would be judged as one of the server.
 
@@ -4985,36 +5113,41 @@ inline parsed_page read_metrics_page(std::string_view body, std::string_view con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C18] dates of HTTP =======================================================================
+// ===== [C19] the time that a server tells with an answer =========================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Seconds since 1970 of "Sun, 06 Nov 1994 08:49:37 GMT", NaN for anything else.
-inline double seconds_of_http_date(std::string_view s) {
-    constexpr std::string_view months = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    if (s.size() != 29 || s.substr(3, 2) != ", " || s.substr(25) != " GMT") return not_a_number;
-    const auto part = [&](std::size_t at, std::size_t length) {
-        return parsed_number<int>(s.substr(at, length)).value_or(-1);
+/// Days from 1970-01-01 by the civil calendar, with years that begin in March.
+inline long long days_of_date(long long year, int month, int day) {
+    const long long y = year - (month <= 2);
+    return 365 * y + y / 4 - y / 100 + y / 400 + (153 * ((month + 9) % 12) + 2) / 5 + day - 719469;
+}
+
+/// Unix seconds of a Date header, "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, 5.6.7).
+inline std::optional<double> seconds_of_http_date(std::string_view s) {
+    if (s.size() != 29 || s.substr(25) != " GMT" || s.substr(3, 2) != ", ") return {};
+    const auto number = [&](std::size_t at, std::size_t n) {
+        return parsed_number<int>(s.substr(at, n)).value_or(-1);
     };
-    const std::size_t named = months.find(s.substr(8, 3));
-    const int day = part(5, 2), hour = part(17, 2), minute = part(20, 2), second = part(23, 2);
-    if (named == std::string_view::npos || named % 3 != 0 || day < 1 || day > 31 || hour < 0 ||
-        hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60 || part(12, 4) < 1970)
-        return not_a_number;
-    // Days by the civil calendar, with years that begin in March.
-    const int month = static_cast<int>(named / 3 + 10) % 12, year = part(12, 4) - (month > 9);
-    const double days = 365.0 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 +
-                        day - 719469;
-    return days * 86400 + hour * 3600 + minute * 60 + second;
+    const std::size_t month = std::string_view("JanFebMarAprMayJunJulAugSepOctNovDec")
+                                  .find(s.substr(8, 3));
+    const int day = number(5, 2), year = number(12, 4);
+    const int hour = number(17, 2), minute = number(20, 2), second = number(23, 2);
+    const bool is_date = month != std::string_view::npos && month % 3 == 0 && day >= 1 &&
+                         day <= 31 && year >= 1970 && hour >= 0 && hour <= 23 && minute >= 0 &&
+                         minute <= 59 && second >= 0 && second <= 60;
+    if (!is_date) return {};
+    return 86400.0 * static_cast<double>(days_of_date(year, static_cast<int>(month) / 3 + 1, day)) +
+           3600 * hour + 60 * minute + second;
 }
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C19] bodies of requests ==================================================================
+// ===== [C20] bodies of requests ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5135,7 +5268,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C20] what a server says, whichever API it has ============================================
+// ===== [C21] what a server says, whichever API it has ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5302,7 +5435,7 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C21] OpenAI's answers ====================================================================
+// ===== [C22] OpenAI's answers ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5630,7 +5763,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C22] APIs that generate nothing: embeddings and rerankers ================================
+// ===== [C23] APIs that generate nothing: embeddings and rerankers ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5777,7 +5910,7 @@ inline void read_rerank(const picojson::value& v, stream_event& e, stream_memory
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C23] what each API writes and reads ======================================================
+// ===== [C24] what each API writes and reads ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6027,7 +6160,7 @@ inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C24] the table of APIs ===================================================================
+// ===== [C25] the table of APIs ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6168,7 +6301,7 @@ inline std::string request_body(const api_traits& a, const std::string& model,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C25] from the bytes of a body to events ==================================================
+// ===== [C26] from the bytes of a body to events ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6288,7 +6421,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C26] servers' names for what they tell of themselves =====================================
+// ===== [C27] servers' names for what they tell of themselves =====================================
 // One row for each name on a page of metrics that means the same on every server, with what makes
 // SI of its value. A name that means nearly the same has none, and stands in a comment.
 
@@ -6638,7 +6771,7 @@ inline std::string how_to_switch_on(std::optional<server_kind> server) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C27] readings of a server's pages ========================================================
+// ===== [C28] readings of a server's pages ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6804,7 +6937,7 @@ inline page_reading reading_of(const std::vector<metrics_page>& pages, bool firs
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C28] the timeline of one answer ==========================================================
+// ===== [C29] the timeline of one answer ==========================================================
 // The definitions "metrics/1": every number is computed from these timelines and nothing else.
 
 namespace llmbench {
@@ -6877,6 +7010,17 @@ private:
 /// Several tokens an event are what speculative decoding (up to 16 drafts a step, mostly 3 to 8)
 /// and schedulers of several steps bring. More is a server that gathers them.
 inline constexpr int most_event_tokens = 16;
+
+/// Of bytes as events.bin has them: four a gap, the least first.
+inline gap_list gaps_in(std::string_view bytes) {
+    gap_list gaps;
+    for (std::size_t i = 0; i + 4 <= bytes.size(); i += 4) {
+        std::uint32_t gap = 0;
+        for (std::size_t b = 4; b-- > 0;) gap = gap << 8 | static_cast<unsigned char>(bytes[i + b]);
+        gaps.push_back(gap);
+    }
+    return gaps;
+}
 
 /// Builds one request's record and gaps from what its stream says and when.
 class stream_timeline {
@@ -7023,7 +7167,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C29] from bytes to the timeline of an answer =============================================
+// ===== [C30] from bytes to the timeline of an answer =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7153,7 +7297,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C30] histograms of lateness and of gaps ==================================================
+// ===== [C31] histograms of lateness and of gaps ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7266,7 +7410,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C31] when the client did not run =========================================================
+// ===== [C32] when the client did not run =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7380,11 +7524,31 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C32] what each of several programs that sent a load says of itself =======================
+// ===== [C33] what each of several programs that sent a load says of itself =======================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// How far a machine's clock is ahead of the server's, as far as the server tells: whole seconds,
+/// which some write once a second, so that a Date may be two seconds old.
+struct clock_lead {
+    double low_s = -infinity, high_s = infinity;
+    bool is_told() const {
+        return low_s <= high_s && std::isfinite(low_s) && std::isfinite(high_s);
+    }
+    /// An answer that came between two times of this clock told that one.
+    void note(double asked_s, double answered_s, double told_s) {
+        low_s = std::max(low_s, asked_s - told_s - 2);
+        high_s = std::min(high_s, answered_s - told_s);
+    }
+    /// By how much two machines' clocks differ at least. Where several servers answer, each with a
+    /// clock of its own, nothing is known.
+    static double least_between(const clock_lead& a, const clock_lead& b) {
+        if (!a.is_told() || !b.is_told()) return 0;
+        return std::max({0.0, a.low_s - b.high_s, b.low_s - a.high_s});
+    }
+};
 
 /// One program's part in a repeat: a rank of MPI, or a shard. Every latency is of its own clock;
 /// its start is all that is compared with others', and only the pattern of arrivals hangs on that.
@@ -7395,6 +7559,7 @@ struct rank_part {
     double off_s = 0;         // how much later than the common start that was
     double error_s = not_a_number;  // how well that is known; NaN: nobody can tell
     bool synchronised = true; // its machine's clock, by its system's own account
+    clock_lead lead{};        // of its machine's clock, seen before and after the load
     double cpu_share = 0;     // of its busiest thread
     double memory_bytes = 0;  // the most that its process has had
     double lateness_p99 = 0;  // of its sends, seconds
@@ -7425,7 +7590,7 @@ inline std::string skew_fault(const std::vector<rank_part>& parts, double most_s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C33] what a server tells of itself in a repeat ===========================================
+// ===== [C34] what a server tells of itself in a repeat ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7555,7 +7720,7 @@ inline bool is_of_gauge(metric_id m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] whether a load has settled ==========================================================
+// ===== [C35] whether a load has settled ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7651,7 +7816,7 @@ inline std::string warmup_sentence(const warmup_seen& w, const std::string& whos
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] what one repeat measured ============================================================
+// ===== [C36] what one repeat measured ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7766,7 +7931,7 @@ inline bool spans(const record& r, long long time_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] the requests of a repeat, as they end ===============================================
+// ===== [C37] the requests of a repeat, as they end ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7853,6 +8018,9 @@ public:
             log.requests_.push_back({index, std::move(d.records[i]), d.gap_offsets[i],
                                      d.gaps_counted, d.gaps_counted ? d.longest_gaps[i] : 0});
         }
+        // Gaps are given back from the front, so they are counted in the order in which they lie.
+        std::sort(log.requests_.begin(), log.requests_.end(),
+                  [](const auto& a, const auto& b) { return a.gaps_at < b.gaps_at; });
         (d.gaps_counted ? log.spanning_ : log.gaps_) = std::move(d.gaps);
         log.pooled_ = std::move(d.pooled_gaps);
         d.records.clear();
@@ -7890,7 +8058,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] whether an answer can have come as its numbers say ==================================
+// ===== [C38] whether an answer can have come as its numbers say ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7990,7 +8158,7 @@ inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] how a repeat is read where the client may have been late ============================
+// ===== [C39] how a repeat is read where the client may have been late ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8224,7 +8392,7 @@ inline moved_gaps moved_gaps_of(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] tokens and requests per second ======================================================
+// ===== [C40] tokens and requests per second ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8297,7 +8465,7 @@ inline double window_rate(metric_id m, const repeat_data& d, reading how = readi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] metrics that a server tells of itself ===============================================
+// ===== [C41] metrics that a server tells of itself ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8491,7 +8659,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] metrics of requests and of repeats ==================================================
+// ===== [C42] metrics of requests and of repeats ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8865,7 +9033,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] how a run changes from its first third to its last ==================================
+// ===== [C43] how a run changes from its first third to its last ==================================
 // Each third of the steady window is cut into slices of equal length; what the slices of one third
 // differ by says how well a third is known, whatever the traffic of it happens to be.
 
@@ -8938,7 +9106,7 @@ inline std::vector<double> slices_of(const statistic_data& drift, const repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] statistics of several repeats together ==============================================
+// ===== [C44] statistics of several repeats together ==============================================
 // The data as a whole, as tables and files show them: the largest value of all repeats, a
 // percentile of all their requests, a mean over all of them. It is never outside of what the single
 // repeats have.
@@ -9036,7 +9204,7 @@ inline double pooled_value(const statistic_data& what, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] what a server's prefix cache had of the prompts =====================================
+// ===== [C45] what a server's prefix cache had of the prompts =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9063,7 +9231,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] one repeat of the parts that several programs sent of it ============================
+// ===== [C46] one repeat of the parts that several programs sent of it ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9152,7 +9320,7 @@ inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] what verdicts are given on ==========================================================
+// ===== [C47] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9248,7 +9416,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] the rule: looks, bounds, prior noise ================================================
+// ===== [C48] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -9468,7 +9636,7 @@ inline look look_at_repeats(const std::vector<double>& distances, double s0,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] what evidence is held against =======================================================
+// ===== [C49] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9537,7 +9705,7 @@ inline std::string calibration_words(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] counts: shares, and quantiles of fresh traffic ======================================
+// ===== [C50] counts: shares, and quantiles of fresh traffic ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9860,7 +10028,7 @@ inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] errors of a baseline ================================================================
+// ===== [C51] errors of a baseline ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9902,7 +10070,7 @@ inline baseline_errors baseline_errors_of(const evidence& e, const terms& t, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] what the client can say against its own numbers =====================================
+// ===== [C52] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10035,7 +10203,7 @@ inline self_check_t self_check_of(const evidence& e) { return self_check_of(e, e
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C53] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10056,7 +10224,7 @@ inline look look_at_pairs(const std::vector<double>& distances, double s0,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] distances from a limit ==============================================================
+// ===== [C54] distances from a limit ==============================================================
 // Values differ from run to run by a share of themselves: they are held against their limit on the
 // logarithm. What may be near zero has a grain, below which its ratios mean nothing; it is added to
 // both (a started logarithm; Tukey, Exploratory Data Analysis, 1977).
@@ -10109,7 +10277,7 @@ inline double share_of_limit(const slo& s, double distance) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] values: times, speeds and rates =====================================================
+// ===== [C55] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10528,7 +10696,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] verdicts on a drift =================================================================
+// ===== [C56] verdicts on a drift =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10650,7 +10818,7 @@ inline slo_verdict judge_drift(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] verdicts in words ===================================================================
+// ===== [C57] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10800,7 +10968,7 @@ inline std::string room_text(const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] what the numbers alone say of an objective ==========================================
+// ===== [C58] what the numbers alone say of an objective ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10867,7 +11035,7 @@ inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::str
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] verdicts that the client may have decided ===========================================
+// ===== [C59] verdicts that the client may have decided ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11026,7 +11194,7 @@ inline slo_verdict settled(const evidence& e, const terms& t, slo_verdict v,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] how many requests a verdict rests on at least =======================================
+// ===== [C60] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -11105,7 +11273,7 @@ inline std::string sample_invalid_reason(const evidence& e, const judging_rule& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] what a server's answers can say against its numbers =================================
+// ===== [C61] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11356,7 +11524,7 @@ inline std::string stream_invalid_reason(const answer_counts& c, const statistic
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] verdicts that stand although tokens were held back ==================================
+// ===== [C62] verdicts that stand although tokens were held back ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11385,7 +11553,7 @@ inline bool stands_though_held_back(const evidence& e, const terms& t, const ans
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] servers that cannot keep up =========================================================
+// ===== [C63] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11495,7 +11663,7 @@ inline std::string over_saturation_reason(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] what a server's state explains ======================================================
+// ===== [C64] what a server's state explains ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11577,7 +11745,7 @@ inline std::string server_state_words(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] the server as a witness of our own numbers ==========================================
+// ===== [C65] the server as a witness of our own numbers ==========================================
 // What its page counts in the time of a repeat is held against what we sent and received.
 
 namespace llmbench {
@@ -11752,7 +11920,7 @@ inline std::string server_word_fault(const evidence& e, const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] what makes a measurement invalid ====================================================
+// ===== [C66] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11857,7 +12025,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] the verdicts of a gate ==============================================================
+// ===== [C67] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12051,7 +12219,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts, bool repeats_a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] from verdicts to an exit code =======================================================
+// ===== [C68] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12135,7 +12303,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] what a calibration tells ============================================================
+// ===== [C69] what a calibration tells ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12153,7 +12321,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] limits that have become too easy ====================================================
+// ===== [C70] limits that have become too easy ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12208,7 +12376,7 @@ inline std::string ratchet_text(const terms& t, const std::vector<slo_verdict>& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] calibration =========================================================================
+// ===== [C71] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12255,7 +12423,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] settings beside each other: turns, ratios, what is told apart =======================
+// ===== [C72] settings beside each other: turns, ratios, what is told apart =======================
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -12445,7 +12613,7 @@ inline compared_statistic compared(const statistic_data& what,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] settings beside each other: from what was measured of each ==========================
+// ===== [C73] settings beside each other: from what was measured of each ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12612,7 +12780,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] settings beside each other, in words ================================================
+// ===== [C74] settings beside each other, in words ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12810,7 +12978,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] the search for a capacity ===========================================================
+// ===== [C75] the search for a capacity ===========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -13264,7 +13432,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] what probes say of a load ===========================================================
+// ===== [C76] what probes say of a load ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13348,7 +13516,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] the capacity that probes show =======================================================
+// ===== [C77] the capacity that probes show =======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 namespace llmbench {
@@ -13650,7 +13818,7 @@ inline slo_verdict capacity_verdict(const evidence& e, const terms& t, const gro
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] the capacity of a candidate beside that of a baseline ===============================
+// ===== [C78] the capacity of a candidate beside that of a baseline ===============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -13898,7 +14066,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] a capacity held against a live baseline's ===========================================
+// ===== [C79] a capacity held against a live baseline's ===========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -14107,7 +14275,7 @@ inline slo_verdict judged_also_of_loads(const evidence& e, const terms& t, const
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] files of others' making, value by value =============================================
+// ===== [C80] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -14210,6 +14378,12 @@ inline picojson::value parsed_json(const byte_stream& in, const std::string& tex
     if (!parse_json(text, v)) in.refuse(line, "it is not JSON: " + printable(text, 60));
     return v;
 }
+/// The next value, refused by the line that it begins on.
+inline picojson::value next_json(byte_stream& in) {
+    in.skip_space();
+    const long long line = in.line();
+    return parsed_json(in, read_json_text(in), line);
+}
 
 /// `on_element(key, value, line)` for each element of the array that a JSON file is, or of each
 /// array that is a member of the object that it is.
@@ -14228,7 +14402,7 @@ void each_json_element(byte_stream& in, OnElement&& on_element, OnMember&& on_me
         for (;;) {
             in.skip_space();
             const long long line = in.line();
-            on_element(key, parsed_json(in, read_json_text(in), line), line);
+            on_element(key, next_json(in), line);
             in.skip_space();
             if (in.peek() == ',') { in.get(); continue; }
             expect(']');
@@ -14242,12 +14416,12 @@ void each_json_element(byte_stream& in, OnElement&& on_element, OnMember&& on_me
         expect('{');
         in.skip_space();
         while (in.peek() != '}') {
-            const picojson::value key = parsed_json(in, read_json_text(in), in.line());
+            const picojson::value key = next_json(in);
             if (!key.is<std::string>()) in.refuse(in.line(), "a member's name is expected here");
             expect(':');
             in.skip_space();
             if (in.peek() == '[') elements(key.get<std::string>());
-            else on_member(key.get<std::string>(), parsed_json(in, read_json_text(in), in.line()));
+            else on_member(key.get<std::string>(), next_json(in));
             in.skip_space();
             if (in.peek() == ',') { in.get(); in.skip_space(); }
             else if (in.peek() != '}') expect('}');
@@ -14305,7 +14479,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] datasets ============================================================================
+// ===== [C81] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14385,10 +14559,14 @@ public:
     int count_if_any(const picojson::value& v, const char* name) const {
         const picojson::value* m = member(v, name);
         if (!m || m->is<picojson::null>()) return 0;
-        if (!m->is<double>() || m->get<double>() < 1 || m->get<double>() > 1e7)
-            refuse(std::string(name) + " is " + printable(m->serialize(), 40) +
-                   ": it must be a number of tokens from 1 to 10000000");
-        return static_cast<int>(m->get<double>());
+        return whole_from<int>("", *m, 1, 1e7, "a number of tokens", [&] { return here(name); });
+    }
+    /// The number that others of the file refer to.
+    long long id_of(const picojson::value& v, const char* name) const {
+        static const picojson::value none;
+        const picojson::value* m = member(v, name);
+        return whole_from<long long>("", m ? *m : none, 0, most_count, "a whole number",
+                                     [&] { return here(name); });
     }
     const picojson::array& array_of(const picojson::value& v, const char* name) const {
         const picojson::value* m = member(v, name);
@@ -14486,6 +14664,9 @@ public:
     [[noreturn]] void refuse(const std::string& why) const { in_.refuse(line_, why); }
 
 private:
+    std::string here(const char* name) const {
+        return printed("%s:%lld: %s", in_.name().c_str(), line_, name);
+    }
     const byte_stream& in_;
     long long line_;
     long long max_turns_;
@@ -14599,9 +14780,9 @@ void each_dialogue(byte_stream& in, const dataset& d, const answer_lengths& answ
         return each_value([&](const auto& key, const auto& v, const auto& reader, long long line) {
             if (key.empty()) return offer(reader.image_question_of(v), line);
             if (key == "images") {
-                images[count_member(v, "id")] = reader.text_of(v, "file_name");
+                images[reader.id_of(v, "id")] = reader.text_of(v, "file_name");
             } else if (key == "annotations") {
-                const auto found = images.find(count_member(v, "image_id"));
+                const auto found = images.find(reader.id_of(v, "image_id"));
                 if (found == images.end())
                     reader.refuse("image_id is not the id of one of the images, which must stand "
                                   "before the annotations");
@@ -14664,7 +14845,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] traces ==============================================================================
+// ===== [C82] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14685,6 +14866,8 @@ struct recorded_trace {
 };
 inline constexpr int trace_block_tokens = 512;
 inline constexpr std::size_t most_trace_rows = 10000000;
+inline constexpr double latest_stamp_s = 1e11;   // of any calendar, the year 5000
+inline constexpr double longest_trace_s = 1e8;   // three years
 
 /// Seconds of "2023-11-16 18:15:46.6805900", NaN for anything else. A zone may follow, which is the
 /// same in a whole file.
@@ -14713,7 +14896,10 @@ inline double seconds_of_date(std::string_view s) {
 /// Adds a request, or counts it among those that are left out. Whether it was added.
 inline bool add_trace_row(recorded_trace& t, byte_stream& in, long long line, double at,
                           double prompt, double output) {
-    if (!std::isfinite(at)) in.refuse(line, "the time stamp is not a time");
+    if (!(std::fabs(at) <= latest_stamp_s))
+        in.refuse(line, std::isnan(at) ? std::string("the time stamp is not a time")
+                                       : printed("the time stamp is %g s, up to %g s is allowed",
+                                                 at, latest_stamp_s));
     for (const auto& [name, n] : {std::pair{"prompt", prompt}, std::pair{"output", output}})
         if (!(n >= 0 && n <= 1e7))
             in.refuse(line,
@@ -14746,9 +14932,12 @@ inline recorded_trace read_json_trace(byte_stream& in) {
         if (!ids) return;
         if (!ids->template is<picojson::array>()) in.refuse(line, "hash_ids is not an array");
         for (const picojson::value& id : ids->template get<picojson::array>()) {
-            if (!id.is<double>()) in.refuse(line, "hash_ids holds something that is no number");
-            t.blocks.back().push_back(static_cast<std::uint32_t>(
-                mixed(static_cast<std::uint64_t>(std::llround(id.get<double>())))));
+            const auto whole =
+                whole_from<long long>("", id, -most_count, most_count, "a whole number", [&] {
+                    return printed("%s:%lld: one of hash_ids", in.name().c_str(), line);
+                });
+            t.blocks.back().push_back(
+                static_cast<std::uint32_t>(mixed(static_cast<std::uint64_t>(whole))));
         }
     });
     return t;
@@ -14797,6 +14986,10 @@ inline recorded_trace read_trace(byte_stream& in) {
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         return t.rows[a].at_s != t.rows[b].at_s ? t.rows[a].at_s < t.rows[b].at_s : a < b;
     });
+    const double lasts_s = t.rows[order.back()].at_s - t.rows[order[0]].at_s;
+    require(lasts_s <= longest_trace_s,
+            in.name() + printed(": from its first time stamp to its last it takes %g s, up to %g s "
+                                "is allowed", lasts_s, longest_trace_s));
     recorded_trace sorted{t.format, {}, {}, t.left_out};
     for (const std::size_t i : order) {
         sorted.rows.push_back(t.rows[i]);
@@ -14817,7 +15010,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] when requests are sent ==============================================================
+// ===== [C83] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14980,7 +15173,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] arrivals ============================================================================
+// ===== [C84] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15093,7 +15286,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] lengths =============================================================================
+// ===== [C85] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15154,7 +15347,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] prompts of a given number of tokens =================================================
+// ===== [C86] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15358,7 +15551,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] places of a trace ===================================================================
+// ===== [C87] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -15433,11 +15626,13 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] the part of a load that one of several programs sends ===============================
+// ===== [C88] the part of a load that one of several programs sends ===============================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+inline constexpr std::size_t most_shards = 10000;
 
 /// Of `count` programs that carry out one plan, the one with this number, counted from 0. Each
 /// takes every count-th start of the trace, a user or a conversation as a whole, at the time that
@@ -15449,6 +15644,12 @@ struct load_share {
     std::size_t of(std::size_t all) const { return all / count + (index < all % count); }
 };
 
+/// Why a shard's own requests are no gate's.
+inline std::string shard_words(const load_share& s) {
+    return printed("shard %zu of %zu is measured: judge_shards judges all of them", s.index,
+                   s.count);
+}
+
 /// The share of one thread of so many in every program.
 inline load_share share_of_thread(const load_share& s, std::size_t thread, std::size_t threads) {
     return {s.index + s.count * thread, s.count * threads};
@@ -15458,7 +15659,7 @@ inline load_share share_of_thread(const load_share& s, std::size_t thread, std::
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] conversations, recorded and made up =================================================
+// ===== [C89] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -15567,7 +15768,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] prompts that stand alone ============================================================
+// ===== [C90] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -15690,7 +15891,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] where prompts come from =============================================================
+// ===== [C91] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15716,7 +15917,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] the plan of a gate ==================================================================
+// ===== [C92] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15736,6 +15937,8 @@ struct searched_load {
 struct told_load {
     bool is_there = false;
     long long requests = 0;  // measured ones that a repeat was to have, 0 where nobody knew
+    bool has_turns = false;  // they are turns of conversations, so many of them first ones
+    long long first_turns = 0;
     std::string extent{}, options{}, limits{};
 };
 
@@ -15796,6 +15999,8 @@ inline trace_place place_of(const plan& p, std::size_t index) {
     return {index / p.stride, index % p.stride, index - index % p.stride};
 }
 inline trace_terms terms_of(const plan& p) { return {p.seed, *p.files}; }
+/// Whether requests are turns of conversations.
+inline bool has_turns(const plan& p) { return p.stride > 1 || p.told.has_turns; }
 /// Turns of one conversation of the trace.
 inline std::size_t turns_of(const plan& p, std::size_t conversation) {
     return std::visit([&](const auto& source) { return source.turns(conversation, terms_of(p)); },
@@ -15869,6 +16074,7 @@ inline long long expected_requests(const plan& p) {
 }
 /// Of these, first turns of conversations.
 inline long long expected_first_turns(const plan& p) {
+    if (p.told.is_there) return p.told.first_turns;
     const long long n = expected_requests(p);
     if (n == 0 || p.stride == 1) return n;
     const std::size_t warmup = counted_conversations(p).warmup;
@@ -15927,7 +16133,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] which SLOs a scenario can have ======================================================
+// ===== [C93] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15952,7 +16158,7 @@ inline slo_context slo_context_of(const plan& p) {
     return {.streams = p.common.stream,
             .scores = p.scores,
             .has_baseline = p.has_baseline || p.has_stored_baseline,
-            .has_turns = p.stride > 1,
+            .has_turns = has_turns(p),
             .saturates = saturates(p.arrivals),
             .in_users = is_counted_in_users(p.arrivals),
             .arrivals = arrival_text(p.arrivals),
@@ -16102,7 +16308,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] the options of requests =============================================================
+// ===== [C94] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16194,7 +16400,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] the load that is profiled ===========================================================
+// ===== [C95] the load that is profiled ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16243,7 +16449,7 @@ inline plan profiled(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] a load that is searched =============================================================
+// ===== [C96] a load that is searched =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16488,7 +16694,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] from a workload to its part of the plan =============================================
+// ===== [C97] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16709,7 +16915,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] from a scenario to its plan =========================================================
+// ===== [C98] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16722,7 +16928,11 @@ inline arrival_data planned_arrivals(const scenario& s, const recorded_trace& tr
     check_arrivals(a);
     if (a.kind != arrival_kind::replay) return a;
     require(!trace.rows.empty(), str(a.file) + " was not read");
-    a.rate = static_cast<double>(trace.rows.size()) / own_length(a, trace);
+    const double lasts_s = own_length(a, trace);
+    require(lasts_s <= longest_trace_s,
+            "arrivals is " + arrival_text(a) + printed(": at this speed it takes %g s, up to %g s "
+                                                       "is allowed", lasts_s, longest_trace_s));
+    a.rate = static_cast<double>(trace.rows.size()) / lasts_s;
     return a;
 }
 
@@ -16942,7 +17152,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] a plan in words =====================================================================
+// ===== [C99] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17051,7 +17261,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] where a gate's server stood =========================================================
+// ===== [C100] where a gate's server stood ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17103,7 +17313,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] the hash of all that a plan sends ==================================================
+// ===== [C101] the hash of all that a plan sends ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17140,7 +17350,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] the requests of a plan =============================================================
+// ===== [C102] the requests of a plan =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17220,7 +17430,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] what a plan says of the evidence that it will bring ================================
+// ===== [C103] what a plan says of the evidence that it will bring ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17244,7 +17454,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] what of its prompts a workload lets a prefix cache have ============================
+// ===== [C104] what of its prompts a workload lets a prefix cache have ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17300,7 +17510,7 @@ inline long long shared_tokens(const plan& p, std::size_t index, const token_fit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] how far apart the programs of one load may begin ===================================
+// ===== [C105] how far apart the programs of one load may begin ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17326,7 +17536,7 @@ inline double most_skew_of_ranks(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] what of a scenario does not go with several settings ===============================
+// ===== [C106] what of a scenario does not go with several settings ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17382,7 +17592,7 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] our requests in other tools' definitions ===========================================
+// ===== [C107] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -17582,7 +17792,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] JSON files of other tools ==========================================================
+// ===== [C108] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -17704,49 +17914,22 @@ inline std::vector<picojson::value> read_json_values(std::string_view s, const s
     return values;
 }
 
-/// Where a number stands, told where it is none that is allowed: "ttfts[3]".
-inline std::string element_name(const std::string& list, std::size_t i) {
-    return list + printed("[%zu]", i);
-}
-/// A value as a sentence shows it.
-inline std::string shown_value(const picojson::value& v) {
-    if (v.is<picojson::array>()) return "a list";
-    if (v.is<picojson::object>()) return "an object";
-    return v.is<double>() ? json_number(v.get<double>()) : printable(v.serialize(), 60);
-}
+inline constexpr double most_asked = 1e9;      // of a load: requests/s, users, in flight
+inline constexpr double latest_clock_s = 4e9;  // of the wall clock: the year 2096
 
-inline constexpr double longest_time_s = 1e7;  // of anything that a tool measured
-inline constexpr double most_tokens = 1e8;     // of one request
-
-/// Says which value of which file is none that is allowed.
-[[noreturn]] inline void refuse_value(const std::string& file, const std::string& name,
-                                      const picojson::value& v, const std::string& allowed) {
-    throw std::invalid_argument(file + ": " + name + " is " + shown_value(v) + ", " + allowed);
-}
-/// `name` is asked only where something is wrong: there are millions of these.
-template <class Name>
-double number_from(const std::string& file, const picojson::value& v, double least, double most,
-                   const char* what, Name&& name) {
-    const double d = number_in(v);
-    if (!(d >= least && d <= most))
-        refuse_value(file, name(), v, printed("%s from %g to %g is allowed", what, least, most));
-    return d;
-}
-template <class Name>
-double seconds_from(const std::string& file, const picojson::value& v, Name&& name) {
-    return number_from(file, v, 0, longest_time_s, "a time in seconds", name);
-}
-template <class Name>
-int tokens_from(const std::string& file, const picojson::value& v, Name&& name) {
-    const double d = number_from(file, v, 0, most_tokens, "a whole number of tokens", name);
-    if (d != std::floor(d)) refuse_value(file, name(), v, "a number of tokens is whole");
-    return static_cast<int>(d);
-}
-inline double required_number(const std::string& file, const picojson::value& of, const char* name,
-                              double least, double most, const char* what) {
+/// How many of a load were asked for, 0 where the file does not say.
+inline long long asked_from(const std::string& file, const picojson::value& of, const char* name) {
     const picojson::value* v = member(of, name);
-    require(v != nullptr, file + ": " + name + " is missing, it is " + what);
-    return number_from(file, *v, least, most, what, [&] { return std::string(name); });
+    return v && v->is<double>() ? whole_from<long long>(file, *v, 0, most_asked, "a whole number",
+                                                        [&] { return std::string(name); })
+                                : 0;
+}
+/// A rate that was asked for, NaN where the file does not say.
+inline double rate_from(const std::string& file, const picojson::value& of, const char* name) {
+    const picojson::value* v = member(of, name);
+    return v && v->is<double>() ? number_from(file, *v, 0, most_asked, "a rate",
+                                              [&] { return std::string(name); })
+                                : not_a_number;
 }
 /// What a setting says, as text: "inf", "8", "null". "" where the file has none of that name.
 inline std::string setting_text(const picojson::value& of, const char* name) {
@@ -17767,7 +17950,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] one run of another tool, as its file tells it ======================================
+// ===== [C109] one run of another tool, as its file tells it ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17871,8 +18054,17 @@ inline std::uint32_t us_of(double seconds) {
 /// this lies between their stamps.
 inline constexpr std::uint32_t same_read_us = 100;
 
+/// Gaps of one run: 512 MiB of them. Where a file keeps none it takes but a number to ask for more.
+inline constexpr std::size_t most_told_gaps = 1u << 27;
+inline void check_room_for_gaps(const told_run& run, std::size_t more) {
+    require(more <= most_told_gaps - run.gaps.size(),
+            printed("%s: its requests tell of over %zu tokens, so many are not read",
+                    run.file.c_str(), most_told_gaps));
+}
+
 /// Gives a record the gaps that it ends with, and the reads that these tell of.
 inline void add_gaps(told_run& run, told_request& r, const std::vector<std::uint32_t>& us) {
+    check_room_for_gaps(run, us.size());
     r.gaps_from = run.gaps.size();
     r.gaps = us.size();
     run.gaps.insert(run.gaps.end(), us.begin(), us.end());
@@ -17889,6 +18081,7 @@ inline void add_gaps(told_run& run, told_request& r, const std::vector<std::uint
 inline void add_even_gaps(told_run& run, told_request& r, int events) {
     const double all_s = static_cast<double>(r.what.last_token_ns - r.what.first_token_ns) * 1e-9;
     const auto n = static_cast<std::size_t>(events - 1);
+    check_room_for_gaps(run, n);
     const std::uint32_t each = n > 0 ? us_of(all_s / static_cast<double>(n)) : 0;
     add_gaps(run, r, std::vector<std::uint32_t>(n, each));
     r.what.reads = r.what.first_read_events = 0;  // not told
@@ -17963,7 +18156,10 @@ inline void set_rates(repeat_data& d, const told_run& run) {
         const auto [first, last] = std::minmax_element(at.begin(), at.end());
         return static_cast<double>(at.size() - 1) / (static_cast<double>(*last - *first) * 1e-9);
     };
-    if (planned.size() < 2 || planned.front() == planned.back()) return;
+    const auto is_one_time = [](const std::vector<long long>& at) {
+        return std::all_of(at.begin(), at.end(), [&](long long t) { return t == at[0]; });
+    };
+    if (is_one_time(planned) || is_one_time(sent)) return;
     d.asked_rate = rate(planned);
     d.achieved_rate = rate(sent);
 }
@@ -18028,7 +18224,7 @@ inline repeat_data repeat_of(told_run& run, int index) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] result files of AIPerf =============================================================
+// ===== [C110] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -18066,8 +18262,9 @@ public:
     long long time(const char* of) const {
         const picojson::value* v = member(metadata_, of);
         if (!v || v->is<picojson::null>()) return 0;
-        return std::llround(number_from(file_, *v, 1, 9e18, "a time in nanoseconds since 1970",
-                                        [&] { return name("metadata", of); }));
+        return static_cast<long long>(
+            number_from(file_, *v, 1, latest_clock_s * 1e9, "a time in nanoseconds since 1970",
+                        [&] { return name("metadata", of); }));
     }
     /// The value of a metric, null where the request has none.
     const picojson::value* metric(const char* of) const {
@@ -18088,8 +18285,9 @@ public:
     double seconds(const char* of) const {
         const picojson::value* v = metric(of);
         if (!v) return not_a_number;
-        return unit_of(of) * number_from(file_, *v, 0, 1e12, "a time",
-                                         [&] { return name("metrics", of); });
+        const double unit = unit_of(of);
+        return unit * number_from(file_, *v, 0, longest_time_s / unit, "a time",
+                                  [&] { return name("metrics", of); });
     }
     /// -1 where the request has no such metric.
     int tokens(const char* of) const {
@@ -18100,16 +18298,22 @@ public:
         std::vector<std::uint32_t> us;
         const picojson::value* v = metric("inter_chunk_latency");
         if (!v || !v->is<picojson::array>()) return us;
-        const double unit = unit_of("inter_chunk_latency");
+        const double unit = unit_of("inter_chunk_latency"), most = longest_time_s / unit;
         for (const picojson::value& x : v->get<picojson::array>())
-            us.push_back(us_of(unit * number_from(file_, x, 0, 1e12, "a time", [&] {
+            us.push_back(us_of(unit * number_from(file_, x, 0, most, "a time", [&] {
                 return element_name(name("metrics", "inter_chunk_latency"), us.size());
             })));
         return us;
     }
     bool is_warmup() const { return string_member(metadata_, "benchmark_phase") == "warmup"; }
     bool was_cancelled() const { return true_member(metadata_, "was_cancelled"); }
-    double session() const { return number_member(metadata_, "session_num"); }
+    /// -1 where the file does not say.
+    double session() const {
+        const picojson::value* v = member(metadata_, "session_num");
+        if (!v || v->is<picojson::null>()) return -1;
+        return number_from(file_, *v, 0, most_count, "a number",
+                           [&] { return name("metadata", "session_num"); });
+    }
     int turn() const { return std::max(0, count_member(metadata_, "turn_index")); }
     bool has_error() const {
         const picojson::value* e = member(v_, "error");
@@ -18187,7 +18391,7 @@ inline void add_aiperf_request(told_run& run, const picojson::value& v, std::siz
     if (is_measured(r)) {
         ++lacks.measured;
         lacks.failed += r.status != request_status::ok && r.status != request_status::cancelled;
-        if (r.turn == 0) lacks.sessions.push_back(l.session());
+        if (r.turn == 0 && l.session() >= 0) lacks.sessions.push_back(l.session());
     }
     run.requests.push_back(std::move(t));
 }
@@ -18203,11 +18407,12 @@ inline const picojson::value* aiperf_phase(const picojson::value& summary) {
 }
 inline void set_aiperf_arrivals(told_run& run, const picojson::value& phase) {
     const std::string kind = string_member(phase, "type");
-    const double rate = number_member(phase, "rate"), most = number_member(phase, "concurrency");
+    const double rate = rate_from(run.file, phase, "rate");
+    const long long most = asked_from(run.file, phase, "concurrency");
     arrival_data& a = run.arrivals;
     if (kind == "concurrency") {
         a.kind = arrival_kind::closed_loop;
-        a.users = most > 0 ? std::llround(most) : 1;
+        a.users = std::max(most, 1ll);
         return;
     }
     run.knows_arrivals = rate > 0 && (kind == "constant" || kind == "poisson" || kind == "gamma");
@@ -18215,8 +18420,9 @@ inline void set_aiperf_arrivals(told_run& run, const picojson::value& phase) {
     a.kind = kind == "constant"  ? arrival_kind::constant
              : kind == "gamma" ? arrival_kind::gamma : arrival_kind::poisson;
     a.rate = rate;
-    if (const double shape = number_member(phase, "smoothness"); shape > 0) a.burstiness = shape;
-    a.max_in_flight = most > 0 ? std::llround(most) : 0;
+    if (const double shape = rate_from(run.file, phase, "smoothness"); shape > 0)
+        a.burstiness = shape;
+    a.max_in_flight = most;
 }
 inline void set_aiperf_settings(told_run& run, const picojson::value& summary) {
     run.version = setting_text(summary, "aiperf_version");
@@ -18308,7 +18514,7 @@ inline told_run read_aiperf_run(const std::vector<picojson::value>& records,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] result files of guidellm ===========================================================
+// ===== [C111] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -18320,8 +18526,6 @@ inline bool is_guidellm_file(const picojson::value& v) {
     return member(v, "benchmarks") && (member_at(v, "metadata", "guidellm_version") ||
                                        member_at(v, "metadata", "version") || member(v, "args"));
 }
-
-inline constexpr double latest_clock_s = 1e11;  // of the wall clock
 
 /// One request of one of the three lists.
 class guidellm_request {
@@ -18378,22 +18582,22 @@ private:
 /// is free.
 inline void set_guidellm_arrivals(told_run& run, const picojson::value& strategy) {
     const std::string kind = string_member(strategy, "type_");
-    const double rate = number_member(strategy, "rate");
-    const double most = number_member(strategy, "max_concurrency");
-    const double streams = number_member(strategy, "streams");
+    const double rate = rate_from(run.file, strategy, "rate");
+    const long long most = asked_from(run.file, strategy, "max_concurrency");
+    const long long streams = asked_from(run.file, strategy, "streams");
     arrival_data& a = run.arrivals;
     if (kind == "constant" || kind == "poisson") {
         a.kind = kind == "constant" ? arrival_kind::constant : arrival_kind::poisson;
         a.rate = rate;
-        a.max_in_flight = most > 0 ? std::llround(most) : 0;
+        a.max_in_flight = most;
         run.knows_arrivals = rate > 0;
         run.has_late_sends = true;
     } else if (kind == "concurrent" || kind == "synchronous") {
         a.kind = arrival_kind::closed_loop;
-        a.users = streams > 0 ? std::llround(streams) : 1;
+        a.users = std::max(streams, 1ll);
     } else if (kind == "throughput") {
         a.kind = most > 0 ? arrival_kind::closed_loop : arrival_kind::all_at_once;
-        a.users = most > 0 ? std::llround(most) : 1;
+        a.users = std::max(most, 1ll);
     } else {
         run.knows_arrivals = false;
         run.has_late_sends = kind == "trace";
@@ -18453,10 +18657,17 @@ inline void set_guidellm_window(told_run& run, const picojson::value& benchmark)
         const picojson::value* v = member_at(benchmark, "config", phase);
         return v && (number_member(*v, "value") > 0 || number_member(*v, "percent") > 0);
     };
-    const picojson::value* m = member(benchmark, "scheduler_metrics");
-    if (!m) return;
-    if (is_set("warmup")) run.measured_from_ns = clock_ns(number_member(*m, "measure_start_time"));
-    if (is_set("cooldown")) run.measured_to_ns = clock_ns(number_member(*m, "measure_end_time"));
+    const auto time = [&](const char* phase, const char* name) {
+        if (!is_set(phase)) return 0ll;
+        const picojson::value* v = member_at(benchmark, "scheduler_metrics", name);
+        const std::string full = std::string("benchmarks[0].scheduler_metrics.") + name;
+        require(v != nullptr, run.file + ": " + full + " is missing, it tells which requests are "
+                                                       "its " + phase);
+        return clock_ns(number_from(run.file, *v, 1, latest_clock_s,
+                                    "a time in seconds since 1970", [&] { return full; }));
+    };
+    run.measured_from_ns = time("warmup", "measure_start_time");
+    run.measured_to_ns = time("cooldown", "measure_end_time");
     for (told_request& t : run.requests) {
         const long long at = t.what.scheduled_ns;
         const bool inside = (run.measured_from_ns == 0 || at >= run.measured_from_ns) &&
@@ -18531,7 +18742,7 @@ inline told_run read_guidellm_run(const picojson::value& v, const std::string& f
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C112] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 namespace llmbench {
@@ -18567,6 +18778,11 @@ public:
     double seconds(const char* name, std::size_t i) const {
         return seconds_from(file_, at(name, i), [&] { return element_name(name, i); });
     }
+    /// A time of a clock that began long ago.
+    double clock(const char* name, std::size_t i) const {
+        return number_from(file_, at(name, i), 0, latest_clock_s, "a time in seconds",
+                           [&] { return element_name(name, i); });
+    }
     int tokens(const char* name, std::size_t i) const {
         return tokens_from(file_, at(name, i), [&] { return element_name(name, i); });
     }
@@ -18580,10 +18796,16 @@ public:
         if (!v.is<picojson::array>())
             refuse_value(file_, element_name("itls", i), v, "a list of seconds is allowed");
         std::vector<double> out;
-        for (const picojson::value& x : v.get<picojson::array>())
+        double sum = 0;
+        for (const picojson::value& x : v.get<picojson::array>()) {
             out.push_back(seconds_from(file_, x, [&] {
                 return element_name(element_name("itls", i), out.size());
             }));
+            sum += out.back();
+        }
+        if (sum > longest_time_s)
+            refuse_value(file_, element_name("itls", i), v,
+                         printed("whose sum is over %g seconds", longest_time_s));
         return out;
     }
 
@@ -18595,9 +18817,8 @@ private:
 
 /// How often a rate was asked for, and of how many at most in flight. `rate` is a number, or "inf"
 /// where all requests are sent at once.
-inline void set_arrivals(told_run& run, double rate, double burstiness, double most_in_flight) {
+inline void set_arrivals(told_run& run, double rate, double burstiness, long long most) {
     arrival_data& a = run.arrivals;
-    const auto most = static_cast<long long>(std::max(most_in_flight, 0.0));
     if (!std::isfinite(rate)) {
         a.kind = most > 0 ? arrival_kind::closed_loop : arrival_kind::all_at_once;
         a.users = std::max(most, 1ll);
@@ -18610,9 +18831,9 @@ inline void set_arrivals(told_run& run, double rate, double burstiness, double m
              : std::isinf(burstiness) ? arrival_kind::constant : arrival_kind::gamma;
 }
 /// What stands under a name that is a number or "inf"; NaN where it is neither.
-inline double number_or_inf(const picojson::value& of, const char* name) {
+inline double number_or_inf(const picojson::value& of, const std::string& file, const char* name) {
     const std::string word = string_member(of, name);
-    return word == "inf" || word == "Infinity" ? infinity : number_member(of, name);
+    return word == "inf" || word == "Infinity" ? infinity : rate_from(file, of, name);
 }
 
 /// What the lists add up to, held against what the file says it should.
@@ -18623,7 +18844,7 @@ struct told_sums {
 inline void check_sums(told_run& run, const picojson::value& of, const told_sums& found) {
     const auto differs = [&](const char* name, long long n) {
         const double told = number_member(of, name);
-        if (std::isnan(told) || std::llround(told) == n) return false;
+        if (std::isnan(told) || told == static_cast<double>(n)) return false;
         run.lacks_all(printed("it says %s %.0f, its lists of requests add up to %lld: requests "
                               "were left out, or changed", name, told, n));
         return true;
@@ -18647,7 +18868,7 @@ struct odd_answers {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] result files of SGLang's bench_serving =============================================
+// ===== [C113] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 namespace llmbench {
@@ -18719,7 +18940,10 @@ inline void add_sglang_requests(told_run& run, const picojson::value& v,
         if (!error.empty() || ttft_s == 0) {
             sums.failed += !error.empty();
             sums.completed += error.empty();
-            if (error.empty()) sums.output_tokens += lists.tokens("output_lens", i);
+            if (error.empty()) {
+                sums.output_tokens += lists.tokens("output_lens", i);
+                sums.input_tokens += r.prompt_tokens;
+            }
             mark_failed(r, error.empty() ? request_status::empty : request_status::server,
                         error.empty() ? "no text came" : error);
             run.requests.push_back(std::move(t));
@@ -18728,6 +18952,7 @@ inline void add_sglang_requests(told_run& run, const picojson::value& v,
         r.status = request_status::ok;
         r.output_tokens = lists.tokens("output_lens", i);
         sums.output_tokens += r.output_tokens;
+        sums.input_tokens += r.prompt_tokens;
         ++sums.completed;
         ++odd.completed;
         add_gaps(run, t, us);
@@ -18751,8 +18976,7 @@ inline void add_sglang_requests(told_run& run, const picojson::value& v,
         r.last_token_ns = r.end_ns;
         run.requests.push_back(std::move(t));
     }
-    sums.input_tokens = std::llround(std::max(0.0, number_member(v, "total_input_tokens")));
-    sums.failed = std::isnan(number_member(v, "failed")) ? 0 : sums.failed;
+    sums.failed = member(v, "failed") ? sums.failed : 0;
     check_sums(run, v, sums);
     set_sglang_definitions(run, backend, odd);
 }
@@ -18771,10 +18995,9 @@ inline told_run read_sglang_run(const picojson::value& v, const std::string& fil
                              "sharegpt_output_len", "random_input_len", "random_output_len",
                              "random_range_ratio"})
         run.settings.push_back({name, setting_text(v, name)});
-    const double rate = number_or_inf(v, "request_rate");
-    const double most = number_member(v, "max_concurrency");
+    const double rate = number_or_inf(v, file, "request_rate");
     run.knows_arrivals = rate > 0;
-    if (run.knows_arrivals) set_arrivals(run, rate, 1, std::isnan(most) ? 0 : most);
+    if (run.knows_arrivals) set_arrivals(run, rate, 1, asked_from(file, v, "max_concurrency"));
     if (!member(v, "ttfts"))
         run.lacks_all("it holds aggregates alone, and a verdict needs every request: "
                       "--output-details writes them");
@@ -18787,7 +19010,7 @@ inline told_run read_sglang_run(const picojson::value& v, const std::string& fil
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] result files of vLLM bench serve ===================================================
+// ===== [C114] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
 
 namespace llmbench {
@@ -18830,17 +19053,16 @@ inline vllm_chunks tokens_among(vllm_stream s, double ttft_s, std::vector<double
 }
 
 inline void set_vllm_arrivals(told_run& run, const picojson::value& v) {
-    const double rate = number_or_inf(v, "request_rate");
-    const double burstiness = number_member(v, "burstiness");
-    const double most = number_member(v, "max_concurrency");
+    const double rate = number_or_inf(v, run.file, "request_rate");
+    const double burstiness = number_or_inf(v, run.file, "burstiness");
     run.knows_arrivals = rate > 0;
     if (run.knows_arrivals)
         set_arrivals(run, rate, std::isnan(burstiness) ? 1 : burstiness,
-                     std::isnan(most) ? 0 : most);
+                     asked_from(run.file, v, "max_concurrency"));
     if (member(v, "ramp_up_strategy")) {
         run.arrivals.kind = arrival_kind::ramp;
-        run.arrivals.rate = number_member(v, "ramp_up_start_rps");
-        run.arrivals.rate_to = number_member(v, "ramp_up_end_rps");
+        run.arrivals.rate = rate_from(run.file, v, "ramp_up_start_rps");
+        run.arrivals.rate_to = rate_from(run.file, v, "ramp_up_end_rps");
     }
 }
 
@@ -18880,7 +19102,7 @@ inline void add_vllm_requests(told_run& run, const picojson::value& v, vllm_stre
     for (std::size_t i = 0; i < lists.size(); ++i) {
         told_request t;
         record& r = t.what;
-        const double start_s = run.knows_sends ? lists.seconds("start_times", i) : 0;
+        const double start_s = run.knows_sends ? lists.clock("start_times", i) : 0;
         const double waited_s = queues ? lists.seconds("queue_times", i) : 0;
         r.sent_ns = r.dispatched_ns = r.connected_ns = clock_ns(start_s) + 1;
         // Of users the wait for a place is none: that is when the user was ready.
@@ -18971,7 +19193,7 @@ inline told_run read_vllm_run(const picojson::value& v, const std::string& file)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] which tool wrote a result file, and what it tells ==================================
+// ===== [C115] which tool wrote a result file, and what it tells ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19028,7 +19250,7 @@ inline told_run read_told_run(std::string_view bytes, const std::string& file,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] runs of another tool as the repeats of one gate ====================================
+// ===== [C116] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -19275,7 +19497,7 @@ inline terms terms_of_files(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] engine model =======================================================================
+// ===== [C117] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -19484,7 +19706,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] what a request asks the simulated server ===========================================
+// ===== [C118] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19609,7 +19831,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] answers of the simulated server ====================================================
+// ===== [C119] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -19881,7 +20103,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] the simulated server's page of metrics =============================================
+// ===== [C120] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -20053,7 +20275,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] what the simulated server says besides answers =====================================
+// ===== [C121] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20130,7 +20352,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] what a result holds of its gate ====================================================
+// ===== [C122] what a result holds of its gate ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20145,6 +20367,8 @@ struct held_gate {
     plan what{};
     evidence seen{};
     terms held{};
+    bool is_shard = false;  // it has seen a part of its load, and nothing of the others
+    std::function<const types::list<record>&()> requests{};  // of all repeats; any thread may ask
 };
 
 struct result_access {
@@ -20183,7 +20407,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] what a result of several settings holds ============================================
+// ===== [C123] what a result of several settings holds ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20235,7 +20459,7 @@ struct comparison_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C123] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C124] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20251,7 +20475,7 @@ inline std::vector<metric_id> table_metrics(const plan& p) {
     if (!p.common.stream || !p.scores.empty()) return {metric_id::e2e};
     std::vector<metric_id> rows = {metric_id::ttft, metric_id::tpot, metric_id::itl,
                                    metric_id::e2e, metric_id::ttft_from_send};
-    if (p.stride > 1)
+    if (has_turns(p))
         for (const metric_id id : {metric_id::first_turn_ttft, metric_id::later_turn_ttft})
             rows.push_back(id);
     return rows;
@@ -20264,7 +20488,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C124] points and round steps of drawings =================================================
+// ===== [C125] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20294,7 +20518,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C125] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C126] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20358,7 +20582,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C126] the curve of a search: objectives over the load ====================================
+// ===== [C127] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20417,7 +20641,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C127] how requests ended, and what their answers say of tokens ===========================
+// ===== [C128] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20541,7 +20765,7 @@ inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C128] how long made-up prompts were to be, and were ======================================
+// ===== [C129] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20588,7 +20812,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C129] what each of several programs did, over all repeats ================================
+// ===== [C130] what each of several programs did, over all repeats ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20661,7 +20885,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C130] what a server told of itself, over all repeats =====================================
+// ===== [C131] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20748,7 +20972,7 @@ inline std::string witness_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C131] timelines: repeats in windows of equal length ======================================
+// ===== [C132] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20882,7 +21106,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C132] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C133] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21085,7 +21309,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C133] the progress line ==================================================================
+// ===== [C134] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21148,7 +21372,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C134] what reports tell of several settings ==============================================
+// ===== [C135] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21165,7 +21389,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C135] several settings in result.json ====================================================
+// ===== [C136] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21239,7 +21463,7 @@ inline void write_comparisons(json_writer& j, const std::vector<comparison_repor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C136] what came of a profile =============================================================
+// ===== [C137] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21299,7 +21523,7 @@ inline void write_profile(json_writer& j, const taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C137] what reports are made of ===========================================================
+// ===== [C138] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21344,11 +21568,13 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C138] programs that sent one load, in result.json ========================================
+// ===== [C139] programs that sent one load, in result.json ========================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+inline constexpr double most_ranks = 100000;
 
 /// Of a load that several programs sent; the start is in ns since the window began.
 inline void write_ranks(json_writer& j, const repeat_facts& d) {
@@ -21363,6 +21589,8 @@ inline void write_ranks(json_writer& j, const repeat_facts& d) {
             .field("off_s", r.off_s)
             .field("off_error_s", r.error_s)
             .field("clock_is_synchronised", r.synchronised)
+            .field("server_clock_low_s", r.lead.low_s)
+            .field("server_clock_high_s", r.lead.high_s)
             .field("cpu_share", r.cpu_share)
             .field("memory_bytes", r.memory_bytes)
             .field("lateness_p99", r.lateness_p99)
@@ -21373,22 +21601,24 @@ inline void write_ranks(json_writer& j, const repeat_facts& d) {
 }
 
 /// Of a load that several programs sent.
-inline std::vector<rank_part> read_ranks(const picojson::value& v, long long window_from_ns) {
+inline std::vector<rank_part> read_ranks(const checked_object& repeat, long long window_from_ns) {
     std::vector<rank_part> all;
-    for (const picojson::value& told : array_member(v, "ranks")) {
+    for (const checked_object& told : repeat.each("ranks")) {
         rank_part r;
-        r.index = count_member(told, "index");
-        r.count = count_member(told, "count");
-        r.host = printable(string_member(told, "host"), 256);
-        r.start_ns = window_from_ns + static_cast<long long>(number_member(told, "start_ns"));
-        r.off_s = number_member(told, "off_s");
-        r.error_s = number_member(told, "off_error_s");
-        r.synchronised = true_member(told, "clock_is_synchronised");
-        r.cpu_share = number_member(told, "cpu_share");
-        r.memory_bytes = number_member(told, "memory_bytes");
-        r.lateness_p99 = number_member(told, "lateness_p99");
-        r.requests = static_cast<std::size_t>(std::max(0, count_member(told, "requests")));
-        r.failed = static_cast<std::size_t>(std::max(0, count_member(told, "failed")));
+        r.index = told.whole("index", 0, most_ranks, 0);
+        r.count = told.whole("count", 1, most_ranks, 1);
+        r.host = printable(told.text("host"), 256);
+        r.start_ns = window_from_ns + told.whole("start_ns", -latest_time_ns, latest_time_ns, 0ll);
+        r.off_s = told.number("off_s", -longest_time_s, longest_time_s);
+        r.error_s = told.seconds("off_error_s");
+        r.synchronised = told.is_true("clock_is_synchronised");
+        r.lead.low_s = told.number("server_clock_low_s", -most_count, most_count, -infinity);
+        r.lead.high_s = told.number("server_clock_high_s", -most_count, most_count, infinity);
+        r.cpu_share = told.number("cpu_share", 0, most_ranks);
+        r.memory_bytes = told.number("memory_bytes", 0, most_count);
+        r.lateness_p99 = told.seconds("lateness_p99");
+        r.requests = told.whole("requests", 0, most_count, std::size_t{0});
+        r.failed = told.whole("failed", 0, most_count, std::size_t{0});
         all.push_back(r);
     }
     return all;
@@ -21398,7 +21628,7 @@ inline std::vector<rank_part> read_ranks(const picojson::value& v, long long win
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C139] what a server told of itself, in result.json =======================================
+// ===== [C140] what a server told of itself, in result.json =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21408,8 +21638,7 @@ namespace detail {
 inline std::string reading_json(double v) {
     return json_number(std::isinf(v) ? std::copysign(DBL_MAX, v) : v);
 }
-inline double reading_in(const picojson::value& told) {
-    const double v = number_in(told);
+inline double reading_in(double v) {
     return std::fabs(v) == DBL_MAX ? std::copysign(infinity, v) : v;
 }
 
@@ -21467,52 +21696,51 @@ inline void write_server_word(json_writer& j, const server_word& w, const cross_
     j.close().close();
 }
 
+inline constexpr double most_missed = 1e6;  // readings of a repeat
+
 /// Files of older versions have none.
-inline server_word read_server_word(const picojson::value& repeat, long long window_from_ns) {
+inline server_word read_server_word(const checked_object& repeat, long long window_from_ns) {
     server_word w;
-    const picojson::value* const told = member(repeat, "server");
-    if (!told) return w;
+    if (!repeat.has("server")) return w;
+    const checked_object told = repeat.at("server");
     w.is_read = true;
-    w.of = string_member(*told, "of");
-    w.problem = string_member(*told, "problem");
-    w.has_both_ends = true_member(*told, "has_both_ends");
-    w.from_s = number_member(*told, "from_unix_s");
-    w.is_of_several = true_member(*told, "several_processes");
-    const auto time_in = [&](const picojson::value& at) {
-        const double ns = number_in(at);
-        return window_from_ns + (std::fabs(ns) < 9e15 ? static_cast<long long>(ns) : 0);
+    w.of = told.text("of");
+    w.problem = told.text("problem");
+    w.has_both_ends = told.is_true("has_both_ends");
+    w.from_s = told.number("from_unix_s", -most_count, most_count);
+    w.is_of_several = told.is_true("several_processes");
+    const auto times = [&](const char* name, auto&& put) {
+        told.numbers(name, -latest_time_ns, latest_time_ns, [&](std::size_t, double ns) {
+            put(window_from_ns + (std::isnan(ns) ? 0 : static_cast<long long>(ns)));
+        });
     };
-    for (const picojson::value& at : array_member(*told, "missed_at_ns"))
-        w.missed_ns.push_back(time_in(at));
+    times("missed_at_ns", [&](long long at) { w.missed_ns.push_back(at); });
     // Older files tell how many there were: they may all have been in the window.
-    if (!member(*told, "missed_at_ns"))
-        w.missed_ns.assign(static_cast<std::size_t>(
-                               std::min(large_count(*told, "missed"), 1000000ll)), window_from_ns);
-    for (const picojson::value& at : array_member(*told, "at_ns")) {
+    if (!told.has("missed_at_ns"))
+        w.missed_ns.assign(told.whole("missed", 0, most_missed, std::size_t{0}), window_from_ns);
+    times("at_ns", [&](long long at) {
         w.readings.push_back({});
-        w.readings.back().at_ns = time_in(at);
-    }
+        w.readings.back().at_ns = at;
+    });
     // What is not as long as the times is not of them.
-    const auto each = [&](const picojson::value& of, const char* name, auto&& put) {
-        const picojson::array& all = array_member(of, name);
-        if (all.size() != w.readings.size()) return;
-        for (std::size_t i = 0; i < all.size(); ++i) put(w.readings[i], reading_in(all[i]));
+    const auto each = [&](const checked_object& of, const char* name, auto&& put) {
+        if (array_member(of.value(), name).size() != w.readings.size()) return;
+        of.numbers(name, -DBL_MAX, DBL_MAX,
+                   [&](std::size_t i, double v) { put(w.readings[i], reading_in(v)); });
     };
-    each(*told, "began", [](page_reading& r, double v) { r.began = v; });
+    each(told, "began", [](page_reading& r, double v) { r.began = v; });
+    const checked_object values = told.at("values"), counts = told.at("counts");
     for (std::size_t q = 0; q < quantity_count; ++q) {
-        if (const picojson::value* values = member(*told, "values"))
-            each(*values, quantity_names[q], [&](page_reading& r, double v) { r.values[q] = v; });
-        if (const picojson::value* counts = member(*told, "counts"))
-            each(*counts, quantity_names[q], [&](page_reading& r, double v) { r.counts[q] = v; });
+        each(values, quantity_names[q], [&](page_reading& r, double v) { r.values[q] = v; });
+        each(counts, quantity_names[q], [&](page_reading& r, double v) { r.counts[q] = v; });
     }
-    if (const picojson::value* named = member(*told, "named");
-        named && named->is<picojson::object>())
-        for (const auto& [selector, values] : named->get<picojson::object>()) {
-            w.selectors.push_back(selector);
-            for (page_reading& r : w.readings) r.named.push_back(not_a_number);
-            each(*named, selector.c_str(),
-                 [](page_reading& r, double v) { r.named.back() = v; });
-        }
+    const checked_object named = told.at("named");
+    if (!named.value().is<picojson::object>()) return w;
+    for (const auto& [selector, ignored] : named.value().get<picojson::object>()) {
+        w.selectors.push_back(selector);
+        for (page_reading& r : w.readings) r.named.push_back(not_a_number);
+        each(named, selector.c_str(), [](page_reading& r, double v) { r.named.back() = v; });
+    }
     return w;
 }
 
@@ -21520,7 +21748,7 @@ inline server_word read_server_word(const picojson::value& repeat, long long win
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C140] words of reports ===================================================================
+// ===== [C141] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21803,7 +22031,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] result.json and records.jsonl ======================================================
+// ===== [C142] result.json and records.jsonl ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22026,6 +22254,7 @@ inline void write_judging(json_writer& j, const gate_report& g) {
         .field("spin", g.under.spins)
         .field("expected_requests", expected_requests(g.what))
         .field("stopped", g.under.stopped);
+    if (has_turns(g.what)) j.field("expected_first_turns", expected_first_turns(g.what));
     if (std::isfinite(g.under.most_skew_s)) j.field("most_skew_s", g.under.most_skew_s);
     j.key("set_aside").open('[');
     for (const set_aside_repeat& r : g.under.set_aside)
@@ -22072,6 +22301,7 @@ inline void write_scenario(json_writer& j, const plan& p) {
         .field("warmup_s", p.warmup_s);
     j.field("extent", extent_text(p)).field("options", options_text(p))
         .field("stream", p.common.stream);
+    if (!p.scores.empty()) j.field("scores", p.scores);
     j.field("requests", p.requests)
         .field("duration_s", p.duration_s)
         .field("repeats_planned", repeats_text(p));
@@ -22251,7 +22481,127 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] stored results =====================================================================
+// ===== [C143] one line of records.jsonl, read ====================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr double most_events = 1e7;        // of one answer
+inline constexpr double most_told_tokens = 1e9;   // which a server may say of one request
+inline constexpr double most_turns = 1e6;         // and of whatever else there are few
+inline constexpr double most_text_bytes = 2147483647;  // of one answer
+
+/// Refuses the times of an answer that cannot have been: what an answer took is the difference of
+/// two of them, and one that is complete has them all, but for what it may lack: a second event, an
+/// answer after its reasoning.
+inline void check_order(const record& r) {
+    if (r.status != request_status::ok) return;
+    const char* before = "scheduled_ns";
+    long long at_ns = r.scheduled_ns;
+    const auto follows = [&](const char* name, long long ns) {
+        if (ns < at_ns || ns == 0)
+            throw std::invalid_argument(printed("%s is %lld, before its %s, which is %lld", name,
+                                                ns, before, at_ns));
+        before = name;
+        at_ns = ns;
+    };
+    follows("sent_ns", r.sent_ns);
+    follows("first_token_ns", r.first_token_ns);
+    if (r.second_token_ns != 0) follows("second_token_ns", r.second_token_ns);
+    follows("last_token_ns", r.last_token_ns);
+    follows("end_ns", r.end_ns);
+    const bool is_inside = r.first_answer_ns >= r.first_token_ns && r.first_answer_ns <= r.end_ns;
+    if (r.first_answer_ns != 0 && !is_inside)
+        throw std::invalid_argument(
+            printed("first_answer_ns is %lld, not between its first_token_ns, %lld, and its "
+                    "end_ns, %lld", r.first_answer_ns, r.first_token_ns, r.end_ns));
+}
+
+/// One line of records.jsonl, and the gate it belongs to. Throws std::invalid_argument.
+inline record read_record(const std::string& line, std::string& gate) {
+    picojson::value v;
+    require(parse_json(line, v) && v.is<picojson::object>(), "it is not a JSON object");
+    const checked_object told(v, "", "");
+    const auto required = [&](const char* key) {
+        if (!member(v, key))
+            throw std::invalid_argument(std::string("it has no field ") + key);
+    };
+    const auto time = [&](const char* key) {
+        return told.exact(key, latest_time_ns, [&] {
+            const auto found = whole_numbers(line, key);
+            return found.size() == 1 ? found[0] : std::nullopt;
+        });
+    };
+    const auto one_of = [&](const char* key, auto last) {
+        const std::string given = string_member(v, key);
+        for (int k = 0; k <= static_cast<int>(last); ++k)
+            if (given == to_string(static_cast<decltype(last)>(k)))
+                return static_cast<decltype(last)>(k);
+        throw std::invalid_argument(std::string(key) + " is \"" + printable(given, 40) + "\"");
+    };
+    record r;
+    const picojson::value* name = member(v, "gate");
+    require(name && name->is<std::string>(), "it has no field gate");
+    gate = name->get<std::string>();
+    r.id = string_member(v, "id");
+    r.arm = one_of("arm", run_arm::baseline);
+    r.phase = one_of("phase", run_phase::measure);
+    r.status = one_of("status", request_status::unsent);
+    r.token_source = one_of("token_source", token_origin::events);
+    for (const auto& [key, into] :
+         {std::pair{"scheduled_ns", &r.scheduled_ns}, std::pair{"dispatched_ns", &r.dispatched_ns},
+          std::pair{"connected_ns", &r.connected_ns}, std::pair{"sent_ns", &r.sent_ns},
+          std::pair{"first_token_ns", &r.first_token_ns},
+          std::pair{"last_token_ns", &r.last_token_ns}, std::pair{"end_ns", &r.end_ns}}) {
+        required(key);
+        *into = time(key);
+    }
+    required("late_ns");
+    r.late_ns = told.whole("late_ns", -latest_time_ns, latest_time_ns, 0ll);
+    struct count { const char* key; int* into; double most; };
+    for (const count& c : {count{"repeat", &r.repeat, most_turns},
+                           count{"prompt_tokens", &r.prompt_tokens, most_told_tokens},
+                           count{"output_tokens", &r.output_tokens, most_told_tokens},
+                           count{"events", &r.events, most_events},
+                           count{"first_event_tokens", &r.first_event_tokens, most_told_tokens},
+                           count{"http_status", &r.http_status, 999}}) {
+        required(c.key);
+        *c.into = told.whole(c.key, 0, c.most, 0);
+    }
+    for (const auto& [key, into] :
+         {std::pair{"finish_reason", &r.finish_reason}, std::pair{"error", &r.error}}) {
+        const std::string words = string_member(v, key);
+        *into = printable(words, 4 * words.size() + 4);
+    }
+    // Files of older versions end here.
+    for (const count& c : {count{"cached_tokens", &r.cached_tokens, most_told_tokens},
+                           count{"reasoning_tokens", &r.reasoning_tokens, most_told_tokens}})
+        *c.into = told.whole(c.key, 0, c.most, -1);
+    const picojson::value* hidden = member(v, "hidden_tokens");
+    r.hidden_tokens = hidden && hidden->is<picojson::null>()
+                          ? -1  // nobody can tell
+                          : told.whole("hidden_tokens", 0, most_told_tokens, 0);
+    r.second_token_ns = time("second_token_ns");
+    r.first_answer_ns = time("first_answer_ns");
+    r.conversation = time("conversation");
+    for (const count& c : {count{"turn", &r.turn, most_turns},
+                           count{"reads", &r.reads, most_events},
+                           count{"first_read_events", &r.first_read_events, most_events},
+                           count{"text_bytes", &r.text_bytes, most_text_bytes},
+                           count{"most_prompt_tokens", &r.most_prompt_tokens, most_text_bytes},
+                           count{"choices", &r.choices, most_turns},
+                           count{"resends", &r.resends, most_turns}})
+        *c.into = told.whole(c.key, 0, c.most, 0);
+    check_order(r);
+    return r;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C144] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -22274,167 +22624,213 @@ struct stored_gate {
     plan told{};  // the load, as far as the file tells it
 };
 
+/// The windows of a document's repeats, digit by digit, in its order.
+class stored_windows {
+public:
+    explicit stored_windows(std::string_view json)
+        : from_(whole_numbers(json, "window_from_ns")), to_(whole_numbers(json, "window_to_ns")) {}
+    std::optional<long long> from(std::size_t i) const { return at(from_, i); }
+    std::optional<long long> to(std::size_t i) const { return at(to_, i); }
+
+private:
+    using all_digits = std::vector<std::optional<long long>>;
+    static std::optional<long long> at(const all_digits& all, std::size_t i) {
+        return i < all.size() ? all[i] : std::nullopt;
+    }
+    all_digits from_, to_;
+};
+
+inline constexpr std::size_t most_repeats_of_a_gate = 1000;  // probes of a search included
+inline constexpr double most_rate = 1e12;      // of requests, per second
+inline constexpr double most_quantile = 1000;  // of any distribution that verdicts are read off
+inline constexpr double most_statistic = 1e100;  // a server may say what it likes of itself
+
+/// The values of each statistic: one, or a list.
+inline std::map<std::string, std::vector<double>> read_statistics(const checked_object& of,
+                                                                  double most = most_statistic) {
+    std::map<std::string, std::vector<double>> all;
+    if (!of.value().is<picojson::object>()) return all;
+    for (const auto& [name, told] : of.value().get<picojson::object>()) {
+        std::vector<double>& values = all[name];
+        const auto keep = [&](std::size_t, double v) { values.push_back(v); };
+        if (told.is<picojson::array>()) of.numbers(name.c_str(), -most, most, keep);
+        else keep(0, of.number(name.c_str(), -most, most));
+    }
+    return all;
+}
+
 /// The load of a stored gate in the form that reports tell it from.
-inline plan told_plan(const picojson::value& scenario, const stored_gate& g) {
+inline plan told_plan(const checked_object& scenario, const stored_gate& g) {
     plan p;
-    p.told = {true, g.context.requests, g.extent, g.options, g.limits};
+    p.told = {true, g.context.requests, g.context.has_turns, g.context.first_turns, g.extent,
+              g.options, g.limits};
     p.name = g.name;
     p.arrivals.told = g.arrivals;
-    const std::string kind = string_member(scenario, "arrival_kind");
+    const std::string kind = scenario.text("arrival_kind");
     for (int k = 0; k <= static_cast<int>(arrival_kind::closed_loop); ++k)
         if (kind == arrival_name(static_cast<arrival_kind>(k)))
             p.arrivals.kind = static_cast<arrival_kind>(k);
-    p.arrivals.rate = number_member(scenario, "offered_rate");
-    p.arrivals.users = large_count(scenario, "users");
-    p.arrivals.max_in_flight = large_count(scenario, "max_in_flight");
-    p.requests = large_count(scenario, "requests");
-    p.duration_s = number_member(scenario, "duration_s");
-    p.warmup_requests = large_count(scenario, "warmup_requests");
-    p.warmup_s = number_member(scenario, "warmup_s");
+    p.arrivals.rate = scenario.number("offered_rate", 0, most_rate, 0);
+    p.arrivals.users = scenario.count("users");
+    p.arrivals.max_in_flight = scenario.count("max_in_flight");
+    p.requests = scenario.count("requests");
+    p.duration_s = scenario.seconds("duration_s", 0);
+    p.warmup_requests = scenario.count("warmup_requests");
+    p.warmup_s = scenario.seconds("warmup_s", 0);
     p.seed = parsed_number<std::uint64_t>(g.seed).value_or(0);
     p.hash = g.trace_hash;
     p.nonce = parsed_number<std::uint64_t>(g.nonce, 16).value_or(0);
     p.workload_text = g.workload;
     p.sent_as_given = g.sent_as_given;
     p.common.stream = g.context.streams;
+    p.scores = g.context.scores;
     return p;
 }
 
-inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
+inline handshakes_t read_handshakes(const checked_object& h) {
+    return {h.count("count"), h.seconds("mean_s", 0), h.seconds("max_s", 0)};
+}
+/// Without its records and the times that a double may not hold.
+inline repeat_data read_repeat(const checked_object& v, run_arm arm) {
     repeat_data d;
     d.arm = arm;
-    d.index = count_member(v, "index");
-    if (member(v, "load")) {
-        d.load = number_member(v, "load");
-        d.disturbed = string_member(v, "disturbed");
-        const std::string part = string_member(v, "part");
+    d.index = v.whole("index", 0, most_turns, -1);
+    if (v.has("load")) {
+        d.load = v.number("load", 0, most_rate);
+        d.disturbed = v.text("disturbed");
+        const std::string part = v.text("part");
         for (int k = 0; k <= static_cast<int>(probe_of::compared); ++k)
             if (part == to_string(static_cast<probe_of>(k))) d.part = static_cast<probe_of>(k);
     }
-    d.asked_rate = number_member(v, "asked_rate");
-    d.achieved_rate = number_member(v, "achieved_rate");
-    d.connections_opened = count_member(v, "connections_opened");
-    for (const auto& [name, into] : {std::pair{"handshakes_full", &d.handshakes_full},
-                                     std::pair{"handshakes_resumed", &d.handshakes_resumed}})
-        if (const picojson::value* h = member(v, name))
-            *into = {large_count(*h, "count"), number_member(*h, "mean_s"),
-                     number_member(*h, "max_s")};
-    d.content_events = large_count(v, "content_events");
-    d.coalesced_events = large_count(v, "coalesced_events");
-    d.cpu_share = number_member(v, "cpu_share");
-    d.startup_s = number_member(v, "startup_s");
-    d.loop_lag_p99 = number_member(v, "loop_lag_p99");
-    d.loop_lag_max = number_member(v, "loop_lag_max");
-    d.stamp_lag_p99 = number_member(v, "stamp_lag_p99");
-    d.stamp_lag_max = number_member(v, "stamp_lag_max");
-    d.target_gone = string_member(v, "target_gone");
-    d.interrupted = true_member(v, "interrupted");
-    d.short_outputs = large_count(v, "short_outputs");
-    d.long_outputs = large_count(v, "long_outputs");
-    d.resends = large_count(v, "resends");
-    d.hang_ups = large_count(v, "hang_ups");
-    d.used_once = true_member(v, "used_once");
-    if (number_member(v, "shared_tokens") >= 0)  // else nothing is known of them
-        d.shared_tokens = large_count(v, "shared_tokens");
-    d.gaps_counted = true_member(v, "gaps_counted");
+    d.asked_rate = v.number("asked_rate", 0, most_rate, 0);
+    d.achieved_rate = v.number("achieved_rate", 0, most_rate, 0);
+    d.connections_opened = v.count("connections_opened");
+    d.handshakes_full = read_handshakes(v.at("handshakes_full"));
+    d.handshakes_resumed = read_handshakes(v.at("handshakes_resumed"));
+    d.content_events = v.count("content_events");
+    d.coalesced_events = v.count("coalesced_events");
+    d.cpu_share = v.number("cpu_share", 0, most_turns);
+    v.numbers("thread_cpu_shares", 0, most_turns,
+              [&](std::size_t, double share) { d.thread_cpu_shares.push_back(share); });
+    d.startup_s = v.seconds("startup_s");
+    d.loop_lag_p99 = v.seconds("loop_lag_p99");
+    d.loop_lag_max = v.seconds("loop_lag_max");
+    d.stamp_lag_p99 = v.seconds("stamp_lag_p99");
+    d.stamp_lag_max = v.seconds("stamp_lag_max");
+    d.target_gone = v.text("target_gone");
+    d.interrupted = v.is_true("interrupted");
+    d.short_outputs = v.count("short_outputs");
+    d.long_outputs = v.count("long_outputs");
+    d.resends = v.count("resends");
+    d.hang_ups = v.count("hang_ups");
+    d.used_once = v.is_true("used_once");
+    d.shared_tokens = v.whole("shared_tokens", -1, most_count, -1ll);
+    d.gaps_counted = v.is_true("gaps_counted");
     return d;
 }
 
-/// Files of older versions have none.
-inline blind_stretches read_blind(const picojson::value& v, long long window_from_ns) {
+/// Files of older versions have none. Each is four numbers.
+inline blind_stretches read_blind(const checked_object& v, long long window_from_ns) {
     blind_stretches all;
-    const picojson::array& numbers = array_member(v, "blind");
-    const auto whole = [&](std::size_t i) {
-        const double x = number_in(numbers[i]);
-        return std::fabs(x) < 9e15 ? static_cast<long long>(x) : 0;
-    };
-    for (std::size_t i = 0; i + 3 < numbers.size(); i += 4)
-        all.push_back({window_from_ns + whole(i), window_from_ns + whole(i + 1), whole(i + 2),
-                       whole(i + 3)});
+    long long four[4] = {};
+    v.numbers("blind", -latest_time_ns, latest_time_ns, [&](std::size_t i, double ns) {
+        four[i % 4] = std::isnan(ns) ? 0 : static_cast<long long>(ns);
+        if (i % 4 == 3)
+            all.push_back({window_from_ns + four[0], window_from_ns + four[1], four[2], four[3]});
+    });
     return all;
 }
+/// What is told by times of the clock; its window is the one at `place`.
+inline void read_times(const checked_object& v, repeat_data& d, const stored_windows& all,
+                       std::size_t place) {
+    const auto from = v.exact("window_from_ns", latest_time_ns, [&] { return all.from(place); });
+    const auto to = v.exact("window_to_ns", latest_time_ns, [&] { return all.to(place); });
+    if (to < from) v.refuse("window_to_ns", "a window ends after it began");
+    d.window = time_interval::between(from, to);
+    d.blind = read_blind(v, d.window.from_ns());
+    d.ranks = read_ranks(v, d.window.from_ns());
+}
 
-inline void read_judging(const picojson::value& v, stored_gate& g) {
+inline void read_stored_baseline(const checked_object& stored, stored_baseline& to) {
+    to.file = stored.text("file");
+    to.day_sd = stored.number("day_to_day_sd", 0, 1, to.day_sd);
+    to.carried = stored.number("carried", 0, most_rate, to.carried);
+    to.values = read_statistics(stored.at("statistics"));
+}
+inline void read_judging(const checked_object& v, stored_gate& g) {
     judging_rule& rule = g.held.rule;
-    rule.traffic = string_member(v, "traffic") == "fresh" ? fresh : replayed;
-    rule.looks = count_member(v, "looks");
-    rule.most = count_member(v, "most");
-    rule.pass_level = number_member(v, "false_pass");
-    rule.fail_level = number_member(v, "false_fail");
-    rule.pass_z = number_member(v, "pass_z");
-    if (member(v, "alone_z")) rule.alone_z = number_member(v, "alone_z");
-    rule.trusts_belief = true_member(v, "trusts_belief");
-    rule.fail_z = number_member(v, "fail_z");
-    rule.holm = true_member(v, "holm");
-    g.seen.arrival_cv2 = number_member(v, "arrival_cv2");
-    g.seen.short_outputs_expected = true_member(v, "short_outputs_expected");
-    g.seen.spins = true_member(v, "spin");
-    if (member(v, "most_skew_s")) g.seen.most_skew_s = number_member(v, "most_skew_s");
-    if (std::isnan(g.seen.most_skew_s)) g.seen.most_skew_s = infinity;
-    g.seen.stopped = string_member(v, "stopped");
-    if (const picojson::value* noise = member(v, "calibrated_sd");
-        noise && noise->is<picojson::object>())
-        for (const auto& [name, sd] : noise->get<picojson::object>())
-            if (sd.is<double>()) g.held.noise[name] = sd.get<double>();
-    g.held.noise_file = string_member(v, "calibration");
-    if (const picojson::value* stored = member(v, "stored_baseline")) {
-        g.held.stored.file = string_member(*stored, "file");
-        g.held.stored.day_sd = number_member(*stored, "day_to_day_sd");
-        if (member(*stored, "carried")) g.held.stored.carried = number_member(*stored, "carried");
-        g.held.stored.values = lists_of(member(*stored, "statistics"));
-    }
-    require(rule.looks > 0 && rule.looks <= 100 && rule.most > 0 && rule.pass_z > 0 &&
-                rule.fail_z > 0 && rule.pass_level > 0 && rule.fail_level > 0,
-            "the result does not say how \"" + g.name + "\" was judged");
+    rule.traffic = v.text("traffic") == "fresh" ? fresh : replayed;
+    rule.looks = v.whole("looks", 1, 100, 0);
+    rule.most = v.whole("most", 1, most_turns, 0);
+    rule.pass_level = v.number("false_pass", 0, 1);
+    rule.fail_level = v.number("false_fail", 0, 1);
+    rule.pass_z = v.number("pass_z", 0, most_quantile);
+    rule.alone_z = v.number("alone_z", 0, most_quantile, rule.alone_z);
+    rule.trusts_belief = v.is_true("trusts_belief");
+    rule.fail_z = v.number("fail_z", 0, most_quantile);
+    rule.holm = v.is_true("holm");
+    g.seen.arrival_cv2 = v.number("arrival_cv2", 0, most_count);
+    g.seen.short_outputs_expected = v.is_true("short_outputs_expected");
+    g.seen.spins = v.is_true("spin");
+    g.seen.most_skew_s = v.seconds("most_skew_s", infinity);
+    g.seen.stopped = v.text("stopped");
+    for (const auto& [name, sd] : read_statistics(v.at("calibrated_sd"), 1))
+        if (!sd.empty() && !std::isnan(sd[0])) g.held.noise[name] = sd[0];
+    g.held.noise_file = v.text("calibration");
+    if (v.has("stored_baseline")) read_stored_baseline(v.at("stored_baseline"), g.held.stored);
+    for (const char* name : {"looks", "most", "false_pass", "false_fail", "pass_z", "fail_z"})
+        if (!(v.number(name, 0, most_quantile) > 0)) v.refuse(name, "a number above 0 is allowed");
     rule.half_fail_z = half_fail_z_of(rule.looks, rule.fail_level);
     g.context.rule = rule;
     g.context.most_repeats = rule.most;
-    g.context.has_baseline = true_member(v, "paired") || !g.held.stored.file.empty();
-    g.context.requests = std::max(0, count_member(v, "expected_requests"));
-    g.context.first_turns = g.context.requests;
+    g.context.has_baseline = v.is_true("paired") || !g.held.stored.file.empty();
+    g.context.requests = v.count("expected_requests");
+    g.context.has_turns = v.has("expected_first_turns");
+    g.context.first_turns =
+        g.context.has_turns ? v.count("expected_first_turns") : g.context.requests;
 }
 
 /// Why the verdicts of a run say that its numbers are none, or those of a server that failed.
-inline std::string fault_of_stored(const picojson::value& gate) {
-    const bool is_invalid = string_member(gate, "outcome") == "invalid";
-    for (const picojson::value& s : array_member(gate, "slos")) {
-        const std::string outcome = string_member(s, "verdict");
-        const std::string reason = string_member(s, "reason");
-        const bool is_advisory = true_member(s, "advisory");
-        if (is_invalid && !is_advisory && outcome == "invalid") return "was invalid: " + reason;
-        const double observed = number_member(s, "estimate"), limit = number_member(s, "limit");
-        if (string_member(s, "metric") == "error_rate" && !is_advisory && observed > limit)
+inline std::string fault_of_stored(const checked_object& gate) {
+    const bool is_invalid = gate.text("outcome") == "invalid";
+    for (const checked_object& s : gate.each("slos")) {
+        const bool is_advisory = s.is_true("advisory");
+        if (is_invalid && !is_advisory && s.text("verdict") == "invalid")
+            return "was invalid: " + s.text("reason");
+        if (s.text("metric") != "error_rate" || is_advisory) continue;
+        const double observed = s.number("estimate", 0, 1), limit = s.number("limit", 0, 1);
+        if (observed > limit)
             return printed("had %.3g %% of its requests fail, where %.3g %% may", observed * 100,
                            limit * 100);
     }
     return is_invalid ? "was invalid" : "";
 }
 
-inline void read_scenario(const picojson::value& scenario, stored_gate& g) {
-    g.workload = string_member(scenario, "workload");
-    g.arrivals = string_member(scenario, "arrivals");
-    g.extent = string_member(scenario, "extent");
-    g.options = string_member(scenario, "options");
-    const picojson::value* stream = member(scenario, "stream");
-    g.context.streams = !stream || stream->evaluate_as_boolean();
-    g.seed = string_member(scenario, "seed_text");
-    g.trace_hash = string_member(scenario, "trace_hash");
-    g.nonce = string_member(scenario, "nonce");
-    g.limits = string_member(scenario, "limits");
-    g.sent_as_given = string_member(scenario, "sent_as_given");
-    if (const picojson::value* shard = member(scenario, "shard")) {
-        g.shard = static_cast<std::size_t>(large_count(*shard, "index"));
-        g.shards = static_cast<std::size_t>(large_count(*shard, "count"));
+inline void read_scenario(const checked_object& scenario, stored_gate& g) {
+    g.workload = scenario.text("workload");
+    g.arrivals = scenario.text("arrivals");
+    g.extent = scenario.text("extent");
+    g.options = scenario.text("options");
+    g.context.streams = !scenario.has("stream") || scenario.is_true("stream");
+    g.context.scores = scenario.text("scores");
+    g.seed = scenario.text("seed_text");
+    g.trace_hash = scenario.text("trace_hash");
+    g.nonce = scenario.text("nonce");
+    g.limits = scenario.text("limits");
+    g.sent_as_given = scenario.text("sent_as_given");
+    if (scenario.has("shard")) {
+        const checked_object shard = scenario.at("shard");
+        g.shards = shard.whole("count", 1, double{most_shards}, std::size_t{1});
+        g.shard = shard.whole("index", 0, static_cast<double>(g.shards - 1), std::size_t{0});
     }
     g.context.arrivals = g.arrivals;
-    const std::string kind = string_member(scenario, "arrival_kind");
+    const std::string kind = scenario.text("arrival_kind");
     g.context.in_users = kind == arrival_name(arrival_kind::closed_loop);
     for (int k = 0; k <= static_cast<int>(arrival_kind::closed_loop); ++k)
         if (kind == arrival_name(static_cast<arrival_kind>(k)))
             g.context.saturates = saturates(static_cast<arrival_kind>(k));
 }
 
-/// Throws std::invalid_argument with the reason where the text holds no such gate.
 /// A gate's name without the number that tells it from another one of that name: "chat (2)".
 inline std::string unnumbered(const std::string& name) {
     const std::size_t open = name.rfind(" (");
@@ -22442,71 +22838,76 @@ inline std::string unnumbered(const std::string& name) {
                              name.find_first_not_of("0123456789", open + 2) == name.size() - 1;
     return is_numbered ? name.substr(0, open) : name;
 }
-inline stored_gate read_stored_gate(const std::string& json, const std::string& file,
-                                    const std::string& name) {
+/// The document of a run, or the sentence that it is none.
+inline picojson::value result_document(const std::string& json, const std::string& file) {
     picojson::value root;
     require(parse_json(json, root) && string_member(root, "schema") == "llmbench/result/1",
             file + " is not a result of this schema (llmbench/result/1)");
-    const std::vector<long long> from = whole_numbers(json, "window_from_ns");
-    const std::vector<long long> to = whole_numbers(json, "window_to_ns");
-    const picojson::value* found = nullptr;
-    std::size_t repeats_before = 0, repeats_seen = 0, matches = 0;
+    return root;
+}
+/// A gate in its document, and how many repeats stand before its own.
+struct found_gate {
+    checked_object gate;
+    std::size_t repeats_before = 0;
+};
+inline found_gate gate_named(const checked_object& root, const std::string& file,
+                             const std::string& name) {
+    std::vector<found_gate> found;
+    std::size_t repeats_seen = 0;
     std::string names;
-    const picojson::array& gates = array_member(root, "gates");
-    for (const picojson::value& g : gates) {
-        const bool measured = string_member(g, "refusal").empty();
-        if (measured) names += (names.empty() ? "\"" : ", \"") + string_member(g, "name") + "\"";
-        const std::string other = string_member(g, "name");
+    const std::vector<checked_object> gates = root.each("gates");
+    for (const checked_object& g : gates) {
+        const bool measured = g.text("refusal").empty();
+        const std::string other = g.text("name");
+        if (measured) names += (names.empty() ? "\"" : ", \"") + other + "\"";
         const bool is_alone =
             gates.size() == 1 && (name.empty() || unnumbered(other) == unnumbered(name));
-        if (measured && (other == name || is_alone)) {
-            ++matches;
-            found = &g;
-            repeats_before = repeats_seen;
-        }
+        if (measured && (other == name || is_alone)) found.push_back({g, repeats_seen});
         for (const char* arm : {"candidate", "baseline"})
-            if (const picojson::value* a = member(g, arm))
-                repeats_seen += array_member(*a, "repeats").size();
+            repeats_seen += array_member(g.at(arm).value(), "repeats").size();
     }
-    require(matches < 2, file + " has more than one measured gate \"" + name +
-                             "\": only gates with names of their own can be read again");
-    require(matches == 1, file + " has no measured gate \"" + name + "\": it has " +
-                              (names.empty() ? "none" : names));
-    require(member(*found, "judging") != nullptr, file + " does not say how it was judged");
+    require(found.size() < 2, file + " has more than one measured gate \"" + name +
+                                  "\": only gates with names of their own can be read again");
+    require(found.size() == 1, file + " has no measured gate \"" + name + "\": it has " +
+                                   (names.empty() ? "none" : names));
+    return found[0];
+}
+
+/// Throws std::invalid_argument with the reason where the text holds no such gate.
+inline stored_gate read_stored_gate(const std::string& json, const std::string& file,
+                                    const std::string& name) {
+    const picojson::value document = result_document(json, file);
+    const checked_object root(document, file, "");
+    auto [gate, place] = gate_named(root, file, name);
+    require(gate.has("judging"), file + " does not say how it was judged");
 
     stored_gate g;
-    g.name = string_member(*found, "name");
-    g.definitions = string_member(root, "definitions");
-    g.version = string_member(root, "version");
-    g.fault = fault_of_stored(*found);
-    if (const picojson::value* t = member(*found, "target")) {
-        g.model = string_member(*t, "model");
-        g.url = string_member(*t, "url");
-        g.api = string_member(*t, "api");
-    }
-    if (const picojson::value* s = member(*found, "scenario")) read_scenario(*s, g);
-    if (const picojson::value* c = member(*found, "capacity"))
-        g.carried = number_member(*c, "low");
-    read_judging(*member(*found, "judging"), g);
-    if (const picojson::value* s = member(*found, "scenario")) g.told = told_plan(*s, g);
+    g.name = gate.text("name");
+    g.definitions = root.text("definitions");
+    g.version = root.text("version");
+    g.fault = fault_of_stored(gate);
+    g.model = gate.at("target").text("model");
+    g.url = gate.at("target").text("url");
+    g.api = gate.at("target").text("api");
+    read_scenario(gate.at("scenario"), g);
+    if (gate.has("capacity")) g.carried = gate.at("capacity").number("low", 0, most_rate, 0);
+    read_judging(gate.at("judging"), g);
+    g.told = told_plan(gate.at("scenario"), g);
+    const stored_windows windows(json);
     for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
-        const picojson::value* a = member(*found, to_string(arm));
-        if (!a) continue;
         auto& repeats = arm == run_arm::candidate ? g.seen.candidate : g.seen.baseline;
-        for (const picojson::value& r : array_member(*a, "repeats")) {
+        const std::vector<checked_object> told = gate.at(to_string(arm)).each("repeats");
+        require(told.size() <= most_repeats_of_a_gate,
+                file + printed(" has %zu repeats of \"%s\", up to %zu are allowed", told.size(),
+                               g.name.c_str(), most_repeats_of_a_gate));
+        for (const checked_object& r : told) {
             repeats.push_back(read_repeat(r, arm));
-            require(repeats_before < from.size() && repeats_before < to.size(),
-                    file + ": a repeat has no window");
-            repeats.back().window =
-                time_interval::between(from[repeats_before], to[repeats_before]);
-            ++repeats_before;
-            repeats.back().blind = read_blind(r, repeats.back().window.from_ns());
-            repeats.back().server = read_server_word(r, repeats.back().window.from_ns());
-            repeats.back().ranks = read_ranks(r, repeats.back().window.from_ns());
-            const picojson::value* values = member(r, "statistics");
-            if (arm == run_arm::baseline || !values || !values->is<picojson::object>()) continue;
-            for (const auto& [statistic, v] : values->get<picojson::object>())
-                g.statistics[statistic].push_back(number_in(v));
+            repeat_data& d = repeats.back();
+            read_times(r, d, windows, place++);
+            d.server = read_server_word(r, d.window.from_ns());
+            if (arm == run_arm::baseline) continue;
+            for (const auto& [statistic, values] : read_statistics(r.at("statistics")))
+                for (const double v : values) g.statistics[statistic].push_back(v);
         }
     }
     return g;
@@ -22514,46 +22915,39 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
 
 /// What a later reader sees of a whole run. Throws std::invalid_argument where the text is none.
 inline past_result read_past_result(const std::string& json, const std::string& file) {
-    picojson::value root;
-    require(parse_json(json, root) && string_member(root, "schema") == "llmbench/result/1",
-            file + " is not a result of this schema (llmbench/result/1)");
+    const picojson::value document = result_document(json, file);
+    const checked_object root(document, file, "");
     past_result run;
-    if (const picojson::value* e = member(root, "environment")) {
-        run.started_at = string_member(*e, "started_at");
-        run.commit = string_member(*e, "commit");
-        run.cpu = string_member(*e, "cpu");
-    }
-    for (const picojson::value& g : array_member(root, "gates")) {
+    run.started_at = root.at("environment").text("started_at");
+    run.commit = root.at("environment").text("commit");
+    run.cpu = root.at("environment").text("cpu");
+    for (const checked_object& g : root.each("gates")) {
         past_gate gate;
-        gate.name = string_member(g, "name");
-        gate.outcome = string_member(g, "outcome");
-        if (const picojson::value* t = member(g, "target")) gate.model = string_member(*t, "model");
-        if (const picojson::value* s = member(g, "scenario"))
-            gate.arrivals = string_member(*s, "arrivals");
-        for (const picojson::value& s : array_member(g, "slos")) {
+        gate.name = g.text("name");
+        gate.outcome = g.text("outcome");
+        gate.model = g.at("target").text("model");
+        gate.arrivals = g.at("scenario").text("arrivals");
+        for (const checked_object& s : g.each("slos")) {
             past_slo slo;
-            slo.slo = string_member(s, "slo");
-            slo.metric = string_member(s, "metric");
-            const std::string outcome = string_member(s, "verdict");
+            slo.slo = s.text("slo");
+            slo.metric = s.text("metric");
+            const std::string outcome = s.text("verdict");
             for (int k = 0; k <= static_cast<int>(verdict::skipped); ++k)
                 if (outcome == to_string(static_cast<verdict>(k)))
                     slo.outcome = static_cast<verdict>(k);
-            slo.advisory = true_member(s, "advisory");
+            slo.advisory = s.is_true("advisory");
             const std::string text = str(slo.slo);  // a goodput has sides of its own in front
             const std::size_t side = std::min(text.rfind("= "), text.size());
             slo.at_most = side == text.size() || side == 0 || text[side - 1] == '<';
-            slo.relative = true_member(s, "relative_to_baseline");
-            slo.measured = number_member(s, "measured");
-            slo.estimate = {number_member(s, "estimate"), not_a_number, not_a_number};
-            const picojson::array& interval = array_member(s, "interval");
-            const auto end_of = [&](std::size_t i) {
-                const bool known = i < interval.size() && interval[i].is<double>();
-                return known ? interval[i].get<double>() : not_a_number;
-            };
-            slo.estimate.low = end_of(0);
-            slo.estimate.high = end_of(1);
-            slo.limit = number_member(s, "limit");
-            slo.reason = string_member(s, "reason");
+            slo.relative = s.is_true("relative_to_baseline");
+            slo.measured = s.number("measured", -most_statistic, most_statistic);
+            slo.estimate = {s.number("estimate", -most_statistic, most_statistic), not_a_number,
+                            not_a_number};
+            s.numbers("interval", -most_statistic, most_statistic, [&](std::size_t i, double v) {
+                if (i < 2) (i == 0 ? slo.estimate.low : slo.estimate.high) = v;
+            });
+            slo.limit = s.number("limit", -most_statistic, most_statistic);
+            slo.reason = s.text("reason");
             gate.slos.push_back(slo);
         }
         run.gates.push_back(gate);
@@ -22572,6 +22966,8 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     };
     require(old.fault.empty(), "baseline is stored(\"" + file + "\"): that run " + old.fault +
                                    "; write it again");
+    require(old.shards == 1, "baseline is stored(\"" + file + "\"): of that run " +
+                                 shard_words({old.shard, old.shards}));
     same("traffic", old.held.rule.traffic == fresh ? "fresh" : "replayed", "replayed");
     same("definitions version", old.definitions, definitions_version);
     same("model", old.model, target.model);
@@ -22630,85 +23026,11 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
     return noise;
 }
 
-/// One line of records.jsonl, and the gate it belongs to. Throws std::invalid_argument.
-inline record read_record(const std::string& line, std::string& gate) {
-    picojson::value v;
-    require(parse_json(line, v) && v.is<picojson::object>(), "it is not a JSON object");
-    const auto whole_of = [&](const char* key, double most) {
-        const picojson::value* m = member(v, key);
-        const double told = m && m->is<double>() ? m->get<double>() : not_a_number;
-        if (std::fabs(told) <= std::min(most, 9e15) && std::floor(told) == told)
-            return static_cast<long long>(told);  // which a double holds as it is
-        const std::vector<long long> found = whole_numbers(line, key);
-        const bool is_null = m && m->is<picojson::null>();
-        const bool is_whole = found.size() == 1 && std::fabs(told) <= most;
-        require(m != nullptr, std::string("it has no field ") + key);
-        require(is_null || is_whole, std::string(key) + " is no whole number that fits");
-        return is_null ? 0 : found[0];
-    };
-    const auto one_of = [&](const char* key, auto last) {
-        const std::string given = string_member(v, key);
-        for (int k = 0; k <= static_cast<int>(last); ++k)
-            if (given == to_string(static_cast<decltype(last)>(k)))
-                return static_cast<decltype(last)>(k);
-        throw std::invalid_argument(std::string(key) + " is \"" + printable(given, 40) + "\"");
-    };
-    record r;
-    const picojson::value* name = member(v, "gate");
-    require(name && name->is<std::string>(), "it has no field gate");
-    gate = name->get<std::string>();
-    r.id = string_member(v, "id");
-    r.arm = one_of("arm", run_arm::baseline);
-    r.phase = one_of("phase", run_phase::measure);
-    r.status = one_of("status", request_status::unsent);
-    r.token_source = one_of("token_source", token_origin::events);
-    for (const auto& [key, into] :
-         {std::pair{"scheduled_ns", &r.scheduled_ns}, std::pair{"dispatched_ns", &r.dispatched_ns},
-          std::pair{"connected_ns", &r.connected_ns}, std::pair{"sent_ns", &r.sent_ns},
-          std::pair{"first_token_ns", &r.first_token_ns},
-          std::pair{"last_token_ns", &r.last_token_ns}, std::pair{"end_ns", &r.end_ns},
-          std::pair{"late_ns", &r.late_ns}})
-        *into = whole_of(key, 9e18);
-    for (const auto& [key, into] :
-         {std::pair{"repeat", &r.repeat}, std::pair{"prompt_tokens", &r.prompt_tokens},
-          std::pair{"output_tokens", &r.output_tokens}, std::pair{"events", &r.events},
-          std::pair{"first_event_tokens", &r.first_event_tokens},
-          std::pair{"http_status", &r.http_status}})
-        *into = static_cast<int>(whole_of(key, 2e9));
-    for (const auto& [key, into] :
-         {std::pair{"finish_reason", &r.finish_reason}, std::pair{"error", &r.error}}) {
-        const std::string words = string_member(v, key);
-        *into = printable(words, 4 * words.size() + 4);
-    }
-    // Files of older versions end here.
-    for (const auto& [key, into] : {std::pair{"cached_tokens", &r.cached_tokens},
-                                    std::pair{"reasoning_tokens", &r.reasoning_tokens}}) {
-        const picojson::value* told = member(v, key);
-        if (told && !told->is<picojson::null>()) *into = static_cast<int>(whole_of(key, 2e9));
-    }
-    if (const picojson::value* hidden = member(v, "hidden_tokens"))
-        r.hidden_tokens = hidden->is<picojson::null>()
-                              ? -1
-                              : static_cast<int>(whole_of("hidden_tokens", 2e9));
-    for (const auto& [key, into] : {std::pair{"second_token_ns", &r.second_token_ns},
-                                    std::pair{"first_answer_ns", &r.first_answer_ns}})
-        if (member(v, key)) *into = whole_of(key, 9e18);
-    if (member(v, "conversation")) r.conversation = whole_of("conversation", 9e18);
-    for (const auto& [key, into] :
-         {std::pair{"turn", &r.turn}, std::pair{"reads", &r.reads},
-          std::pair{"first_read_events", &r.first_read_events},
-          std::pair{"text_bytes", &r.text_bytes},
-          std::pair{"most_prompt_tokens", &r.most_prompt_tokens}, std::pair{"choices", &r.choices},
-          std::pair{"resends", &r.resends}})
-        if (member(v, key)) *into = static_cast<int>(whole_of(key, 2e9));
-    return r;
-}
-
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C143] several settings on the console ====================================================
+// ===== [C145] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22803,7 +23125,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C144] words in Markdown ==================================================================
+// ===== [C146] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22839,7 +23161,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C145] several settings in summary.md =====================================================
+// ===== [C147] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22881,7 +23203,7 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C146] how gates are headed ===============================================================
+// ===== [C148] how gates are headed ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22968,7 +23290,7 @@ inline std::string headline_text(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C147] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C149] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23271,7 +23593,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C148] what a console can show ============================================================
+// ===== [C150] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23300,7 +23622,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C149] the console ========================================================================
+// ===== [C151] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23488,7 +23810,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C150] a repeat as bytes, for another program of the same run =============================
+// ===== [C152] a repeat as bytes, for another program of the same run =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23513,7 +23835,7 @@ inline std::string packed(const repeat_data& d) {
     return bytes;
 }
 
-/// Throws std::runtime_error where the bytes are none.
+/// Throws std::runtime_error where the bytes are none, std::invalid_argument where a number is.
 inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
     const auto line = [&] {
         const std::size_t end = bytes.find('\n');
@@ -23525,31 +23847,20 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
     const std::string facts(line());
     picojson::value told;
     if (!parse_json(facts, told)) throw std::runtime_error("a part of a repeat has no facts");
-    repeat_data d = read_repeat(told, arm);
-    const std::vector<long long> from = whole_numbers(facts, "window_from_ns");
-    const std::vector<long long> to = whole_numbers(facts, "window_to_ns");
-    if (from.size() != 1 || to.size() != 1)
+    const checked_object part(told, "a part of a repeat", "");
+    repeat_data d = read_repeat(part, arm);
+    if (!part.has("window_from_ns") || !part.has("window_to_ns"))
         throw std::runtime_error("a part of a repeat has no window");
-    d.window = time_interval::between(from[0], to[0]);
-    d.blind = read_blind(told, d.window.from_ns());
-    d.ranks = read_ranks(told, d.window.from_ns());
-    for (const picojson::value& share : array_member(told, "thread_cpu_shares"))
-        d.thread_cpu_shares.push_back(number_in(share));
+    read_times(part, d, stored_windows(facts), 0);
     std::string gate;
     std::vector<record> records;
     for (std::string_view next = line(); !next.empty(); next = line())
         records.push_back(read_record(std::string(next), gate));
     request_log log;
     for (std::size_t i = 0; i < records.size(); ++i) {
-        gap_list gaps;
         const std::size_t count = gap_count(records[i]);
         if (bytes.size() < 4 * count) throw std::runtime_error("a part of a repeat is cut");
-        for (std::size_t k = 0; k < count; ++k) {
-            std::uint32_t gap = 0;
-            for (std::size_t b = 4; b-- > 0;)
-                gap = gap << 8 | static_cast<unsigned char>(bytes[4 * k + b]);
-            gaps.push_back(gap);
-        }
+        const gap_list gaps = gaps_in(bytes.substr(0, 4 * count));
         bytes.remove_prefix(4 * count);
         log.add(index_of(records[i], i), std::move(records[i]), gaps);
     }
@@ -23561,7 +23872,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C151] shards of a load, put together =====================================================
+// ===== [C153] shards of a load, put together =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23624,6 +23935,7 @@ inline void check_alike(const stored_shard& first, const stored_shard& s) {
     same("definitions version", a.definitions, b.definitions);
     same("trace hash", a.trace_hash, b.trace_hash);
     same("run", a.nonce, b.nonce);
+    same("server", a.url, b.url);
     same("model", a.model, b.model);
     same("api", a.api, b.api);
     same("arrivals", a.arrivals, b.arrivals);
@@ -23634,6 +23946,31 @@ inline void check_alike(const stored_shard& first, const stored_shard& s) {
     same("seed", a.seed, b.seed);
     same("number of repeats", std::to_string(a.seen.candidate.size()),
          std::to_string(b.seen.candidate.size()));
+}
+
+/// Refuses shards whose machines were not at one time, whatever each says of its own clock: all
+/// have seen the server's.
+inline void check_one_time(const std::vector<stored_shard>& shards, std::size_t repeat) {
+    const auto part = [&](const stored_shard& s) -> const rank_part& {
+        const std::vector<rank_part>& own = s.gate.seen.candidate[repeat].ranks;
+        require(!own.empty(),
+                s.directory + printed(": repeat %zu does not say when it began", repeat));
+        return own.front();
+    };
+    const stored_shard *ahead = &shards.front(), *behind = ahead;
+    for (const stored_shard& s : shards) {
+        const clock_lead& lead = part(s).lead;
+        if (!lead.is_told()) continue;
+        const auto is_told = [&](const stored_shard* x) { return part(*x).lead.is_told(); };
+        if (!is_told(ahead) || lead.low_s > part(*ahead).lead.low_s) ahead = &s;
+        if (!is_told(behind) || lead.high_s < part(*behind).lead.high_s) behind = &s;
+    }
+    const double apart_s = clock_lead::least_between(part(*ahead).lead, part(*behind).lead);
+    require(apart_s <= shards.front().gate.seen.most_skew_s,
+            "in repeat " + std::to_string(repeat) + " the clocks of " + ahead->directory + " and " +
+                behind->directory + " were at least " + time_text(apart_s) +
+                " apart, by the Date of the server's answers: they sent no load together; up to " +
+                time_text(shards.front().gate.seen.most_skew_s) + " is allowed");
 }
 
 /// Throws std::invalid_argument with one sentence where they are not the whole of one run. There
@@ -23659,12 +23996,9 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
     static_cast<load_conditions&>(g.seen) = first.seen;
     const bool closed = !g.what.is_open_loop();
     for (std::size_t i = 0; i < first.seen.candidate.size(); ++i) {
+        check_one_time(shards, i);
         std::vector<repeat_data> parts;
-        for (stored_shard& s : shards) {
-            require(!s.gate.seen.candidate[i].ranks.empty(),
-                    s.directory + printed(": repeat %zu does not say when it began", i));
-            parts.push_back(std::move(s.gate.seen.candidate[i]));
-        }
+        for (stored_shard& s : shards) parts.push_back(std::move(s.gate.seen.candidate[i]));
         g.seen.candidate.push_back(together(std::move(parts), closed));
     }
     for (const stored_shard& s : shards)
@@ -23676,7 +24010,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C152] the report page: style, icons and script ===========================================
+// ===== [C154] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -23886,7 +24220,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C153] the report page: drawings ==========================================================
+// ===== [C155] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24132,7 +24466,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C154] the report page: verdicts ==========================================================
+// ===== [C156] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24305,7 +24639,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C155] the report page: distributions =====================================================
+// ===== [C157] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24421,7 +24755,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C156] the report page: gates beside each other ===========================================
+// ===== [C158] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24530,7 +24864,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C157] the report page: what a search found ===============================================
+// ===== [C159] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24621,7 +24955,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C158] the report page: what else a gate has to say =======================================
+// ===== [C160] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24814,7 +25148,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C159] the report page: several settings beside each other ================================
+// ===== [C161] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24913,7 +25247,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C160] the report page: timelines =========================================================
+// ===== [C162] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25083,7 +25417,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C161] the report page: the whole =========================================================
+// ===== [C163] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25263,7 +25597,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <filesystem>  // error_code, equivalent
 #include <fstream>  // ifstream, ios, istreambuf_iterator, getline, ofstream, istream
 #include <iostream>  // cout, cerr
-#include <mutex>  // lock_guard, unique_lock
+#include <mutex>  // lock_guard, unique_lock, call_once
 #include <new>  // bad_alloc
 #include <queue>  // users by the time they are ready
 #include <random>  // random_device, what no other run has sent
@@ -25556,6 +25890,8 @@ slo_verdict judge(const result& r, const slo& of) {
         v.reason = g ? g->refusal : "the result is empty";
         return v;
     }
+    if (g->is_shard) return detail::without_advice(detail::undecided(s), verdict::skipped,
+                                                   detail::shard_words(g->what.share));
     if (s.factor > 0 && detail::is_capacity(s.what.metric))
         s.what.metric = detail::load_metric(g->what);
     detail::check_slo(s, detail::slo_context_of(g->what));
@@ -25563,12 +25899,9 @@ slo_verdict judge(const result& r, const slo& of) {
 }
 
 const types::list<record>& result::requests() const& {
+    static const types::list<record> none;
     const auto g = detail::result_access::gate_of(*this);
-    if (!g || requests_.size() > 0) return requests_;
-    for (const auto* arm : {&g->seen.candidate, &g->seen.baseline})
-        for (const detail::repeat_data& d : *arm)
-            for (const record& x : d.records) requests_.push_back(x);
-    return requests_;
+    return g && g->requests ? g->requests() : none;
 }
 
 }  // namespace llmbench
@@ -26192,7 +26525,6 @@ inline progress_mode progress_of(const std::string& s) {
     return progress_mode::automatic;
 }
 
-inline constexpr std::size_t most_shards = 10000;
 /// LLMBENCH_SHARD, the whole where it is not set.
 inline load_share shard_of(const std::string& s) {
     if (s.empty()) return {};
@@ -27651,7 +27983,7 @@ struct http_answer {
     int status = 0;
     std::string body{};
     std::string content_type{};
-    std::string date{};   // when it was given, by the server's clock
+    std::optional<double> date_s{};  // when the server wrote it, by its clock
     std::string error{};  // why there is none
     bool distrusted = false;  // because of the server's certificate
     bool hung_up = false;     // the server, right after an answer that it promised to stay for
@@ -27765,7 +28097,9 @@ private:
         answer_.status = parser.complete() ? parser.status() : 0;
         answer_.error = parser.error();
         answer_.content_type = parser.header("content-type");
-        answer_.date = parser.header("date");
+        // What a cache had stored was written before it was asked for.
+        if (parser.header("age").empty())
+            answer_.date_s = seconds_of_http_date(parser.header("date"));
         if (stays_ && parser.complete() && parser.keep_alive() && !wire_.tls_ended())
             answer_.hung_up = wait(now_ns() + 100000000) && !wire_.is_quiet(buffer_, room_);
         return parser.complete();
@@ -30319,7 +30653,7 @@ inline parsed_page read_page(const page_address& p) {
     if (a.status != 200) return none("HTTP " + std::to_string(a.status));
     parsed_page page = read_metrics_page(a.body, a.content_type);
     if (!page.problem.empty()) return none(page.problem);
-    page.told_s = seconds_of_http_date(a.date);
+    page.told_s = a.date_s.value_or(not_a_number);
     return page;
 }
 
@@ -31389,10 +31723,20 @@ public:
             with_all_told(true, [&] { say_at_the_end(); });
     }
     /// One gate's result as a file of its own, to be a baseline.
-    void write_baseline(const gate_report& g, const std::string& file) const {
+    void write_baseline(const gate_report& g, const std::string& file) {
         const std::filesystem::path path = file;
         if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
         write_file(path, result_json({g}, environment_, {}, exit_code_of(g.outcome)));
+        const std::lock_guard guard(mutex_);
+        baselines_[std::filesystem::weakly_canonical(path).string()] = g.what.name;
+    }
+    /// The gate of this program that has written its baseline there, "" where none has.
+    std::string baseline_in(const std::string& file) const {
+        const std::lock_guard guard(mutex_);
+        std::error_code ignored;
+        const auto at =
+            baselines_.find(std::filesystem::weakly_canonical(file, ignored).string());
+        return at == baselines_.end() ? std::string() : at->second;
     }
 
     std::atomic<bool> tells_exit_code{false};  // main() is ours
@@ -31538,6 +31882,7 @@ private:
     std::vector<comparison_report> comparisons_{};
     std::vector<gate_report> others_{};  // what failed beside them
     std::set<std::string> told_{};
+    std::map<std::string, std::string> baselines_{};  // files, and the gates that wrote them
     std::map<std::string, int> names_{};  // how many gates would have each
     std::vector<std::string> subcases_{};  // that doctest is in
     std::optional<host_failure> host_is_at_{};
@@ -32073,6 +32418,9 @@ inline void note_rates(const plan& p, repeat_data& d) {
         squares += (planned_at[i] - planned_mean) * (planned_at[i] - planned_mean);
     }
     const auto [first, last] = std::minmax_element(planned_at.begin(), planned_at.end());
+    // What a trace has at one time, or nearly so, comes at no rate: it is sent as a batch is.
+    constexpr double burst_s = 0.5;  // 2 % of it are the 10 ms that no send is late by
+    if (p.arrivals.kind == arrival_kind::replay && *last - *first < burst_s) return;
     const bool stationary = p.arrivals.rate > 0 && p.arrivals.kind != arrival_kind::ramp &&
                             p.arrivals.kind != arrival_kind::replay && p.stride == 1;
     const double n = static_cast<double>(sent_at.size());
@@ -32488,6 +32836,25 @@ inline void check_images(const plan& p, const api_traits& api) {
 inline std::string stored_field(const std::string& file) {
     return "baseline is stored(\"" + file + "\"), which LLMBENCH_WRITE_BASELINE=1 would write";
 }
+/// A stored baseline is one gate's: another one's there would be lost. `written`: the gate of
+/// this program that wrote the file, "" where none did.
+inline void check_own_baseline(const std::string& file, const std::string& gate,
+                               const std::string& written) {
+    const auto refuse = [&](const std::string& other) {
+        require(false, "baseline is stored(\"" + file + "\"), which holds the gate \"" +
+                           printable(other, 200) + "\": each gate writes a file of its own, give "
+                           "\"" + gate + "\" another one or remove that file");
+    };
+    if (!written.empty()) refuse(written);
+    std::ifstream in(file, std::ios::binary);
+    const std::string json{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    picojson::value root;
+    if (!in || !parse_json(json, root)) return;
+    for (const picojson::value& g : array_member(root, "gates"))
+        if (const std::string other = string_member(g, "name");
+            unnumbered(other) != unnumbered(gate))
+            refuse(other);
+}
 /// A file that cannot be written is told of before the load, not after it.
 inline void check_writable(const std::string& file) {
     const std::filesystem::path path = file;
@@ -32617,6 +32984,13 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// Asks the server what time it is, where it tells: all shards see the same clock.
+inline void note_server_clock(const load_target& to, clock_lead& lead) {
+    const double asked_s = unix_s();
+    const http_answer a = blocking_get(to, first_path(to), to.fields, 1);
+    if (a.date_s) lead.note(asked_s, unix_s(), *a.date_s);
+}
+
 /// A shard's part, which begins when all others do. Only the first shard reads the server's page,
 /// before any of them sends and when all have heard their answers.
 inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm arm, int repeat,
@@ -32626,6 +33000,9 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
     double begins_s = clock.start_s();
     const double ends_s = clock.end_s(p);
     clock.begin_next(p);
+    clock_lead lead;
+    wait_for_unix_time(begins_s - to_connect_s - 1);
+    if (unix_s() < begins_s - to_connect_s) note_server_clock(target.load(), lead);
     wait_for_unix_time(begins_s - to_connect_s);
     long long planned_ns = 0;
     terms.start = [&] {
@@ -32636,9 +33013,12 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
     const server_pages none{};
     page_watch pages(p.share.index == 0 ? target.pages() : none, named_series(p.slos));
     repeat_data d = run_repeat(p, target, arm, repeat, gate_number, terms);
-    for (rank_part& r : d.ranks)
-        r.off_s = static_cast<double>(r.start_ns - planned_ns) * 1e-9;
     wait_for_unix_time(ends_s);
+    if (!interrupted.load()) note_server_clock(target.load(), lead);
+    for (rank_part& r : d.ranks) {
+        r.off_s = static_cast<double>(r.start_ns - planned_ns) * 1e-9;
+        r.lead = lead;
+    }
     d.server = pages.word(cross_check_of(d).finished);
     return d;
 }
@@ -32751,7 +33131,11 @@ public:
             other_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline);
             baseline_ = other_.get();
         }
-        if (mode.write_baseline) check_writable(str(p_.stored.file));
+        if (mode.write_baseline) {
+            const std::string file = str(p_.stored.file);
+            check_writable(file);
+            check_own_baseline(file, p_.name, session::of_this_program().baseline_in(file));
+        }
         else if (p_.has_stored_baseline) {
             const std::string file = str(p_.stored.file);
             old_ = read_stored_gate(file_content(file, stored_field(file)), file, p_.name);
@@ -33300,8 +33684,7 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
     }
     if (!asked.shard.is_whole() && m.found.on.invalid.empty())
         mark_all_skipped(g.verdicts,
-                         printed("shard %zu of %zu is measured: judge_shards judges all of them",
-                                 asked.shard.index, asked.shard.count));
+                         shard_words(asked.shard));
     g.figures = p.searches() ? figures_of_search(p, m.seen, m.held) : figures_of(p, m.seen, p.slos);
     if (!p.is_read && !p.searches())
         g.figures.others =
@@ -33348,17 +33731,35 @@ inline gate_report only_noted(gate_report g, inconclusive_means policy) {
     return g;
 }
 
+/// A list of all requests, which the first who asks for it makes.
+inline std::function<const types::list<record>&()> listed_once(const evidence& seen) {
+    struct listed {
+        std::once_flag once{};
+        types::list<record> all{};
+    };
+    return [&seen, it = std::make_shared<listed>()]() -> const types::list<record>& {
+        std::call_once(it->once, [&] {
+            for_each_repeat(seen, [&](const repeat_data& d) {
+                for (const record& r : d.records) it->all.push_back(r);
+            });
+        });
+        return it->all;
+    };
+}
+
 /// What a gate's result holds.
 inline result result_of(const gate_report& g, measured_gate&& m, std::size_t number,
-                        inconclusive_means undecided_is) {
+                        const settings& asked) {
     auto held = std::make_shared<held_gate>();
     held->number = number;
     held->outcome = g.outcome;
     held->refusal = g.refusal;
-    held->undecided_is = undecided_is;
+    held->undecided_is = asked.inconclusive;
+    held->is_shard = !asked.shard.is_whole();
     held->what = g.what;
     held->seen = std::move(m.seen);
     held->held = std::move(m.held);
+    held->requests = listed_once(held->seen);
     return result_access::make(std::move(held), g.verdicts, g.self_check);
 }
 
@@ -33416,7 +33817,7 @@ public:
     /// Without evidence.
     result ended_by(gate_outcome outcome, const std::string& why) {
         gate_report g = unmeasured(who_, as_, outcome, why);
-        const result r = result_of(g, {}, number_, asked_.inconclusive);
+        const result r = result_of(g, {}, number_, asked_);
         close(std::move(g));
         return r;
     }
@@ -33441,7 +33842,7 @@ protected:
     result judged(const plan& what, measured_gate m) {
         m.found = assess(m.seen, m.held);
         gate_report g = report_of(what, m, asked_);
-        const result r = result_of(g, std::move(m), number_, asked_.inconclusive);
+        const result r = result_of(g, std::move(m), number_, asked_);
         close(std::move(g));
         return r;
     }
@@ -33482,7 +33883,7 @@ public:
     /// Without evidence.
     result ended_by(gate_outcome outcome, const std::string& why) {
         gate_report g = unmeasured(who_, scenario_, outcome, why);
-        const result r = result_of(g, {}, number_, asked_.inconclusive);
+        const result r = result_of(g, {}, number_, asked_);
         close(std::move(g));
         return r;
     }
@@ -33517,7 +33918,7 @@ private:
     result told(const gate_to_run& what, measured_gate m) {
         gate_report g = report_of(what.asked, m, asked_);
         if (what.mode.write_baseline) write_as_baseline(g, m, asked_);
-        const result r = result_of(g, std::move(m), number_, asked_.inconclusive);
+        const result r = result_of(g, std::move(m), number_, asked_);
         const bool only_notes = !asserts_ && in_test_case_;
         close(only_notes ? only_noted(std::move(g), asked_.inconclusive) : std::move(g));
         return r;
@@ -33689,44 +34090,95 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Puts the records of one gate into its repeats. The line of each is where its gaps are listed;
-/// `events` may be a file that cannot be read.
-inline void read_records(stored_gate& g, const std::string& file,
-                         const std::vector<std::size_t>& offsets, std::istream& events) {
+/// What result.json tells of events.bin.
+struct told_events {
+    bool is_there = false;
+    double bytes = infinity;
+    std::string hash{};
+    std::vector<long long> offsets{};  // of each line's gaps
+};
+inline told_events events_told_by(const checked_object& root) {
+    told_events t;
+    t.is_there = root.has("events");
+    const checked_object index = root.at("events");
+    t.bytes = index.number("bytes", 0, most_count, infinity);
+    t.hash = index.text("fnv1a_64");
+    index.numbers("offsets", 0, most_count, [&](std::size_t, double at) {
+        t.offsets.push_back(std::isnan(at) ? 0 : static_cast<long long>(at));
+    });
+    return t;
+}
+
+/// The gaps of the lines, which lie one after another in their order: so a line has as many as the
+/// file has bytes for, whatever it says of itself. Without the file they are all 0, for nothing
+/// that needs them is judged then.
+class line_gaps {
+public:
+    line_gaps(const told_events& told, std::istream* events, std::size_t most_kept = 1ull << 26)
+        : told_(told), events_(events), most_kept_(most_kept) {}
+    /// Of the next line, for a repeat; where that is none, they are only passed.
+    gap_list of(const record& r, std::size_t line, const repeat_data* to) {
+        const std::size_t n = gap_count(r);
+        const long long from = at_byte_;
+        at_byte_ += 4 * static_cast<long long>(n);
+        const bool is_told = line < told_.offsets.size(), is_listed = is_told && events_;
+        const auto refuse = [&](const char* why) {
+            throw std::invalid_argument(printed("events is %d: ", r.events) + why);
+        };
+        if (is_told && told_.offsets[line] != from)
+            refuse("with those of the lines before, its gaps are elsewhere in events.bin than "
+                   "result.json says");
+        if (static_cast<double>(at_byte_) > (is_listed ? told_.bytes : most_untold))
+            refuse("events.bin does not hold so many gaps");
+        if (!to) return {};
+        if (!to->gaps_counted && (kept_ += n) > most_kept_)
+            refuse("its repeat has more gaps than are ever kept, and says that they were not "
+                   "counted");
+        std::string bytes(4 * n, '\0');
+        if (is_listed) {
+            events_->seekg(from);
+            events_->read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+            if (!*events_) refuse("events.bin ends before so many gaps");
+        }
+        return gaps_in(bytes);
+    }
+
+private:
+    static constexpr double most_untold = 4e9;  // bytes: a run of a billion events
+    const told_events& told_;
+    std::istream* events_;
+    long long at_byte_ = 0;
+    std::size_t kept_ = 0;
+    const std::size_t most_kept_;  // twice what a run keeps
+};
+
+/// Puts the records of one gate into its repeats. `events` is null where it cannot be used.
+inline void read_records(stored_gate& g, const std::string& file, const told_events& told,
+                         std::istream* events) {
     std::ifstream in(file, std::ios::binary);
     require(static_cast<bool>(in), "records_file: " + file + " cannot be read");
     std::map<const repeat_data*, request_log> logs;
-    std::string line, gate, bytes;
-    std::size_t number = 0, at_byte = 0;
+    line_gaps all_gaps(told, events);
+    std::string line, gate;
+    std::size_t number = 0;
     for (; std::getline(in, line); ++number) {
         record r;
+        gap_list gaps;
+        repeat_data* of = nullptr;  // none: another gate's, or cut short and so no evidence
         try {
             r = read_record(line, gate);
+            for (repeat_data& d : r.arm == run_arm::baseline ? g.seen.baseline : g.seen.candidate)
+                if (gate == g.name && d.index == r.repeat) of = &d;
+            gaps = all_gaps.of(r, number, of);
         } catch (const std::invalid_argument& e) {
-            if (in.eof() && number >= offsets.size()) break;  // a run cut off in the middle of it
+            // A run that was cut off in the middle of it.
+            if (in.eof() && number >= told.offsets.size()) break;
             throw std::invalid_argument(printed("%s:%zu: %s", file.c_str(), number + 1, e.what()));
         }
-        if (gate != g.name) continue;
-        auto& arm = r.arm == run_arm::baseline ? g.seen.baseline : g.seen.candidate;
-        const auto at = std::find_if(arm.begin(), arm.end(),
-                                     [&](const repeat_data& d) { return d.index == r.repeat; });
-        if (at == arm.end()) continue;  // a repeat that was cut short is no evidence
-        bytes.assign(4 * gap_count(r), '\0');
-        if (number < offsets.size() && events) {
-            if (offsets[number] != at_byte) events.seekg(static_cast<long long>(offsets[number]));
-            events.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-            at_byte = offsets[number] + bytes.size();
-        }
-        gap_list gaps;
-        for (std::size_t i = 0; i < bytes.size(); i += 4) {
-            std::uint32_t gap = 0;
-            for (std::size_t b = 4; b-- > 0;)
-                gap = gap << 8 | static_cast<unsigned char>(bytes[i + b]);
-            gaps.push_back(gap);
-        }
-        request_log& log = logs[&*at];
+        if (!of) continue;
+        request_log& log = logs[of];
         log.add(index_of(r, number), std::move(r), gaps);
-        if (at->gaps_counted) log.count_all(at->window);
+        if (of->gaps_counted) log.count_all(of->window);
     }
     for (auto* arm : {&g.seen.candidate, &g.seen.baseline})
         for (repeat_data& d : *arm) {
@@ -33736,19 +34188,18 @@ inline void read_records(stored_gate& g, const std::string& file,
             require(!d.records.empty(), printed("%s has no records of repeat %d of \"%s\"",
                                                 file.c_str(), d.index, g.name.c_str()));
         }
-    require(number >= offsets.size(),
+    require(number >= told.offsets.size(),
             printed("%s has %zu whole lines, the result beside it tells of %zu", file.c_str(),
-                    number, offsets.size()));
+                    number, told.offsets.size()));
 }
 /// Why an events.bin is not the one that belongs to a result.json, "" where it is. Gates that were
 /// measured since may have added to it.
 inline std::string problem_of_events(std::istream& in, const std::string& file,
-                                     const picojson::value& index) {
+                                     const told_events& told) {
     if (!in) return file + " cannot be read";
-    const double told = number_member(index, "bytes");
     std::vector<char> some(1 << 20);
     fnv1a hash;
-    for (double left = std::isnan(told) ? infinity : told; left > 0 && in;) {
+    for (double left = told.bytes; left > 0 && in;) {
         const double most = std::min(left, static_cast<double>(some.size()));
         in.read(some.data(), static_cast<std::streamsize>(most));
         hash.add(some.data(), static_cast<std::size_t>(in.gcount()));
@@ -33756,7 +34207,7 @@ inline std::string problem_of_events(std::istream& in, const std::string& file,
     }
     in.clear();
     in.seekg(0);
-    return hash.text() == string_member(index, "fnv1a_64")
+    return hash.text() == told.hash
                ? ""
                : file + " is not the one of this result: its hash differs";
 }
@@ -33776,20 +34227,14 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
     require(run.gate.definitions == definitions_version,
             result_file + " has the definitions " + run.gate.definitions + ", these are " +
                 definitions_version);
-    picojson::value root;
-    parse_json(json, root);
-    const picojson::value* index = member(root, "events");
-    std::vector<std::size_t> offsets;
-    run.problem_of_events = index ? "" : result_file + " has no index of the events";
+    const picojson::value document = result_document(json, result_file);
+    const told_events told = events_told_by(checked_object(document, result_file, ""));
     const std::string events_file = (records.parent_path() / "events.bin").string();
     std::ifstream events(events_file, std::ios::binary);
-    if (index) {
-        for (const picojson::value& o : array_member(*index, "offsets"))
-            offsets.push_back(o.is<double>() ? static_cast<std::size_t>(o.get<double>()) : 0);
-        run.problem_of_events = problem_of_events(events, events_file, *index);
-    }
-    if (!run.problem_of_events.empty()) events.setstate(std::ios::failbit);
-    read_records(run.gate, records.string(), offsets, events);
+    run.problem_of_events = told.is_there ? problem_of_events(events, events_file, told)
+                                          : result_file + " has no index of the events";
+    read_records(run.gate, records.string(), told,
+                 run.problem_of_events.empty() ? &events : nullptr);
     return run;
 }
 
@@ -34138,7 +34583,7 @@ public:
     /// Without evidence: every setting has the result that says why.
     comparison_result ended_by(gate_outcome outcome, const std::string& why) {
         gate_report g = unmeasured(who_, scenario_, outcome, why);
-        const result r = result_of(g, {}, number_, asked_.inconclusive);
+        const result r = result_of(g, {}, number_, asked_);
         say(console_text(g, surroundings_of_program().style()));
         for (std::size_t i = 0; i < numbers_.size(); ++i) {
             gate_report each = g;
@@ -34200,7 +34645,7 @@ private:
         for (std::size_t i = 0; i < parts.size(); ++i) {
             gate_report g = report_on(parts[i]);
             results.push_back(
-                result_of(g, std::move(parts[i].all), numbers_[i], asked_.inconclusive));
+                result_of(g, std::move(parts[i].all), numbers_[i], asked_));
             held.names.push_back(parts[i].name);
             held.settings.push_back(result_access::gate_of(results.back()));
             if (in_test_case_ && g.refusal.empty())
@@ -34380,6 +34825,8 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
     using namespace detail;
     stored_run run = read_stored_run(str(records_file), str(gate));
     stored_gate& g = run.gate;
+    require(g.shards == 1, str(records_file) + ": of \"" + g.name + "\" " +
+                               shard_words({g.shard, g.shards}));
     const std::string& problem = run.problem_of_events;
     for (const slo& s : slos) g.held.slos.push_back(s);
     g.context.slos = g.held.slos;

@@ -126,8 +126,9 @@ struct result_access;
 /// What a run measured.
 class result {
 public:
-    /// Every request of every repeat and arm, warm-up included (`phase` says which). Of a result
-    /// that nobody holds it is a copy, so that `for (const record& r : run(s).requests())` is safe.
+    /// Every request of every repeat and arm, warm-up included (`phase` says which); any thread may
+    /// ask. Of a result that nobody holds it is a copy, so that
+    /// `for (const record& r : run(s).requests())` is safe.
     const types::list<record>& requests() const&;
     types::list<record> requests() && {
         const result& held = *this;
@@ -159,7 +160,6 @@ public:
 protected:
     friend struct detail::result_access;
     types::text name_{};
-    mutable types::list<record> requests_{};  // a copy, made for whoever asks
     types::list<slo_verdict> verdicts_{};
     self_check_t self_check_{};
     detail::box data_{};

@@ -15,6 +15,7 @@
 #include "core/capacity/relative.hpp"
 #include "core/traffic/check_slo.hpp"
 #include "core/traffic/searched.hpp"
+#include "core/traffic/share.hpp"
 #include "core/reports/stored.hpp"
 #include "effects/gates/stored_run.hpp"
 
@@ -59,6 +60,8 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
     using namespace detail;
     stored_run run = read_stored_run(str(records_file), str(gate));
     stored_gate& g = run.gate;
+    require(g.shards == 1, str(records_file) + ": of \"" + g.name + "\" " +
+                               shard_words({g.shard, g.shards}));
     const std::string& problem = run.problem_of_events;
     for (const slo& s : slos) g.held.slos.push_back(s);
     g.context.slos = g.held.slos;

@@ -83,6 +83,17 @@ private:
 /// and schedulers of several steps bring. More is a server that gathers them.
 inline constexpr int most_event_tokens = 16;
 
+/// Of bytes as events.bin has them: four a gap, the least first.
+inline gap_list gaps_in(std::string_view bytes) {
+    gap_list gaps;
+    for (std::size_t i = 0; i + 4 <= bytes.size(); i += 4) {
+        std::uint32_t gap = 0;
+        for (std::size_t b = 4; b-- > 0;) gap = gap << 8 | static_cast<unsigned char>(bytes[i + b]);
+        gaps.push_back(gap);
+    }
+    return gaps;
+}
+
 /// Builds one request's record and gaps from what its stream says and when.
 class stream_timeline {
 public:

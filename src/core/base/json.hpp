@@ -7,7 +7,7 @@
 #include <algorithm>  // max, min
 #include <charconv>  // to_chars
 #include <cmath>  // isfinite
-#include <map>
+#include <optional>
 #include <stdexcept>  // exception
 #include <string>
 #include <string_view>
@@ -177,16 +177,20 @@ private:
     bool after_key_ = false;
 };
 
-/// The whole numbers under a key, in the order of the document. picojson has doubles only, and a
-/// clock reading may not fit one. Inside a JSON string the quotes would be escaped.
-inline std::vector<long long> whole_numbers(std::string_view json, const std::string& key) {
-    std::vector<long long> found;
+/// The whole numbers under a key, in the order of the document; none where something else stands
+/// there. picojson has doubles only, and a clock reading may not fit one. Inside a JSON string the
+/// quotes would be escaped.
+inline std::vector<std::optional<long long>> whole_numbers(std::string_view json,
+                                                           const std::string& key) {
+    std::vector<std::optional<long long>> found;
     const std::string mark = "\"" + key + "\":";
     for (std::size_t at = 0; (at = json.find(mark, at)) != std::string_view::npos;) {
         at += mark.size();
         while (at < json.size() && json[at] == ' ') ++at;
         std::string_view rest = json.substr(at);
-        found.push_back(leading_number<long long>(rest).value_or(0));  // null is 0
+        found.push_back(leading_number<long long>(rest));
+        if (!rest.empty() && std::string_view(",}] \t\r\n").find(rest[0]) == std::string_view::npos)
+            found.back() = {};
     }
     return found;
 }
@@ -205,22 +209,6 @@ inline const picojson::array& array_member(const picojson::value& v, const char*
     static const picojson::array none;
     const picojson::value* m = member(v, name);
     return m && m->is<picojson::array>() ? m->get<picojson::array>() : none;
-}
-
-/// 0 where it is missing or no count.
-inline long long large_count(const picojson::value& v, const char* name) {
-    const double d = number_member(v, name);
-    return d >= 0 && d <= 9e15 ? static_cast<long long>(d) : 0;
-}
-
-inline std::map<std::string, std::vector<double>> lists_of(const picojson::value* v) {
-    std::map<std::string, std::vector<double>> lists;
-    if (v && v->is<picojson::object>())
-        for (const auto& [name, values] : v->get<picojson::object>())
-            if (values.is<picojson::array>())
-                for (const picojson::value& x : values.get<picojson::array>())
-                    lists[name].push_back(number_in(x));
-    return lists;
 }
 
 }  // namespace detail

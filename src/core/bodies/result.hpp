@@ -109,6 +109,8 @@ slo_verdict judge(const result& r, const slo& of) {
         v.reason = g ? g->refusal : "the result is empty";
         return v;
     }
+    if (g->is_shard) return detail::without_advice(detail::undecided(s), verdict::skipped,
+                                                   detail::shard_words(g->what.share));
     if (s.factor > 0 && detail::is_capacity(s.what.metric))
         s.what.metric = detail::load_metric(g->what);
     detail::check_slo(s, detail::slo_context_of(g->what));
@@ -116,12 +118,9 @@ slo_verdict judge(const result& r, const slo& of) {
 }
 
 const types::list<record>& result::requests() const& {
+    static const types::list<record> none;
     const auto g = detail::result_access::gate_of(*this);
-    if (!g || requests_.size() > 0) return requests_;
-    for (const auto* arm : {&g->seen.candidate, &g->seen.baseline})
-        for (const detail::repeat_data& d : *arm)
-            for (const record& x : d.records) requests_.push_back(x);
-    return requests_;
+    return g && g->requests ? g->requests() : none;
 }
 
 }  // inline namespace v0

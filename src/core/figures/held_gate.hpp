@@ -10,6 +10,7 @@
 #include "core/traffic/plan.hpp"
 #include "core/traffic/searched.hpp"
 
+#include <functional>
 #include <memory>  // shared_ptr
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ struct held_gate {
     plan what{};
     evidence seen{};
     terms held{};
+    bool is_shard = false;  // it has seen a part of its load, and nothing of the others
+    std::function<const types::list<record>&()> requests{};  // of all repeats; any thread may ask
 };
 
 struct result_access {

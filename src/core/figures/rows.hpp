@@ -23,7 +23,7 @@ inline std::vector<metric_id> table_metrics(const plan& p) {
     if (!p.common.stream || !p.scores.empty()) return {metric_id::e2e};
     std::vector<metric_id> rows = {metric_id::ttft, metric_id::tpot, metric_id::itl,
                                    metric_id::e2e, metric_id::ttft_from_send};
-    if (p.stride > 1)
+    if (has_turns(p))
         for (const metric_id id : {metric_id::first_turn_ttft, metric_id::later_turn_ttft})
             rows.push_back(id);
     return rows;

@@ -114,6 +114,12 @@ inline picojson::value parsed_json(const byte_stream& in, const std::string& tex
     if (!parse_json(text, v)) in.refuse(line, "it is not JSON: " + printable(text, 60));
     return v;
 }
+/// The next value, refused by the line that it begins on.
+inline picojson::value next_json(byte_stream& in) {
+    in.skip_space();
+    const long long line = in.line();
+    return parsed_json(in, read_json_text(in), line);
+}
 
 /// `on_element(key, value, line)` for each element of the array that a JSON file is, or of each
 /// array that is a member of the object that it is.
@@ -132,7 +138,7 @@ void each_json_element(byte_stream& in, OnElement&& on_element, OnMember&& on_me
         for (;;) {
             in.skip_space();
             const long long line = in.line();
-            on_element(key, parsed_json(in, read_json_text(in), line), line);
+            on_element(key, next_json(in), line);
             in.skip_space();
             if (in.peek() == ',') { in.get(); continue; }
             expect(']');
@@ -146,12 +152,12 @@ void each_json_element(byte_stream& in, OnElement&& on_element, OnMember&& on_me
         expect('{');
         in.skip_space();
         while (in.peek() != '}') {
-            const picojson::value key = parsed_json(in, read_json_text(in), in.line());
+            const picojson::value key = next_json(in);
             if (!key.is<std::string>()) in.refuse(in.line(), "a member's name is expected here");
             expect(':');
             in.skip_space();
             if (in.peek() == '[') elements(key.get<std::string>());
-            else on_member(key.get<std::string>(), parsed_json(in, read_json_text(in), in.line()));
+            else on_member(key.get<std::string>(), next_json(in));
             in.skip_space();
             if (in.peek() == ',') { in.get(); in.skip_space(); }
             else if (in.peek() != '}') expect('}');

@@ -3,6 +3,7 @@
 
 #include "api/slo.hpp"
 #include "api/workload.hpp"
+#include "core/base/checked_json.hpp"
 #include "core/base/json.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
@@ -98,10 +99,14 @@ public:
     int count_if_any(const picojson::value& v, const char* name) const {
         const picojson::value* m = member(v, name);
         if (!m || m->is<picojson::null>()) return 0;
-        if (!m->is<double>() || m->get<double>() < 1 || m->get<double>() > 1e7)
-            refuse(std::string(name) + " is " + printable(m->serialize(), 40) +
-                   ": it must be a number of tokens from 1 to 10000000");
-        return static_cast<int>(m->get<double>());
+        return whole_from<int>("", *m, 1, 1e7, "a number of tokens", [&] { return here(name); });
+    }
+    /// The number that others of the file refer to.
+    long long id_of(const picojson::value& v, const char* name) const {
+        static const picojson::value none;
+        const picojson::value* m = member(v, name);
+        return whole_from<long long>("", m ? *m : none, 0, most_count, "a whole number",
+                                     [&] { return here(name); });
     }
     const picojson::array& array_of(const picojson::value& v, const char* name) const {
         const picojson::value* m = member(v, name);
@@ -199,6 +204,9 @@ public:
     [[noreturn]] void refuse(const std::string& why) const { in_.refuse(line_, why); }
 
 private:
+    std::string here(const char* name) const {
+        return printed("%s:%lld: %s", in_.name().c_str(), line_, name);
+    }
     const byte_stream& in_;
     long long line_;
     long long max_turns_;
@@ -312,9 +320,9 @@ void each_dialogue(byte_stream& in, const dataset& d, const answer_lengths& answ
         return each_value([&](const auto& key, const auto& v, const auto& reader, long long line) {
             if (key.empty()) return offer(reader.image_question_of(v), line);
             if (key == "images") {
-                images[count_member(v, "id")] = reader.text_of(v, "file_name");
+                images[reader.id_of(v, "id")] = reader.text_of(v, "file_name");
             } else if (key == "annotations") {
-                const auto found = images.find(count_member(v, "image_id"));
+                const auto found = images.find(reader.id_of(v, "image_id"));
                 if (found == images.end())
                     reader.refuse("image_id is not the id of one of the images, which must stand "
                                   "before the annotations");

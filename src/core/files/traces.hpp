@@ -1,6 +1,7 @@
 // traces
 #pragma once
 
+#include "core/base/checked_json.hpp"
 #include "core/base/json.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
@@ -8,7 +9,7 @@
 #include "core/files/datasets.hpp"
 
 #include <algorithm>  // max, sort
-#include <cmath>  // isfinite, llround, isnan
+#include <cmath>  // fabs, isnan
 #include <cstdint>  // uint32_t, uint64_t
 #include <cstring>  // strchr
 #include <string>
@@ -37,6 +38,8 @@ struct recorded_trace {
 };
 inline constexpr int trace_block_tokens = 512;
 inline constexpr std::size_t most_trace_rows = 10000000;
+inline constexpr double latest_stamp_s = 1e11;   // of any calendar, the year 5000
+inline constexpr double longest_trace_s = 1e8;   // three years
 
 /// Seconds of "2023-11-16 18:15:46.6805900", NaN for anything else. A zone may follow, which is the
 /// same in a whole file.
@@ -65,7 +68,10 @@ inline double seconds_of_date(std::string_view s) {
 /// Adds a request, or counts it among those that are left out. Whether it was added.
 inline bool add_trace_row(recorded_trace& t, byte_stream& in, long long line, double at,
                           double prompt, double output) {
-    if (!std::isfinite(at)) in.refuse(line, "the time stamp is not a time");
+    if (!(std::fabs(at) <= latest_stamp_s))
+        in.refuse(line, std::isnan(at) ? std::string("the time stamp is not a time")
+                                       : printed("the time stamp is %g s, up to %g s is allowed",
+                                                 at, latest_stamp_s));
     for (const auto& [name, n] : {std::pair{"prompt", prompt}, std::pair{"output", output}})
         if (!(n >= 0 && n <= 1e7))
             in.refuse(line,
@@ -98,9 +104,12 @@ inline recorded_trace read_json_trace(byte_stream& in) {
         if (!ids) return;
         if (!ids->template is<picojson::array>()) in.refuse(line, "hash_ids is not an array");
         for (const picojson::value& id : ids->template get<picojson::array>()) {
-            if (!id.is<double>()) in.refuse(line, "hash_ids holds something that is no number");
-            t.blocks.back().push_back(static_cast<std::uint32_t>(
-                mixed(static_cast<std::uint64_t>(std::llround(id.get<double>())))));
+            const auto whole =
+                whole_from<long long>("", id, -most_count, most_count, "a whole number", [&] {
+                    return printed("%s:%lld: one of hash_ids", in.name().c_str(), line);
+                });
+            t.blocks.back().push_back(
+                static_cast<std::uint32_t>(mixed(static_cast<std::uint64_t>(whole))));
         }
     });
     return t;
@@ -149,6 +158,10 @@ inline recorded_trace read_trace(byte_stream& in) {
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         return t.rows[a].at_s != t.rows[b].at_s ? t.rows[a].at_s < t.rows[b].at_s : a < b;
     });
+    const double lasts_s = t.rows[order.back()].at_s - t.rows[order[0]].at_s;
+    require(lasts_s <= longest_trace_s,
+            in.name() + printed(": from its first time stamp to its last it takes %g s, up to %g s "
+                                "is allowed", lasts_s, longest_trace_s));
     recorded_trace sorted{t.format, {}, {}, t.left_out};
     for (const std::size_t i : order) {
         sorted.rows.push_back(t.rows[i]);

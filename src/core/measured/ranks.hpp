@@ -13,6 +13,26 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// How far a machine's clock is ahead of the server's, as far as the server tells: whole seconds,
+/// which some write once a second, so that a Date may be two seconds old.
+struct clock_lead {
+    double low_s = -infinity, high_s = infinity;
+    bool is_told() const {
+        return low_s <= high_s && std::isfinite(low_s) && std::isfinite(high_s);
+    }
+    /// An answer that came between two times of this clock told that one.
+    void note(double asked_s, double answered_s, double told_s) {
+        low_s = std::max(low_s, asked_s - told_s - 2);
+        high_s = std::min(high_s, answered_s - told_s);
+    }
+    /// By how much two machines' clocks differ at least. Where several servers answer, each with a
+    /// clock of its own, nothing is known.
+    static double least_between(const clock_lead& a, const clock_lead& b) {
+        if (!a.is_told() || !b.is_told()) return 0;
+        return std::max({0.0, a.low_s - b.high_s, b.low_s - a.high_s});
+    }
+};
+
 /// One program's part in a repeat: a rank of MPI, or a shard. Every latency is of its own clock;
 /// its start is all that is compared with others', and only the pattern of arrivals hangs on that.
 struct rank_part {
@@ -22,6 +42,7 @@ struct rank_part {
     double off_s = 0;         // how much later than the common start that was
     double error_s = not_a_number;  // how well that is known; NaN: nobody can tell
     bool synchronised = true; // its machine's clock, by its system's own account
+    clock_lead lead{};        // of its machine's clock, seen before and after the load
     double cpu_share = 0;     // of its busiest thread
     double memory_bytes = 0;  // the most that its process has had
     double lateness_p99 = 0;  // of its sends, seconds

@@ -100,6 +100,9 @@ public:
             log.requests_.push_back({index, std::move(d.records[i]), d.gap_offsets[i],
                                      d.gaps_counted, d.gaps_counted ? d.longest_gaps[i] : 0});
         }
+        // Gaps are given back from the front, so they are counted in the order in which they lie.
+        std::sort(log.requests_.begin(), log.requests_.end(),
+                  [](const auto& a, const auto& b) { return a.gaps_at < b.gaps_at; });
         (d.gaps_counted ? log.spanning_ : log.gaps_) = std::move(d.gaps);
         log.pooled_ = std::move(d.pooled_gaps);
         d.records.clear();

@@ -12,7 +12,7 @@
 #include "core/others/told_run.hpp"
 
 #include <algorithm>  // max, min, sort, unique
-#include <cmath>  // isnan, llround
+#include <cmath>  // isnan
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t
 #include <string>
@@ -54,8 +54,9 @@ public:
     long long time(const char* of) const {
         const picojson::value* v = member(metadata_, of);
         if (!v || v->is<picojson::null>()) return 0;
-        return std::llround(number_from(file_, *v, 1, 9e18, "a time in nanoseconds since 1970",
-                                        [&] { return name("metadata", of); }));
+        return static_cast<long long>(
+            number_from(file_, *v, 1, latest_clock_s * 1e9, "a time in nanoseconds since 1970",
+                        [&] { return name("metadata", of); }));
     }
     /// The value of a metric, null where the request has none.
     const picojson::value* metric(const char* of) const {
@@ -76,8 +77,9 @@ public:
     double seconds(const char* of) const {
         const picojson::value* v = metric(of);
         if (!v) return not_a_number;
-        return unit_of(of) * number_from(file_, *v, 0, 1e12, "a time",
-                                         [&] { return name("metrics", of); });
+        const double unit = unit_of(of);
+        return unit * number_from(file_, *v, 0, longest_time_s / unit, "a time",
+                                  [&] { return name("metrics", of); });
     }
     /// -1 where the request has no such metric.
     int tokens(const char* of) const {
@@ -88,16 +90,22 @@ public:
         std::vector<std::uint32_t> us;
         const picojson::value* v = metric("inter_chunk_latency");
         if (!v || !v->is<picojson::array>()) return us;
-        const double unit = unit_of("inter_chunk_latency");
+        const double unit = unit_of("inter_chunk_latency"), most = longest_time_s / unit;
         for (const picojson::value& x : v->get<picojson::array>())
-            us.push_back(us_of(unit * number_from(file_, x, 0, 1e12, "a time", [&] {
+            us.push_back(us_of(unit * number_from(file_, x, 0, most, "a time", [&] {
                 return element_name(name("metrics", "inter_chunk_latency"), us.size());
             })));
         return us;
     }
     bool is_warmup() const { return string_member(metadata_, "benchmark_phase") == "warmup"; }
     bool was_cancelled() const { return true_member(metadata_, "was_cancelled"); }
-    double session() const { return number_member(metadata_, "session_num"); }
+    /// -1 where the file does not say.
+    double session() const {
+        const picojson::value* v = member(metadata_, "session_num");
+        if (!v || v->is<picojson::null>()) return -1;
+        return number_from(file_, *v, 0, most_count, "a number",
+                           [&] { return name("metadata", "session_num"); });
+    }
     int turn() const { return std::max(0, count_member(metadata_, "turn_index")); }
     bool has_error() const {
         const picojson::value* e = member(v_, "error");
@@ -175,7 +183,7 @@ inline void add_aiperf_request(told_run& run, const picojson::value& v, std::siz
     if (is_measured(r)) {
         ++lacks.measured;
         lacks.failed += r.status != request_status::ok && r.status != request_status::cancelled;
-        if (r.turn == 0) lacks.sessions.push_back(l.session());
+        if (r.turn == 0 && l.session() >= 0) lacks.sessions.push_back(l.session());
     }
     run.requests.push_back(std::move(t));
 }
@@ -191,11 +199,12 @@ inline const picojson::value* aiperf_phase(const picojson::value& summary) {
 }
 inline void set_aiperf_arrivals(told_run& run, const picojson::value& phase) {
     const std::string kind = string_member(phase, "type");
-    const double rate = number_member(phase, "rate"), most = number_member(phase, "concurrency");
+    const double rate = rate_from(run.file, phase, "rate");
+    const long long most = asked_from(run.file, phase, "concurrency");
     arrival_data& a = run.arrivals;
     if (kind == "concurrency") {
         a.kind = arrival_kind::closed_loop;
-        a.users = most > 0 ? std::llround(most) : 1;
+        a.users = std::max(most, 1ll);
         return;
     }
     run.knows_arrivals = rate > 0 && (kind == "constant" || kind == "poisson" || kind == "gamma");
@@ -203,8 +212,9 @@ inline void set_aiperf_arrivals(told_run& run, const picojson::value& phase) {
     a.kind = kind == "constant"  ? arrival_kind::constant
              : kind == "gamma" ? arrival_kind::gamma : arrival_kind::poisson;
     a.rate = rate;
-    if (const double shape = number_member(phase, "smoothness"); shape > 0) a.burstiness = shape;
-    a.max_in_flight = most > 0 ? std::llround(most) : 0;
+    if (const double shape = rate_from(run.file, phase, "smoothness"); shape > 0)
+        a.burstiness = shape;
+    a.max_in_flight = most;
 }
 inline void set_aiperf_settings(told_run& run, const picojson::value& summary) {
     run.version = setting_text(summary, "aiperf_version");

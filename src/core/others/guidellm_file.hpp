@@ -28,8 +28,6 @@ inline bool is_guidellm_file(const picojson::value& v) {
                                        member_at(v, "metadata", "version") || member(v, "args"));
 }
 
-inline constexpr double latest_clock_s = 1e11;  // of the wall clock
-
 /// One request of one of the three lists.
 class guidellm_request {
 public:
@@ -85,22 +83,22 @@ private:
 /// is free.
 inline void set_guidellm_arrivals(told_run& run, const picojson::value& strategy) {
     const std::string kind = string_member(strategy, "type_");
-    const double rate = number_member(strategy, "rate");
-    const double most = number_member(strategy, "max_concurrency");
-    const double streams = number_member(strategy, "streams");
+    const double rate = rate_from(run.file, strategy, "rate");
+    const long long most = asked_from(run.file, strategy, "max_concurrency");
+    const long long streams = asked_from(run.file, strategy, "streams");
     arrival_data& a = run.arrivals;
     if (kind == "constant" || kind == "poisson") {
         a.kind = kind == "constant" ? arrival_kind::constant : arrival_kind::poisson;
         a.rate = rate;
-        a.max_in_flight = most > 0 ? std::llround(most) : 0;
+        a.max_in_flight = most;
         run.knows_arrivals = rate > 0;
         run.has_late_sends = true;
     } else if (kind == "concurrent" || kind == "synchronous") {
         a.kind = arrival_kind::closed_loop;
-        a.users = streams > 0 ? std::llround(streams) : 1;
+        a.users = std::max(streams, 1ll);
     } else if (kind == "throughput") {
         a.kind = most > 0 ? arrival_kind::closed_loop : arrival_kind::all_at_once;
-        a.users = most > 0 ? std::llround(most) : 1;
+        a.users = std::max(most, 1ll);
     } else {
         run.knows_arrivals = false;
         run.has_late_sends = kind == "trace";
@@ -160,10 +158,17 @@ inline void set_guidellm_window(told_run& run, const picojson::value& benchmark)
         const picojson::value* v = member_at(benchmark, "config", phase);
         return v && (number_member(*v, "value") > 0 || number_member(*v, "percent") > 0);
     };
-    const picojson::value* m = member(benchmark, "scheduler_metrics");
-    if (!m) return;
-    if (is_set("warmup")) run.measured_from_ns = clock_ns(number_member(*m, "measure_start_time"));
-    if (is_set("cooldown")) run.measured_to_ns = clock_ns(number_member(*m, "measure_end_time"));
+    const auto time = [&](const char* phase, const char* name) {
+        if (!is_set(phase)) return 0ll;
+        const picojson::value* v = member_at(benchmark, "scheduler_metrics", name);
+        const std::string full = std::string("benchmarks[0].scheduler_metrics.") + name;
+        require(v != nullptr, run.file + ": " + full + " is missing, it tells which requests are "
+                                                       "its " + phase);
+        return clock_ns(number_from(run.file, *v, 1, latest_clock_s,
+                                    "a time in seconds since 1970", [&] { return full; }));
+    };
+    run.measured_from_ns = time("warmup", "measure_start_time");
+    run.measured_to_ns = time("cooldown", "measure_end_time");
     for (told_request& t : run.requests) {
         const long long at = t.what.scheduled_ns;
         const bool inside = (run.measured_from_ns == 0 || at >= run.measured_from_ns) &&

@@ -3,11 +3,11 @@
 // after another where a file was appended to.
 #pragma once
 
+#include "core/base/checked_json.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 
 #include <algorithm>  // find
-#include <cmath>  // floor
 #include <cstddef>  // size_t
 #include <cstdint>  // int64_t
 #include <iterator>  // begin, end
@@ -136,49 +136,22 @@ inline std::vector<picojson::value> read_json_values(std::string_view s, const s
     return values;
 }
 
-/// Where a number stands, told where it is none that is allowed: "ttfts[3]".
-inline std::string element_name(const std::string& list, std::size_t i) {
-    return list + printed("[%zu]", i);
-}
-/// A value as a sentence shows it.
-inline std::string shown_value(const picojson::value& v) {
-    if (v.is<picojson::array>()) return "a list";
-    if (v.is<picojson::object>()) return "an object";
-    return v.is<double>() ? json_number(v.get<double>()) : printable(v.serialize(), 60);
-}
+inline constexpr double most_asked = 1e9;      // of a load: requests/s, users, in flight
+inline constexpr double latest_clock_s = 4e9;  // of the wall clock: the year 2096
 
-inline constexpr double longest_time_s = 1e7;  // of anything that a tool measured
-inline constexpr double most_tokens = 1e8;     // of one request
-
-/// Says which value of which file is none that is allowed.
-[[noreturn]] inline void refuse_value(const std::string& file, const std::string& name,
-                                      const picojson::value& v, const std::string& allowed) {
-    throw std::invalid_argument(file + ": " + name + " is " + shown_value(v) + ", " + allowed);
-}
-/// `name` is asked only where something is wrong: there are millions of these.
-template <class Name>
-double number_from(const std::string& file, const picojson::value& v, double least, double most,
-                   const char* what, Name&& name) {
-    const double d = number_in(v);
-    if (!(d >= least && d <= most))
-        refuse_value(file, name(), v, printed("%s from %g to %g is allowed", what, least, most));
-    return d;
-}
-template <class Name>
-double seconds_from(const std::string& file, const picojson::value& v, Name&& name) {
-    return number_from(file, v, 0, longest_time_s, "a time in seconds", name);
-}
-template <class Name>
-int tokens_from(const std::string& file, const picojson::value& v, Name&& name) {
-    const double d = number_from(file, v, 0, most_tokens, "a whole number of tokens", name);
-    if (d != std::floor(d)) refuse_value(file, name(), v, "a number of tokens is whole");
-    return static_cast<int>(d);
-}
-inline double required_number(const std::string& file, const picojson::value& of, const char* name,
-                              double least, double most, const char* what) {
+/// How many of a load were asked for, 0 where the file does not say.
+inline long long asked_from(const std::string& file, const picojson::value& of, const char* name) {
     const picojson::value* v = member(of, name);
-    require(v != nullptr, file + ": " + name + " is missing, it is " + what);
-    return number_from(file, *v, least, most, what, [&] { return std::string(name); });
+    return v && v->is<double>() ? whole_from<long long>(file, *v, 0, most_asked, "a whole number",
+                                                        [&] { return std::string(name); })
+                                : 0;
+}
+/// A rate that was asked for, NaN where the file does not say.
+inline double rate_from(const std::string& file, const picojson::value& of, const char* name) {
+    const picojson::value* v = member(of, name);
+    return v && v->is<double>() ? number_from(file, *v, 0, most_asked, "a rate",
+                                              [&] { return std::string(name); })
+                                : not_a_number;
 }
 /// What a setting says, as text: "inf", "8", "null". "" where the file has none of that name.
 inline std::string setting_text(const picojson::value& of, const char* name) {

@@ -52,6 +52,11 @@ public:
     double seconds(const char* name, std::size_t i) const {
         return seconds_from(file_, at(name, i), [&] { return element_name(name, i); });
     }
+    /// A time of a clock that began long ago.
+    double clock(const char* name, std::size_t i) const {
+        return number_from(file_, at(name, i), 0, latest_clock_s, "a time in seconds",
+                           [&] { return element_name(name, i); });
+    }
     int tokens(const char* name, std::size_t i) const {
         return tokens_from(file_, at(name, i), [&] { return element_name(name, i); });
     }
@@ -65,10 +70,16 @@ public:
         if (!v.is<picojson::array>())
             refuse_value(file_, element_name("itls", i), v, "a list of seconds is allowed");
         std::vector<double> out;
-        for (const picojson::value& x : v.get<picojson::array>())
+        double sum = 0;
+        for (const picojson::value& x : v.get<picojson::array>()) {
             out.push_back(seconds_from(file_, x, [&] {
                 return element_name(element_name("itls", i), out.size());
             }));
+            sum += out.back();
+        }
+        if (sum > longest_time_s)
+            refuse_value(file_, element_name("itls", i), v,
+                         printed("whose sum is over %g seconds", longest_time_s));
         return out;
     }
 
@@ -80,9 +91,8 @@ private:
 
 /// How often a rate was asked for, and of how many at most in flight. `rate` is a number, or "inf"
 /// where all requests are sent at once.
-inline void set_arrivals(told_run& run, double rate, double burstiness, double most_in_flight) {
+inline void set_arrivals(told_run& run, double rate, double burstiness, long long most) {
     arrival_data& a = run.arrivals;
-    const auto most = static_cast<long long>(std::max(most_in_flight, 0.0));
     if (!std::isfinite(rate)) {
         a.kind = most > 0 ? arrival_kind::closed_loop : arrival_kind::all_at_once;
         a.users = std::max(most, 1ll);
@@ -95,9 +105,9 @@ inline void set_arrivals(told_run& run, double rate, double burstiness, double m
              : std::isinf(burstiness) ? arrival_kind::constant : arrival_kind::gamma;
 }
 /// What stands under a name that is a number or "inf"; NaN where it is neither.
-inline double number_or_inf(const picojson::value& of, const char* name) {
+inline double number_or_inf(const picojson::value& of, const std::string& file, const char* name) {
     const std::string word = string_member(of, name);
-    return word == "inf" || word == "Infinity" ? infinity : number_member(of, name);
+    return word == "inf" || word == "Infinity" ? infinity : rate_from(file, of, name);
 }
 
 /// What the lists add up to, held against what the file says it should.
@@ -108,7 +118,7 @@ struct told_sums {
 inline void check_sums(told_run& run, const picojson::value& of, const told_sums& found) {
     const auto differs = [&](const char* name, long long n) {
         const double told = number_member(of, name);
-        if (std::isnan(told) || std::llround(told) == n) return false;
+        if (std::isnan(told) || told == static_cast<double>(n)) return false;
         run.lacks_all(printed("it says %s %.0f, its lists of requests add up to %lld: requests "
                               "were left out, or changed", name, told, n));
         return true;

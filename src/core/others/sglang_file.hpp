@@ -90,7 +90,10 @@ inline void add_sglang_requests(told_run& run, const picojson::value& v,
         if (!error.empty() || ttft_s == 0) {
             sums.failed += !error.empty();
             sums.completed += error.empty();
-            if (error.empty()) sums.output_tokens += lists.tokens("output_lens", i);
+            if (error.empty()) {
+                sums.output_tokens += lists.tokens("output_lens", i);
+                sums.input_tokens += r.prompt_tokens;
+            }
             mark_failed(r, error.empty() ? request_status::empty : request_status::server,
                         error.empty() ? "no text came" : error);
             run.requests.push_back(std::move(t));
@@ -99,6 +102,7 @@ inline void add_sglang_requests(told_run& run, const picojson::value& v,
         r.status = request_status::ok;
         r.output_tokens = lists.tokens("output_lens", i);
         sums.output_tokens += r.output_tokens;
+        sums.input_tokens += r.prompt_tokens;
         ++sums.completed;
         ++odd.completed;
         add_gaps(run, t, us);
@@ -122,8 +126,7 @@ inline void add_sglang_requests(told_run& run, const picojson::value& v,
         r.last_token_ns = r.end_ns;
         run.requests.push_back(std::move(t));
     }
-    sums.input_tokens = std::llround(std::max(0.0, number_member(v, "total_input_tokens")));
-    sums.failed = std::isnan(number_member(v, "failed")) ? 0 : sums.failed;
+    sums.failed = member(v, "failed") ? sums.failed : 0;
     check_sums(run, v, sums);
     set_sglang_definitions(run, backend, odd);
 }
@@ -142,10 +145,9 @@ inline told_run read_sglang_run(const picojson::value& v, const std::string& fil
                              "sharegpt_output_len", "random_input_len", "random_output_len",
                              "random_range_ratio"})
         run.settings.push_back({name, setting_text(v, name)});
-    const double rate = number_or_inf(v, "request_rate");
-    const double most = number_member(v, "max_concurrency");
+    const double rate = number_or_inf(v, file, "request_rate");
     run.knows_arrivals = rate > 0;
-    if (run.knows_arrivals) set_arrivals(run, rate, 1, std::isnan(most) ? 0 : most);
+    if (run.knows_arrivals) set_arrivals(run, rate, 1, asked_from(file, v, "max_concurrency"));
     if (!member(v, "ttfts"))
         run.lacks_all("it holds aggregates alone, and a verdict needs every request: "
                       "--output-details writes them");

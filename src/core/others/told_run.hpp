@@ -123,8 +123,17 @@ inline std::uint32_t us_of(double seconds) {
 /// this lies between their stamps.
 inline constexpr std::uint32_t same_read_us = 100;
 
+/// Gaps of one run: 512 MiB of them. Where a file keeps none it takes but a number to ask for more.
+inline constexpr std::size_t most_told_gaps = 1u << 27;
+inline void check_room_for_gaps(const told_run& run, std::size_t more) {
+    require(more <= most_told_gaps - run.gaps.size(),
+            printed("%s: its requests tell of over %zu tokens, so many are not read",
+                    run.file.c_str(), most_told_gaps));
+}
+
 /// Gives a record the gaps that it ends with, and the reads that these tell of.
 inline void add_gaps(told_run& run, told_request& r, const std::vector<std::uint32_t>& us) {
+    check_room_for_gaps(run, us.size());
     r.gaps_from = run.gaps.size();
     r.gaps = us.size();
     run.gaps.insert(run.gaps.end(), us.begin(), us.end());
@@ -141,6 +150,7 @@ inline void add_gaps(told_run& run, told_request& r, const std::vector<std::uint
 inline void add_even_gaps(told_run& run, told_request& r, int events) {
     const double all_s = static_cast<double>(r.what.last_token_ns - r.what.first_token_ns) * 1e-9;
     const auto n = static_cast<std::size_t>(events - 1);
+    check_room_for_gaps(run, n);
     const std::uint32_t each = n > 0 ? us_of(all_s / static_cast<double>(n)) : 0;
     add_gaps(run, r, std::vector<std::uint32_t>(n, each));
     r.what.reads = r.what.first_read_events = 0;  // not told
@@ -215,7 +225,10 @@ inline void set_rates(repeat_data& d, const told_run& run) {
         const auto [first, last] = std::minmax_element(at.begin(), at.end());
         return static_cast<double>(at.size() - 1) / (static_cast<double>(*last - *first) * 1e-9);
     };
-    if (planned.size() < 2 || planned.front() == planned.back()) return;
+    const auto is_one_time = [](const std::vector<long long>& at) {
+        return std::all_of(at.begin(), at.end(), [&](long long t) { return t == at[0]; });
+    };
+    if (is_one_time(planned) || is_one_time(sent)) return;
     d.asked_rate = rate(planned);
     d.achieved_rate = rate(sent);
 }

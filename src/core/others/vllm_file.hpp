@@ -61,17 +61,16 @@ inline vllm_chunks tokens_among(vllm_stream s, double ttft_s, std::vector<double
 }
 
 inline void set_vllm_arrivals(told_run& run, const picojson::value& v) {
-    const double rate = number_or_inf(v, "request_rate");
-    const double burstiness = number_member(v, "burstiness");
-    const double most = number_member(v, "max_concurrency");
+    const double rate = number_or_inf(v, run.file, "request_rate");
+    const double burstiness = number_or_inf(v, run.file, "burstiness");
     run.knows_arrivals = rate > 0;
     if (run.knows_arrivals)
         set_arrivals(run, rate, std::isnan(burstiness) ? 1 : burstiness,
-                     std::isnan(most) ? 0 : most);
+                     asked_from(run.file, v, "max_concurrency"));
     if (member(v, "ramp_up_strategy")) {
         run.arrivals.kind = arrival_kind::ramp;
-        run.arrivals.rate = number_member(v, "ramp_up_start_rps");
-        run.arrivals.rate_to = number_member(v, "ramp_up_end_rps");
+        run.arrivals.rate = rate_from(run.file, v, "ramp_up_start_rps");
+        run.arrivals.rate_to = rate_from(run.file, v, "ramp_up_end_rps");
     }
 }
 
@@ -111,7 +110,7 @@ inline void add_vllm_requests(told_run& run, const picojson::value& v, vllm_stre
     for (std::size_t i = 0; i < lists.size(); ++i) {
         told_request t;
         record& r = t.what;
-        const double start_s = run.knows_sends ? lists.seconds("start_times", i) : 0;
+        const double start_s = run.knows_sends ? lists.clock("start_times", i) : 0;
         const double waited_s = queues ? lists.seconds("queue_times", i) : 0;
         r.sent_ns = r.dispatched_ns = r.connected_ns = clock_ns(start_s) + 1;
         // Of users the wait for a place is none: that is when the user was ready.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/checked_json.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
@@ -45,7 +46,7 @@ inline std::string packed(const repeat_data& d) {
     return bytes;
 }
 
-/// Throws std::runtime_error where the bytes are none.
+/// Throws std::runtime_error where the bytes are none, std::invalid_argument where a number is.
 inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
     const auto line = [&] {
         const std::size_t end = bytes.find('\n');
@@ -57,31 +58,20 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
     const std::string facts(line());
     picojson::value told;
     if (!parse_json(facts, told)) throw std::runtime_error("a part of a repeat has no facts");
-    repeat_data d = read_repeat(told, arm);
-    const std::vector<long long> from = whole_numbers(facts, "window_from_ns");
-    const std::vector<long long> to = whole_numbers(facts, "window_to_ns");
-    if (from.size() != 1 || to.size() != 1)
+    const checked_object part(told, "a part of a repeat", "");
+    repeat_data d = read_repeat(part, arm);
+    if (!part.has("window_from_ns") || !part.has("window_to_ns"))
         throw std::runtime_error("a part of a repeat has no window");
-    d.window = time_interval::between(from[0], to[0]);
-    d.blind = read_blind(told, d.window.from_ns());
-    d.ranks = read_ranks(told, d.window.from_ns());
-    for (const picojson::value& share : array_member(told, "thread_cpu_shares"))
-        d.thread_cpu_shares.push_back(number_in(share));
+    read_times(part, d, stored_windows(facts), 0);
     std::string gate;
     std::vector<record> records;
     for (std::string_view next = line(); !next.empty(); next = line())
         records.push_back(read_record(std::string(next), gate));
     request_log log;
     for (std::size_t i = 0; i < records.size(); ++i) {
-        gap_list gaps;
         const std::size_t count = gap_count(records[i]);
         if (bytes.size() < 4 * count) throw std::runtime_error("a part of a repeat is cut");
-        for (std::size_t k = 0; k < count; ++k) {
-            std::uint32_t gap = 0;
-            for (std::size_t b = 4; b-- > 0;)
-                gap = gap << 8 | static_cast<unsigned char>(bytes[4 * k + b]);
-            gaps.push_back(gap);
-        }
+        const gap_list gaps = gaps_in(bytes.substr(0, 4 * count));
         bytes.remove_prefix(4 * count);
         log.add(index_of(records[i], i), std::move(records[i]), gaps);
     }

@@ -1,20 +1,21 @@
 // programs that sent one load, in result.json
 #pragma once
 
+#include "core/base/checked_json.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/ranks.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // max
+#include <cstddef>  // size_t
 #include <string>
 #include <vector>
-
-#include <picojson.h>  // JSON of servers
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+inline constexpr double most_ranks = 100000;
 
 /// Of a load that several programs sent; the start is in ns since the window began.
 inline void write_ranks(json_writer& j, const repeat_facts& d) {
@@ -29,6 +30,8 @@ inline void write_ranks(json_writer& j, const repeat_facts& d) {
             .field("off_s", r.off_s)
             .field("off_error_s", r.error_s)
             .field("clock_is_synchronised", r.synchronised)
+            .field("server_clock_low_s", r.lead.low_s)
+            .field("server_clock_high_s", r.lead.high_s)
             .field("cpu_share", r.cpu_share)
             .field("memory_bytes", r.memory_bytes)
             .field("lateness_p99", r.lateness_p99)
@@ -39,22 +42,24 @@ inline void write_ranks(json_writer& j, const repeat_facts& d) {
 }
 
 /// Of a load that several programs sent.
-inline std::vector<rank_part> read_ranks(const picojson::value& v, long long window_from_ns) {
+inline std::vector<rank_part> read_ranks(const checked_object& repeat, long long window_from_ns) {
     std::vector<rank_part> all;
-    for (const picojson::value& told : array_member(v, "ranks")) {
+    for (const checked_object& told : repeat.each("ranks")) {
         rank_part r;
-        r.index = count_member(told, "index");
-        r.count = count_member(told, "count");
-        r.host = printable(string_member(told, "host"), 256);
-        r.start_ns = window_from_ns + static_cast<long long>(number_member(told, "start_ns"));
-        r.off_s = number_member(told, "off_s");
-        r.error_s = number_member(told, "off_error_s");
-        r.synchronised = true_member(told, "clock_is_synchronised");
-        r.cpu_share = number_member(told, "cpu_share");
-        r.memory_bytes = number_member(told, "memory_bytes");
-        r.lateness_p99 = number_member(told, "lateness_p99");
-        r.requests = static_cast<std::size_t>(std::max(0, count_member(told, "requests")));
-        r.failed = static_cast<std::size_t>(std::max(0, count_member(told, "failed")));
+        r.index = told.whole("index", 0, most_ranks, 0);
+        r.count = told.whole("count", 1, most_ranks, 1);
+        r.host = printable(told.text("host"), 256);
+        r.start_ns = window_from_ns + told.whole("start_ns", -latest_time_ns, latest_time_ns, 0ll);
+        r.off_s = told.number("off_s", -longest_time_s, longest_time_s);
+        r.error_s = told.seconds("off_error_s");
+        r.synchronised = told.is_true("clock_is_synchronised");
+        r.lead.low_s = told.number("server_clock_low_s", -most_count, most_count, -infinity);
+        r.lead.high_s = told.number("server_clock_high_s", -most_count, most_count, infinity);
+        r.cpu_share = told.number("cpu_share", 0, most_ranks);
+        r.memory_bytes = told.number("memory_bytes", 0, most_count);
+        r.lateness_p99 = told.seconds("lateness_p99");
+        r.requests = told.whole("requests", 0, most_count, std::size_t{0});
+        r.failed = told.whole("failed", 0, most_count, std::size_t{0});
         all.push_back(r);
     }
     return all;

@@ -261,6 +261,7 @@ inline void write_judging(json_writer& j, const gate_report& g) {
         .field("spin", g.under.spins)
         .field("expected_requests", expected_requests(g.what))
         .field("stopped", g.under.stopped);
+    if (has_turns(g.what)) j.field("expected_first_turns", expected_first_turns(g.what));
     if (std::isfinite(g.under.most_skew_s)) j.field("most_skew_s", g.under.most_skew_s);
     j.key("set_aside").open('[');
     for (const set_aside_repeat& r : g.under.set_aside)
@@ -307,6 +308,7 @@ inline void write_scenario(json_writer& j, const plan& p) {
         .field("warmup_s", p.warmup_s);
     j.field("extent", extent_text(p)).field("options", options_text(p))
         .field("stream", p.common.stream);
+    if (!p.scores.empty()) j.field("scores", p.scores);
     j.field("requests", p.requests)
         .field("duration_s", p.duration_s)
         .field("repeats_planned", repeats_text(p));

@@ -1,6 +1,7 @@
 // what a server told of itself, in result.json
 #pragma once
 
+#include "core/base/checked_json.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/page_readings.hpp"
@@ -8,9 +9,9 @@
 #include "core/measured/server_word.hpp"
 #include "core/judging/witness.hpp"
 
-#include <algorithm>  // any_of, min
+#include <algorithm>  // any_of
 #include <cfloat>  // DBL_MAX
-#include <cmath>  // copysign, fabs, isinf
+#include <cmath>  // copysign, fabs, isinf, isnan
 #include <cstddef>  // size_t
 #include <string>
 #include <vector>
@@ -25,8 +26,7 @@ namespace detail {
 inline std::string reading_json(double v) {
     return json_number(std::isinf(v) ? std::copysign(DBL_MAX, v) : v);
 }
-inline double reading_in(const picojson::value& told) {
-    const double v = number_in(told);
+inline double reading_in(double v) {
     return std::fabs(v) == DBL_MAX ? std::copysign(infinity, v) : v;
 }
 
@@ -84,52 +84,51 @@ inline void write_server_word(json_writer& j, const server_word& w, const cross_
     j.close().close();
 }
 
+inline constexpr double most_missed = 1e6;  // readings of a repeat
+
 /// Files of older versions have none.
-inline server_word read_server_word(const picojson::value& repeat, long long window_from_ns) {
+inline server_word read_server_word(const checked_object& repeat, long long window_from_ns) {
     server_word w;
-    const picojson::value* const told = member(repeat, "server");
-    if (!told) return w;
+    if (!repeat.has("server")) return w;
+    const checked_object told = repeat.at("server");
     w.is_read = true;
-    w.of = string_member(*told, "of");
-    w.problem = string_member(*told, "problem");
-    w.has_both_ends = true_member(*told, "has_both_ends");
-    w.from_s = number_member(*told, "from_unix_s");
-    w.is_of_several = true_member(*told, "several_processes");
-    const auto time_in = [&](const picojson::value& at) {
-        const double ns = number_in(at);
-        return window_from_ns + (std::fabs(ns) < 9e15 ? static_cast<long long>(ns) : 0);
+    w.of = told.text("of");
+    w.problem = told.text("problem");
+    w.has_both_ends = told.is_true("has_both_ends");
+    w.from_s = told.number("from_unix_s", -most_count, most_count);
+    w.is_of_several = told.is_true("several_processes");
+    const auto times = [&](const char* name, auto&& put) {
+        told.numbers(name, -latest_time_ns, latest_time_ns, [&](std::size_t, double ns) {
+            put(window_from_ns + (std::isnan(ns) ? 0 : static_cast<long long>(ns)));
+        });
     };
-    for (const picojson::value& at : array_member(*told, "missed_at_ns"))
-        w.missed_ns.push_back(time_in(at));
+    times("missed_at_ns", [&](long long at) { w.missed_ns.push_back(at); });
     // Older files tell how many there were: they may all have been in the window.
-    if (!member(*told, "missed_at_ns"))
-        w.missed_ns.assign(static_cast<std::size_t>(
-                               std::min(large_count(*told, "missed"), 1000000ll)), window_from_ns);
-    for (const picojson::value& at : array_member(*told, "at_ns")) {
+    if (!told.has("missed_at_ns"))
+        w.missed_ns.assign(told.whole("missed", 0, most_missed, std::size_t{0}), window_from_ns);
+    times("at_ns", [&](long long at) {
         w.readings.push_back({});
-        w.readings.back().at_ns = time_in(at);
-    }
+        w.readings.back().at_ns = at;
+    });
     // What is not as long as the times is not of them.
-    const auto each = [&](const picojson::value& of, const char* name, auto&& put) {
-        const picojson::array& all = array_member(of, name);
-        if (all.size() != w.readings.size()) return;
-        for (std::size_t i = 0; i < all.size(); ++i) put(w.readings[i], reading_in(all[i]));
+    const auto each = [&](const checked_object& of, const char* name, auto&& put) {
+        if (array_member(of.value(), name).size() != w.readings.size()) return;
+        of.numbers(name, -DBL_MAX, DBL_MAX,
+                   [&](std::size_t i, double v) { put(w.readings[i], reading_in(v)); });
     };
-    each(*told, "began", [](page_reading& r, double v) { r.began = v; });
+    each(told, "began", [](page_reading& r, double v) { r.began = v; });
+    const checked_object values = told.at("values"), counts = told.at("counts");
     for (std::size_t q = 0; q < quantity_count; ++q) {
-        if (const picojson::value* values = member(*told, "values"))
-            each(*values, quantity_names[q], [&](page_reading& r, double v) { r.values[q] = v; });
-        if (const picojson::value* counts = member(*told, "counts"))
-            each(*counts, quantity_names[q], [&](page_reading& r, double v) { r.counts[q] = v; });
+        each(values, quantity_names[q], [&](page_reading& r, double v) { r.values[q] = v; });
+        each(counts, quantity_names[q], [&](page_reading& r, double v) { r.counts[q] = v; });
     }
-    if (const picojson::value* named = member(*told, "named");
-        named && named->is<picojson::object>())
-        for (const auto& [selector, values] : named->get<picojson::object>()) {
-            w.selectors.push_back(selector);
-            for (page_reading& r : w.readings) r.named.push_back(not_a_number);
-            each(*named, selector.c_str(),
-                 [](page_reading& r, double v) { r.named.back() = v; });
-        }
+    const checked_object named = told.at("named");
+    if (!named.value().is<picojson::object>()) return w;
+    for (const auto& [selector, ignored] : named.value().get<picojson::object>()) {
+        w.selectors.push_back(selector);
+        for (page_reading& r : w.readings) r.named.push_back(not_a_number);
+        each(named, selector.c_str(), [](page_reading& r, double v) { r.named.back() = v; });
+    }
     return w;
 }
 

@@ -6,6 +6,7 @@
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "api/traffic.hpp"
+#include "core/base/checked_json.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
@@ -18,20 +19,22 @@
 #include "core/traffic/check_slo.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/plan_words.hpp"
+#include "core/traffic/share.hpp"
 #include "core/traffic/target_facts.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/ranks_json.hpp"
 #include "core/reports/server_word_json.hpp"
+#include "core/reports/stored_record.hpp"
 
-#include <algorithm>  // min, max
-#include <cmath>  // fabs, floor, isfinite
+#include <algorithm>  // min
+#include <cmath>  // isfinite, isnan
 #include <cstdint>  // uint64_t
 #include <map>
-#include <stdexcept>  // invalid_argument
+#include <optional>
 #include <string>
-#include <utility>  // pair
+#include <string_view>
 #include <vector>
 
 #include <picojson.h>  // JSON of servers
@@ -56,167 +59,213 @@ struct stored_gate {
     plan told{};  // the load, as far as the file tells it
 };
 
+/// The windows of a document's repeats, digit by digit, in its order.
+class stored_windows {
+public:
+    explicit stored_windows(std::string_view json)
+        : from_(whole_numbers(json, "window_from_ns")), to_(whole_numbers(json, "window_to_ns")) {}
+    std::optional<long long> from(std::size_t i) const { return at(from_, i); }
+    std::optional<long long> to(std::size_t i) const { return at(to_, i); }
+
+private:
+    using all_digits = std::vector<std::optional<long long>>;
+    static std::optional<long long> at(const all_digits& all, std::size_t i) {
+        return i < all.size() ? all[i] : std::nullopt;
+    }
+    all_digits from_, to_;
+};
+
+inline constexpr std::size_t most_repeats_of_a_gate = 1000;  // probes of a search included
+inline constexpr double most_rate = 1e12;      // of requests, per second
+inline constexpr double most_quantile = 1000;  // of any distribution that verdicts are read off
+inline constexpr double most_statistic = 1e100;  // a server may say what it likes of itself
+
+/// The values of each statistic: one, or a list.
+inline std::map<std::string, std::vector<double>> read_statistics(const checked_object& of,
+                                                                  double most = most_statistic) {
+    std::map<std::string, std::vector<double>> all;
+    if (!of.value().is<picojson::object>()) return all;
+    for (const auto& [name, told] : of.value().get<picojson::object>()) {
+        std::vector<double>& values = all[name];
+        const auto keep = [&](std::size_t, double v) { values.push_back(v); };
+        if (told.is<picojson::array>()) of.numbers(name.c_str(), -most, most, keep);
+        else keep(0, of.number(name.c_str(), -most, most));
+    }
+    return all;
+}
+
 /// The load of a stored gate in the form that reports tell it from.
-inline plan told_plan(const picojson::value& scenario, const stored_gate& g) {
+inline plan told_plan(const checked_object& scenario, const stored_gate& g) {
     plan p;
-    p.told = {true, g.context.requests, g.extent, g.options, g.limits};
+    p.told = {true, g.context.requests, g.context.has_turns, g.context.first_turns, g.extent,
+              g.options, g.limits};
     p.name = g.name;
     p.arrivals.told = g.arrivals;
-    const std::string kind = string_member(scenario, "arrival_kind");
+    const std::string kind = scenario.text("arrival_kind");
     for (int k = 0; k <= static_cast<int>(arrival_kind::closed_loop); ++k)
         if (kind == arrival_name(static_cast<arrival_kind>(k)))
             p.arrivals.kind = static_cast<arrival_kind>(k);
-    p.arrivals.rate = number_member(scenario, "offered_rate");
-    p.arrivals.users = large_count(scenario, "users");
-    p.arrivals.max_in_flight = large_count(scenario, "max_in_flight");
-    p.requests = large_count(scenario, "requests");
-    p.duration_s = number_member(scenario, "duration_s");
-    p.warmup_requests = large_count(scenario, "warmup_requests");
-    p.warmup_s = number_member(scenario, "warmup_s");
+    p.arrivals.rate = scenario.number("offered_rate", 0, most_rate, 0);
+    p.arrivals.users = scenario.count("users");
+    p.arrivals.max_in_flight = scenario.count("max_in_flight");
+    p.requests = scenario.count("requests");
+    p.duration_s = scenario.seconds("duration_s", 0);
+    p.warmup_requests = scenario.count("warmup_requests");
+    p.warmup_s = scenario.seconds("warmup_s", 0);
     p.seed = parsed_number<std::uint64_t>(g.seed).value_or(0);
     p.hash = g.trace_hash;
     p.nonce = parsed_number<std::uint64_t>(g.nonce, 16).value_or(0);
     p.workload_text = g.workload;
     p.sent_as_given = g.sent_as_given;
     p.common.stream = g.context.streams;
+    p.scores = g.context.scores;
     return p;
 }
 
-inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
+inline handshakes_t read_handshakes(const checked_object& h) {
+    return {h.count("count"), h.seconds("mean_s", 0), h.seconds("max_s", 0)};
+}
+/// Without its records and the times that a double may not hold.
+inline repeat_data read_repeat(const checked_object& v, run_arm arm) {
     repeat_data d;
     d.arm = arm;
-    d.index = count_member(v, "index");
-    if (member(v, "load")) {
-        d.load = number_member(v, "load");
-        d.disturbed = string_member(v, "disturbed");
-        const std::string part = string_member(v, "part");
+    d.index = v.whole("index", 0, most_turns, -1);
+    if (v.has("load")) {
+        d.load = v.number("load", 0, most_rate);
+        d.disturbed = v.text("disturbed");
+        const std::string part = v.text("part");
         for (int k = 0; k <= static_cast<int>(probe_of::compared); ++k)
             if (part == to_string(static_cast<probe_of>(k))) d.part = static_cast<probe_of>(k);
     }
-    d.asked_rate = number_member(v, "asked_rate");
-    d.achieved_rate = number_member(v, "achieved_rate");
-    d.connections_opened = count_member(v, "connections_opened");
-    for (const auto& [name, into] : {std::pair{"handshakes_full", &d.handshakes_full},
-                                     std::pair{"handshakes_resumed", &d.handshakes_resumed}})
-        if (const picojson::value* h = member(v, name))
-            *into = {large_count(*h, "count"), number_member(*h, "mean_s"),
-                     number_member(*h, "max_s")};
-    d.content_events = large_count(v, "content_events");
-    d.coalesced_events = large_count(v, "coalesced_events");
-    d.cpu_share = number_member(v, "cpu_share");
-    d.startup_s = number_member(v, "startup_s");
-    d.loop_lag_p99 = number_member(v, "loop_lag_p99");
-    d.loop_lag_max = number_member(v, "loop_lag_max");
-    d.stamp_lag_p99 = number_member(v, "stamp_lag_p99");
-    d.stamp_lag_max = number_member(v, "stamp_lag_max");
-    d.target_gone = string_member(v, "target_gone");
-    d.interrupted = true_member(v, "interrupted");
-    d.short_outputs = large_count(v, "short_outputs");
-    d.long_outputs = large_count(v, "long_outputs");
-    d.resends = large_count(v, "resends");
-    d.hang_ups = large_count(v, "hang_ups");
-    d.used_once = true_member(v, "used_once");
-    if (number_member(v, "shared_tokens") >= 0)  // else nothing is known of them
-        d.shared_tokens = large_count(v, "shared_tokens");
-    d.gaps_counted = true_member(v, "gaps_counted");
+    d.asked_rate = v.number("asked_rate", 0, most_rate, 0);
+    d.achieved_rate = v.number("achieved_rate", 0, most_rate, 0);
+    d.connections_opened = v.count("connections_opened");
+    d.handshakes_full = read_handshakes(v.at("handshakes_full"));
+    d.handshakes_resumed = read_handshakes(v.at("handshakes_resumed"));
+    d.content_events = v.count("content_events");
+    d.coalesced_events = v.count("coalesced_events");
+    d.cpu_share = v.number("cpu_share", 0, most_turns);
+    v.numbers("thread_cpu_shares", 0, most_turns,
+              [&](std::size_t, double share) { d.thread_cpu_shares.push_back(share); });
+    d.startup_s = v.seconds("startup_s");
+    d.loop_lag_p99 = v.seconds("loop_lag_p99");
+    d.loop_lag_max = v.seconds("loop_lag_max");
+    d.stamp_lag_p99 = v.seconds("stamp_lag_p99");
+    d.stamp_lag_max = v.seconds("stamp_lag_max");
+    d.target_gone = v.text("target_gone");
+    d.interrupted = v.is_true("interrupted");
+    d.short_outputs = v.count("short_outputs");
+    d.long_outputs = v.count("long_outputs");
+    d.resends = v.count("resends");
+    d.hang_ups = v.count("hang_ups");
+    d.used_once = v.is_true("used_once");
+    d.shared_tokens = v.whole("shared_tokens", -1, most_count, -1ll);
+    d.gaps_counted = v.is_true("gaps_counted");
     return d;
 }
 
-/// Files of older versions have none.
-inline blind_stretches read_blind(const picojson::value& v, long long window_from_ns) {
+/// Files of older versions have none. Each is four numbers.
+inline blind_stretches read_blind(const checked_object& v, long long window_from_ns) {
     blind_stretches all;
-    const picojson::array& numbers = array_member(v, "blind");
-    const auto whole = [&](std::size_t i) {
-        const double x = number_in(numbers[i]);
-        return std::fabs(x) < 9e15 ? static_cast<long long>(x) : 0;
-    };
-    for (std::size_t i = 0; i + 3 < numbers.size(); i += 4)
-        all.push_back({window_from_ns + whole(i), window_from_ns + whole(i + 1), whole(i + 2),
-                       whole(i + 3)});
+    long long four[4] = {};
+    v.numbers("blind", -latest_time_ns, latest_time_ns, [&](std::size_t i, double ns) {
+        four[i % 4] = std::isnan(ns) ? 0 : static_cast<long long>(ns);
+        if (i % 4 == 3)
+            all.push_back({window_from_ns + four[0], window_from_ns + four[1], four[2], four[3]});
+    });
     return all;
 }
+/// What is told by times of the clock; its window is the one at `place`.
+inline void read_times(const checked_object& v, repeat_data& d, const stored_windows& all,
+                       std::size_t place) {
+    const auto from = v.exact("window_from_ns", latest_time_ns, [&] { return all.from(place); });
+    const auto to = v.exact("window_to_ns", latest_time_ns, [&] { return all.to(place); });
+    if (to < from) v.refuse("window_to_ns", "a window ends after it began");
+    d.window = time_interval::between(from, to);
+    d.blind = read_blind(v, d.window.from_ns());
+    d.ranks = read_ranks(v, d.window.from_ns());
+}
 
-inline void read_judging(const picojson::value& v, stored_gate& g) {
+inline void read_stored_baseline(const checked_object& stored, stored_baseline& to) {
+    to.file = stored.text("file");
+    to.day_sd = stored.number("day_to_day_sd", 0, 1, to.day_sd);
+    to.carried = stored.number("carried", 0, most_rate, to.carried);
+    to.values = read_statistics(stored.at("statistics"));
+}
+inline void read_judging(const checked_object& v, stored_gate& g) {
     judging_rule& rule = g.held.rule;
-    rule.traffic = string_member(v, "traffic") == "fresh" ? fresh : replayed;
-    rule.looks = count_member(v, "looks");
-    rule.most = count_member(v, "most");
-    rule.pass_level = number_member(v, "false_pass");
-    rule.fail_level = number_member(v, "false_fail");
-    rule.pass_z = number_member(v, "pass_z");
-    if (member(v, "alone_z")) rule.alone_z = number_member(v, "alone_z");
-    rule.trusts_belief = true_member(v, "trusts_belief");
-    rule.fail_z = number_member(v, "fail_z");
-    rule.holm = true_member(v, "holm");
-    g.seen.arrival_cv2 = number_member(v, "arrival_cv2");
-    g.seen.short_outputs_expected = true_member(v, "short_outputs_expected");
-    g.seen.spins = true_member(v, "spin");
-    if (member(v, "most_skew_s")) g.seen.most_skew_s = number_member(v, "most_skew_s");
-    if (std::isnan(g.seen.most_skew_s)) g.seen.most_skew_s = infinity;
-    g.seen.stopped = string_member(v, "stopped");
-    if (const picojson::value* noise = member(v, "calibrated_sd");
-        noise && noise->is<picojson::object>())
-        for (const auto& [name, sd] : noise->get<picojson::object>())
-            if (sd.is<double>()) g.held.noise[name] = sd.get<double>();
-    g.held.noise_file = string_member(v, "calibration");
-    if (const picojson::value* stored = member(v, "stored_baseline")) {
-        g.held.stored.file = string_member(*stored, "file");
-        g.held.stored.day_sd = number_member(*stored, "day_to_day_sd");
-        if (member(*stored, "carried")) g.held.stored.carried = number_member(*stored, "carried");
-        g.held.stored.values = lists_of(member(*stored, "statistics"));
-    }
-    require(rule.looks > 0 && rule.looks <= 100 && rule.most > 0 && rule.pass_z > 0 &&
-                rule.fail_z > 0 && rule.pass_level > 0 && rule.fail_level > 0,
-            "the result does not say how \"" + g.name + "\" was judged");
+    rule.traffic = v.text("traffic") == "fresh" ? fresh : replayed;
+    rule.looks = v.whole("looks", 1, 100, 0);
+    rule.most = v.whole("most", 1, most_turns, 0);
+    rule.pass_level = v.number("false_pass", 0, 1);
+    rule.fail_level = v.number("false_fail", 0, 1);
+    rule.pass_z = v.number("pass_z", 0, most_quantile);
+    rule.alone_z = v.number("alone_z", 0, most_quantile, rule.alone_z);
+    rule.trusts_belief = v.is_true("trusts_belief");
+    rule.fail_z = v.number("fail_z", 0, most_quantile);
+    rule.holm = v.is_true("holm");
+    g.seen.arrival_cv2 = v.number("arrival_cv2", 0, most_count);
+    g.seen.short_outputs_expected = v.is_true("short_outputs_expected");
+    g.seen.spins = v.is_true("spin");
+    g.seen.most_skew_s = v.seconds("most_skew_s", infinity);
+    g.seen.stopped = v.text("stopped");
+    for (const auto& [name, sd] : read_statistics(v.at("calibrated_sd"), 1))
+        if (!sd.empty() && !std::isnan(sd[0])) g.held.noise[name] = sd[0];
+    g.held.noise_file = v.text("calibration");
+    if (v.has("stored_baseline")) read_stored_baseline(v.at("stored_baseline"), g.held.stored);
+    for (const char* name : {"looks", "most", "false_pass", "false_fail", "pass_z", "fail_z"})
+        if (!(v.number(name, 0, most_quantile) > 0)) v.refuse(name, "a number above 0 is allowed");
     rule.half_fail_z = half_fail_z_of(rule.looks, rule.fail_level);
     g.context.rule = rule;
     g.context.most_repeats = rule.most;
-    g.context.has_baseline = true_member(v, "paired") || !g.held.stored.file.empty();
-    g.context.requests = std::max(0, count_member(v, "expected_requests"));
-    g.context.first_turns = g.context.requests;
+    g.context.has_baseline = v.is_true("paired") || !g.held.stored.file.empty();
+    g.context.requests = v.count("expected_requests");
+    g.context.has_turns = v.has("expected_first_turns");
+    g.context.first_turns =
+        g.context.has_turns ? v.count("expected_first_turns") : g.context.requests;
 }
 
 /// Why the verdicts of a run say that its numbers are none, or those of a server that failed.
-inline std::string fault_of_stored(const picojson::value& gate) {
-    const bool is_invalid = string_member(gate, "outcome") == "invalid";
-    for (const picojson::value& s : array_member(gate, "slos")) {
-        const std::string outcome = string_member(s, "verdict");
-        const std::string reason = string_member(s, "reason");
-        const bool is_advisory = true_member(s, "advisory");
-        if (is_invalid && !is_advisory && outcome == "invalid") return "was invalid: " + reason;
-        const double observed = number_member(s, "estimate"), limit = number_member(s, "limit");
-        if (string_member(s, "metric") == "error_rate" && !is_advisory && observed > limit)
+inline std::string fault_of_stored(const checked_object& gate) {
+    const bool is_invalid = gate.text("outcome") == "invalid";
+    for (const checked_object& s : gate.each("slos")) {
+        const bool is_advisory = s.is_true("advisory");
+        if (is_invalid && !is_advisory && s.text("verdict") == "invalid")
+            return "was invalid: " + s.text("reason");
+        if (s.text("metric") != "error_rate" || is_advisory) continue;
+        const double observed = s.number("estimate", 0, 1), limit = s.number("limit", 0, 1);
+        if (observed > limit)
             return printed("had %.3g %% of its requests fail, where %.3g %% may", observed * 100,
                            limit * 100);
     }
     return is_invalid ? "was invalid" : "";
 }
 
-inline void read_scenario(const picojson::value& scenario, stored_gate& g) {
-    g.workload = string_member(scenario, "workload");
-    g.arrivals = string_member(scenario, "arrivals");
-    g.extent = string_member(scenario, "extent");
-    g.options = string_member(scenario, "options");
-    const picojson::value* stream = member(scenario, "stream");
-    g.context.streams = !stream || stream->evaluate_as_boolean();
-    g.seed = string_member(scenario, "seed_text");
-    g.trace_hash = string_member(scenario, "trace_hash");
-    g.nonce = string_member(scenario, "nonce");
-    g.limits = string_member(scenario, "limits");
-    g.sent_as_given = string_member(scenario, "sent_as_given");
-    if (const picojson::value* shard = member(scenario, "shard")) {
-        g.shard = static_cast<std::size_t>(large_count(*shard, "index"));
-        g.shards = static_cast<std::size_t>(large_count(*shard, "count"));
+inline void read_scenario(const checked_object& scenario, stored_gate& g) {
+    g.workload = scenario.text("workload");
+    g.arrivals = scenario.text("arrivals");
+    g.extent = scenario.text("extent");
+    g.options = scenario.text("options");
+    g.context.streams = !scenario.has("stream") || scenario.is_true("stream");
+    g.context.scores = scenario.text("scores");
+    g.seed = scenario.text("seed_text");
+    g.trace_hash = scenario.text("trace_hash");
+    g.nonce = scenario.text("nonce");
+    g.limits = scenario.text("limits");
+    g.sent_as_given = scenario.text("sent_as_given");
+    if (scenario.has("shard")) {
+        const checked_object shard = scenario.at("shard");
+        g.shards = shard.whole("count", 1, double{most_shards}, std::size_t{1});
+        g.shard = shard.whole("index", 0, static_cast<double>(g.shards - 1), std::size_t{0});
     }
     g.context.arrivals = g.arrivals;
-    const std::string kind = string_member(scenario, "arrival_kind");
+    const std::string kind = scenario.text("arrival_kind");
     g.context.in_users = kind == arrival_name(arrival_kind::closed_loop);
     for (int k = 0; k <= static_cast<int>(arrival_kind::closed_loop); ++k)
         if (kind == arrival_name(static_cast<arrival_kind>(k)))
             g.context.saturates = saturates(static_cast<arrival_kind>(k));
 }
 
-/// Throws std::invalid_argument with the reason where the text holds no such gate.
 /// A gate's name without the number that tells it from another one of that name: "chat (2)".
 inline std::string unnumbered(const std::string& name) {
     const std::size_t open = name.rfind(" (");
@@ -224,71 +273,76 @@ inline std::string unnumbered(const std::string& name) {
                              name.find_first_not_of("0123456789", open + 2) == name.size() - 1;
     return is_numbered ? name.substr(0, open) : name;
 }
-inline stored_gate read_stored_gate(const std::string& json, const std::string& file,
-                                    const std::string& name) {
+/// The document of a run, or the sentence that it is none.
+inline picojson::value result_document(const std::string& json, const std::string& file) {
     picojson::value root;
     require(parse_json(json, root) && string_member(root, "schema") == "llmbench/result/1",
             file + " is not a result of this schema (llmbench/result/1)");
-    const std::vector<long long> from = whole_numbers(json, "window_from_ns");
-    const std::vector<long long> to = whole_numbers(json, "window_to_ns");
-    const picojson::value* found = nullptr;
-    std::size_t repeats_before = 0, repeats_seen = 0, matches = 0;
+    return root;
+}
+/// A gate in its document, and how many repeats stand before its own.
+struct found_gate {
+    checked_object gate;
+    std::size_t repeats_before = 0;
+};
+inline found_gate gate_named(const checked_object& root, const std::string& file,
+                             const std::string& name) {
+    std::vector<found_gate> found;
+    std::size_t repeats_seen = 0;
     std::string names;
-    const picojson::array& gates = array_member(root, "gates");
-    for (const picojson::value& g : gates) {
-        const bool measured = string_member(g, "refusal").empty();
-        if (measured) names += (names.empty() ? "\"" : ", \"") + string_member(g, "name") + "\"";
-        const std::string other = string_member(g, "name");
+    const std::vector<checked_object> gates = root.each("gates");
+    for (const checked_object& g : gates) {
+        const bool measured = g.text("refusal").empty();
+        const std::string other = g.text("name");
+        if (measured) names += (names.empty() ? "\"" : ", \"") + other + "\"";
         const bool is_alone =
             gates.size() == 1 && (name.empty() || unnumbered(other) == unnumbered(name));
-        if (measured && (other == name || is_alone)) {
-            ++matches;
-            found = &g;
-            repeats_before = repeats_seen;
-        }
+        if (measured && (other == name || is_alone)) found.push_back({g, repeats_seen});
         for (const char* arm : {"candidate", "baseline"})
-            if (const picojson::value* a = member(g, arm))
-                repeats_seen += array_member(*a, "repeats").size();
+            repeats_seen += array_member(g.at(arm).value(), "repeats").size();
     }
-    require(matches < 2, file + " has more than one measured gate \"" + name +
-                             "\": only gates with names of their own can be read again");
-    require(matches == 1, file + " has no measured gate \"" + name + "\": it has " +
-                              (names.empty() ? "none" : names));
-    require(member(*found, "judging") != nullptr, file + " does not say how it was judged");
+    require(found.size() < 2, file + " has more than one measured gate \"" + name +
+                                  "\": only gates with names of their own can be read again");
+    require(found.size() == 1, file + " has no measured gate \"" + name + "\": it has " +
+                                   (names.empty() ? "none" : names));
+    return found[0];
+}
+
+/// Throws std::invalid_argument with the reason where the text holds no such gate.
+inline stored_gate read_stored_gate(const std::string& json, const std::string& file,
+                                    const std::string& name) {
+    const picojson::value document = result_document(json, file);
+    const checked_object root(document, file, "");
+    auto [gate, place] = gate_named(root, file, name);
+    require(gate.has("judging"), file + " does not say how it was judged");
 
     stored_gate g;
-    g.name = string_member(*found, "name");
-    g.definitions = string_member(root, "definitions");
-    g.version = string_member(root, "version");
-    g.fault = fault_of_stored(*found);
-    if (const picojson::value* t = member(*found, "target")) {
-        g.model = string_member(*t, "model");
-        g.url = string_member(*t, "url");
-        g.api = string_member(*t, "api");
-    }
-    if (const picojson::value* s = member(*found, "scenario")) read_scenario(*s, g);
-    if (const picojson::value* c = member(*found, "capacity"))
-        g.carried = number_member(*c, "low");
-    read_judging(*member(*found, "judging"), g);
-    if (const picojson::value* s = member(*found, "scenario")) g.told = told_plan(*s, g);
+    g.name = gate.text("name");
+    g.definitions = root.text("definitions");
+    g.version = root.text("version");
+    g.fault = fault_of_stored(gate);
+    g.model = gate.at("target").text("model");
+    g.url = gate.at("target").text("url");
+    g.api = gate.at("target").text("api");
+    read_scenario(gate.at("scenario"), g);
+    if (gate.has("capacity")) g.carried = gate.at("capacity").number("low", 0, most_rate, 0);
+    read_judging(gate.at("judging"), g);
+    g.told = told_plan(gate.at("scenario"), g);
+    const stored_windows windows(json);
     for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
-        const picojson::value* a = member(*found, to_string(arm));
-        if (!a) continue;
         auto& repeats = arm == run_arm::candidate ? g.seen.candidate : g.seen.baseline;
-        for (const picojson::value& r : array_member(*a, "repeats")) {
+        const std::vector<checked_object> told = gate.at(to_string(arm)).each("repeats");
+        require(told.size() <= most_repeats_of_a_gate,
+                file + printed(" has %zu repeats of \"%s\", up to %zu are allowed", told.size(),
+                               g.name.c_str(), most_repeats_of_a_gate));
+        for (const checked_object& r : told) {
             repeats.push_back(read_repeat(r, arm));
-            require(repeats_before < from.size() && repeats_before < to.size(),
-                    file + ": a repeat has no window");
-            repeats.back().window =
-                time_interval::between(from[repeats_before], to[repeats_before]);
-            ++repeats_before;
-            repeats.back().blind = read_blind(r, repeats.back().window.from_ns());
-            repeats.back().server = read_server_word(r, repeats.back().window.from_ns());
-            repeats.back().ranks = read_ranks(r, repeats.back().window.from_ns());
-            const picojson::value* values = member(r, "statistics");
-            if (arm == run_arm::baseline || !values || !values->is<picojson::object>()) continue;
-            for (const auto& [statistic, v] : values->get<picojson::object>())
-                g.statistics[statistic].push_back(number_in(v));
+            repeat_data& d = repeats.back();
+            read_times(r, d, windows, place++);
+            d.server = read_server_word(r, d.window.from_ns());
+            if (arm == run_arm::baseline) continue;
+            for (const auto& [statistic, values] : read_statistics(r.at("statistics")))
+                for (const double v : values) g.statistics[statistic].push_back(v);
         }
     }
     return g;
@@ -296,46 +350,39 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
 
 /// What a later reader sees of a whole run. Throws std::invalid_argument where the text is none.
 inline past_result read_past_result(const std::string& json, const std::string& file) {
-    picojson::value root;
-    require(parse_json(json, root) && string_member(root, "schema") == "llmbench/result/1",
-            file + " is not a result of this schema (llmbench/result/1)");
+    const picojson::value document = result_document(json, file);
+    const checked_object root(document, file, "");
     past_result run;
-    if (const picojson::value* e = member(root, "environment")) {
-        run.started_at = string_member(*e, "started_at");
-        run.commit = string_member(*e, "commit");
-        run.cpu = string_member(*e, "cpu");
-    }
-    for (const picojson::value& g : array_member(root, "gates")) {
+    run.started_at = root.at("environment").text("started_at");
+    run.commit = root.at("environment").text("commit");
+    run.cpu = root.at("environment").text("cpu");
+    for (const checked_object& g : root.each("gates")) {
         past_gate gate;
-        gate.name = string_member(g, "name");
-        gate.outcome = string_member(g, "outcome");
-        if (const picojson::value* t = member(g, "target")) gate.model = string_member(*t, "model");
-        if (const picojson::value* s = member(g, "scenario"))
-            gate.arrivals = string_member(*s, "arrivals");
-        for (const picojson::value& s : array_member(g, "slos")) {
+        gate.name = g.text("name");
+        gate.outcome = g.text("outcome");
+        gate.model = g.at("target").text("model");
+        gate.arrivals = g.at("scenario").text("arrivals");
+        for (const checked_object& s : g.each("slos")) {
             past_slo slo;
-            slo.slo = string_member(s, "slo");
-            slo.metric = string_member(s, "metric");
-            const std::string outcome = string_member(s, "verdict");
+            slo.slo = s.text("slo");
+            slo.metric = s.text("metric");
+            const std::string outcome = s.text("verdict");
             for (int k = 0; k <= static_cast<int>(verdict::skipped); ++k)
                 if (outcome == to_string(static_cast<verdict>(k)))
                     slo.outcome = static_cast<verdict>(k);
-            slo.advisory = true_member(s, "advisory");
+            slo.advisory = s.is_true("advisory");
             const std::string text = str(slo.slo);  // a goodput has sides of its own in front
             const std::size_t side = std::min(text.rfind("= "), text.size());
             slo.at_most = side == text.size() || side == 0 || text[side - 1] == '<';
-            slo.relative = true_member(s, "relative_to_baseline");
-            slo.measured = number_member(s, "measured");
-            slo.estimate = {number_member(s, "estimate"), not_a_number, not_a_number};
-            const picojson::array& interval = array_member(s, "interval");
-            const auto end_of = [&](std::size_t i) {
-                const bool known = i < interval.size() && interval[i].is<double>();
-                return known ? interval[i].get<double>() : not_a_number;
-            };
-            slo.estimate.low = end_of(0);
-            slo.estimate.high = end_of(1);
-            slo.limit = number_member(s, "limit");
-            slo.reason = string_member(s, "reason");
+            slo.relative = s.is_true("relative_to_baseline");
+            slo.measured = s.number("measured", -most_statistic, most_statistic);
+            slo.estimate = {s.number("estimate", -most_statistic, most_statistic), not_a_number,
+                            not_a_number};
+            s.numbers("interval", -most_statistic, most_statistic, [&](std::size_t i, double v) {
+                if (i < 2) (i == 0 ? slo.estimate.low : slo.estimate.high) = v;
+            });
+            slo.limit = s.number("limit", -most_statistic, most_statistic);
+            slo.reason = s.text("reason");
             gate.slos.push_back(slo);
         }
         run.gates.push_back(gate);
@@ -354,6 +401,8 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     };
     require(old.fault.empty(), "baseline is stored(\"" + file + "\"): that run " + old.fault +
                                    "; write it again");
+    require(old.shards == 1, "baseline is stored(\"" + file + "\"): of that run " +
+                                 shard_words({old.shard, old.shards}));
     same("traffic", old.held.rule.traffic == fresh ? "fresh" : "replayed", "replayed");
     same("definitions version", old.definitions, definitions_version);
     same("model", old.model, target.model);
@@ -410,80 +459,6 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
                 noise[statistic] = sd;
             }
     return noise;
-}
-
-/// One line of records.jsonl, and the gate it belongs to. Throws std::invalid_argument.
-inline record read_record(const std::string& line, std::string& gate) {
-    picojson::value v;
-    require(parse_json(line, v) && v.is<picojson::object>(), "it is not a JSON object");
-    const auto whole_of = [&](const char* key, double most) {
-        const picojson::value* m = member(v, key);
-        const double told = m && m->is<double>() ? m->get<double>() : not_a_number;
-        if (std::fabs(told) <= std::min(most, 9e15) && std::floor(told) == told)
-            return static_cast<long long>(told);  // which a double holds as it is
-        const std::vector<long long> found = whole_numbers(line, key);
-        const bool is_null = m && m->is<picojson::null>();
-        const bool is_whole = found.size() == 1 && std::fabs(told) <= most;
-        require(m != nullptr, std::string("it has no field ") + key);
-        require(is_null || is_whole, std::string(key) + " is no whole number that fits");
-        return is_null ? 0 : found[0];
-    };
-    const auto one_of = [&](const char* key, auto last) {
-        const std::string given = string_member(v, key);
-        for (int k = 0; k <= static_cast<int>(last); ++k)
-            if (given == to_string(static_cast<decltype(last)>(k)))
-                return static_cast<decltype(last)>(k);
-        throw std::invalid_argument(std::string(key) + " is \"" + printable(given, 40) + "\"");
-    };
-    record r;
-    const picojson::value* name = member(v, "gate");
-    require(name && name->is<std::string>(), "it has no field gate");
-    gate = name->get<std::string>();
-    r.id = string_member(v, "id");
-    r.arm = one_of("arm", run_arm::baseline);
-    r.phase = one_of("phase", run_phase::measure);
-    r.status = one_of("status", request_status::unsent);
-    r.token_source = one_of("token_source", token_origin::events);
-    for (const auto& [key, into] :
-         {std::pair{"scheduled_ns", &r.scheduled_ns}, std::pair{"dispatched_ns", &r.dispatched_ns},
-          std::pair{"connected_ns", &r.connected_ns}, std::pair{"sent_ns", &r.sent_ns},
-          std::pair{"first_token_ns", &r.first_token_ns},
-          std::pair{"last_token_ns", &r.last_token_ns}, std::pair{"end_ns", &r.end_ns},
-          std::pair{"late_ns", &r.late_ns}})
-        *into = whole_of(key, 9e18);
-    for (const auto& [key, into] :
-         {std::pair{"repeat", &r.repeat}, std::pair{"prompt_tokens", &r.prompt_tokens},
-          std::pair{"output_tokens", &r.output_tokens}, std::pair{"events", &r.events},
-          std::pair{"first_event_tokens", &r.first_event_tokens},
-          std::pair{"http_status", &r.http_status}})
-        *into = static_cast<int>(whole_of(key, 2e9));
-    for (const auto& [key, into] :
-         {std::pair{"finish_reason", &r.finish_reason}, std::pair{"error", &r.error}}) {
-        const std::string words = string_member(v, key);
-        *into = printable(words, 4 * words.size() + 4);
-    }
-    // Files of older versions end here.
-    for (const auto& [key, into] : {std::pair{"cached_tokens", &r.cached_tokens},
-                                    std::pair{"reasoning_tokens", &r.reasoning_tokens}}) {
-        const picojson::value* told = member(v, key);
-        if (told && !told->is<picojson::null>()) *into = static_cast<int>(whole_of(key, 2e9));
-    }
-    if (const picojson::value* hidden = member(v, "hidden_tokens"))
-        r.hidden_tokens = hidden->is<picojson::null>()
-                              ? -1
-                              : static_cast<int>(whole_of("hidden_tokens", 2e9));
-    for (const auto& [key, into] : {std::pair{"second_token_ns", &r.second_token_ns},
-                                    std::pair{"first_answer_ns", &r.first_answer_ns}})
-        if (member(v, key)) *into = whole_of(key, 9e18);
-    if (member(v, "conversation")) r.conversation = whole_of("conversation", 9e18);
-    for (const auto& [key, into] :
-         {std::pair{"turn", &r.turn}, std::pair{"reads", &r.reads},
-          std::pair{"first_read_events", &r.first_read_events},
-          std::pair{"text_bytes", &r.text_bytes},
-          std::pair{"most_prompt_tokens", &r.most_prompt_tokens}, std::pair{"choices", &r.choices},
-          std::pair{"resends", &r.resends}})
-        if (member(v, key)) *into = static_cast<int>(whole_of(key, 2e9));
-    return r;
 }
 
 }  // namespace detail

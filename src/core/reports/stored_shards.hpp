@@ -79,6 +79,7 @@ inline void check_alike(const stored_shard& first, const stored_shard& s) {
     same("definitions version", a.definitions, b.definitions);
     same("trace hash", a.trace_hash, b.trace_hash);
     same("run", a.nonce, b.nonce);
+    same("server", a.url, b.url);
     same("model", a.model, b.model);
     same("api", a.api, b.api);
     same("arrivals", a.arrivals, b.arrivals);
@@ -89,6 +90,31 @@ inline void check_alike(const stored_shard& first, const stored_shard& s) {
     same("seed", a.seed, b.seed);
     same("number of repeats", std::to_string(a.seen.candidate.size()),
          std::to_string(b.seen.candidate.size()));
+}
+
+/// Refuses shards whose machines were not at one time, whatever each says of its own clock: all
+/// have seen the server's.
+inline void check_one_time(const std::vector<stored_shard>& shards, std::size_t repeat) {
+    const auto part = [&](const stored_shard& s) -> const rank_part& {
+        const std::vector<rank_part>& own = s.gate.seen.candidate[repeat].ranks;
+        require(!own.empty(),
+                s.directory + printed(": repeat %zu does not say when it began", repeat));
+        return own.front();
+    };
+    const stored_shard *ahead = &shards.front(), *behind = ahead;
+    for (const stored_shard& s : shards) {
+        const clock_lead& lead = part(s).lead;
+        if (!lead.is_told()) continue;
+        const auto is_told = [&](const stored_shard* x) { return part(*x).lead.is_told(); };
+        if (!is_told(ahead) || lead.low_s > part(*ahead).lead.low_s) ahead = &s;
+        if (!is_told(behind) || lead.high_s < part(*behind).lead.high_s) behind = &s;
+    }
+    const double apart_s = clock_lead::least_between(part(*ahead).lead, part(*behind).lead);
+    require(apart_s <= shards.front().gate.seen.most_skew_s,
+            "in repeat " + std::to_string(repeat) + " the clocks of " + ahead->directory + " and " +
+                behind->directory + " were at least " + time_text(apart_s) +
+                " apart, by the Date of the server's answers: they sent no load together; up to " +
+                time_text(shards.front().gate.seen.most_skew_s) + " is allowed");
 }
 
 /// Throws std::invalid_argument with one sentence where they are not the whole of one run. There
@@ -114,12 +140,9 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
     static_cast<load_conditions&>(g.seen) = first.seen;
     const bool closed = !g.what.is_open_loop();
     for (std::size_t i = 0; i < first.seen.candidate.size(); ++i) {
+        check_one_time(shards, i);
         std::vector<repeat_data> parts;
-        for (stored_shard& s : shards) {
-            require(!s.gate.seen.candidate[i].ranks.empty(),
-                    s.directory + printed(": repeat %zu does not say when it began", i));
-            parts.push_back(std::move(s.gate.seen.candidate[i]));
-        }
+        for (stored_shard& s : shards) parts.push_back(std::move(s.gate.seen.candidate[i]));
         g.seen.candidate.push_back(together(std::move(parts), closed));
     }
     for (const stored_shard& s : shards)

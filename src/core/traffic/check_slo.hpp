@@ -40,7 +40,7 @@ inline slo_context slo_context_of(const plan& p) {
     return {.streams = p.common.stream,
             .scores = p.scores,
             .has_baseline = p.has_baseline || p.has_stored_baseline,
-            .has_turns = p.stride > 1,
+            .has_turns = has_turns(p),
             .saturates = saturates(p.arrivals),
             .in_users = is_counted_in_users(p.arrivals),
             .arrivals = arrival_text(p.arrivals),

@@ -45,6 +45,8 @@ struct searched_load {
 struct told_load {
     bool is_there = false;
     long long requests = 0;  // measured ones that a repeat was to have, 0 where nobody knew
+    bool has_turns = false;  // they are turns of conversations, so many of them first ones
+    long long first_turns = 0;
     std::string extent{}, options{}, limits{};
 };
 
@@ -105,6 +107,8 @@ inline trace_place place_of(const plan& p, std::size_t index) {
     return {index / p.stride, index % p.stride, index - index % p.stride};
 }
 inline trace_terms terms_of(const plan& p) { return {p.seed, *p.files}; }
+/// Whether requests are turns of conversations.
+inline bool has_turns(const plan& p) { return p.stride > 1 || p.told.has_turns; }
 /// Turns of one conversation of the trace.
 inline std::size_t turns_of(const plan& p, std::size_t conversation) {
     return std::visit([&](const auto& source) { return source.turns(conversation, terms_of(p)); },
@@ -178,6 +182,7 @@ inline long long expected_requests(const plan& p) {
 }
 /// Of these, first turns of conversations.
 inline long long expected_first_turns(const plan& p) {
+    if (p.told.is_there) return p.told.first_turns;
     const long long n = expected_requests(p);
     if (n == 0 || p.stride == 1) return n;
     const std::size_t warmup = counted_conversations(p).warmup;

@@ -38,7 +38,11 @@ inline arrival_data planned_arrivals(const scenario& s, const recorded_trace& tr
     check_arrivals(a);
     if (a.kind != arrival_kind::replay) return a;
     require(!trace.rows.empty(), str(a.file) + " was not read");
-    a.rate = static_cast<double>(trace.rows.size()) / own_length(a, trace);
+    const double lasts_s = own_length(a, trace);
+    require(lasts_s <= longest_trace_s,
+            "arrivals is " + arrival_text(a) + printed(": at this speed it takes %g s, up to %g s "
+                                                       "is allowed", lasts_s, longest_trace_s));
+    a.rate = static_cast<double>(trace.rows.size()) / lasts_s;
     return a;
 }
 

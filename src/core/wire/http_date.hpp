@@ -1,31 +1,38 @@
-// dates of HTTP
+// the time that a server tells with an answer
 #pragma once
 
 #include "core/base/text.hpp"
 
+#include <cstddef>  // size_t
+#include <optional>
 #include <string_view>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Seconds since 1970 of "Sun, 06 Nov 1994 08:49:37 GMT", NaN for anything else.
-inline double seconds_of_http_date(std::string_view s) {
-    constexpr std::string_view months = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    if (s.size() != 29 || s.substr(3, 2) != ", " || s.substr(25) != " GMT") return not_a_number;
-    const auto part = [&](std::size_t at, std::size_t length) {
-        return parsed_number<int>(s.substr(at, length)).value_or(-1);
+/// Days from 1970-01-01 by the civil calendar, with years that begin in March.
+inline long long days_of_date(long long year, int month, int day) {
+    const long long y = year - (month <= 2);
+    return 365 * y + y / 4 - y / 100 + y / 400 + (153 * ((month + 9) % 12) + 2) / 5 + day - 719469;
+}
+
+/// Unix seconds of a Date header, "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, 5.6.7).
+inline std::optional<double> seconds_of_http_date(std::string_view s) {
+    if (s.size() != 29 || s.substr(25) != " GMT" || s.substr(3, 2) != ", ") return {};
+    const auto number = [&](std::size_t at, std::size_t n) {
+        return parsed_number<int>(s.substr(at, n)).value_or(-1);
     };
-    const std::size_t named = months.find(s.substr(8, 3));
-    const int day = part(5, 2), hour = part(17, 2), minute = part(20, 2), second = part(23, 2);
-    if (named == std::string_view::npos || named % 3 != 0 || day < 1 || day > 31 || hour < 0 ||
-        hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60 || part(12, 4) < 1970)
-        return not_a_number;
-    // Days by the civil calendar, with years that begin in March.
-    const int month = static_cast<int>(named / 3 + 10) % 12, year = part(12, 4) - (month > 9);
-    const double days = 365.0 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 +
-                        day - 719469;
-    return days * 86400 + hour * 3600 + minute * 60 + second;
+    const std::size_t month = std::string_view("JanFebMarAprMayJunJulAugSepOctNovDec")
+                                  .find(s.substr(8, 3));
+    const int day = number(5, 2), year = number(12, 4);
+    const int hour = number(17, 2), minute = number(20, 2), second = number(23, 2);
+    const bool is_date = month != std::string_view::npos && month % 3 == 0 && day >= 1 &&
+                         day <= 31 && year >= 1970 && hour >= 0 && hour <= 23 && minute >= 0 &&
+                         minute <= 59 && second >= 0 && second <= 60;
+    if (!is_date) return {};
+    return 86400.0 * static_cast<double>(days_of_date(year, static_cast<int>(month) / 3 + 1, day)) +
+           3600 * hour + 60 * minute + second;
 }
 
 }  // namespace detail

@@ -115,7 +115,11 @@ public:
             other_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline);
             baseline_ = other_.get();
         }
-        if (mode.write_baseline) check_writable(str(p_.stored.file));
+        if (mode.write_baseline) {
+            const std::string file = str(p_.stored.file);
+            check_writable(file);
+            check_own_baseline(file, p_.name, session::of_this_program().baseline_in(file));
+        }
         else if (p_.has_stored_baseline) {
             const std::string file = str(p_.stored.file);
             old_ = read_stored_gate(file_content(file, stored_field(file)), file, p_.name);

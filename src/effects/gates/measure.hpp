@@ -43,7 +43,9 @@
 #include <algorithm>  // max
 #include <cmath>  // fabs
 #include <cstdint>  // uint64_t
+#include <functional>
 #include <memory>  // shared_ptr
+#include <mutex>  // call_once
 #include <optional>
 #include <random>  // what no other run has sent
 #include <stdexcept>  // invalid_argument, exception
@@ -189,8 +191,7 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
     }
     if (!asked.shard.is_whole() && m.found.on.invalid.empty())
         mark_all_skipped(g.verdicts,
-                         printed("shard %zu of %zu is measured: judge_shards judges all of them",
-                                 asked.shard.index, asked.shard.count));
+                         shard_words(asked.shard));
     g.figures = p.searches() ? figures_of_search(p, m.seen, m.held) : figures_of(p, m.seen, p.slos);
     if (!p.is_read && !p.searches())
         g.figures.others =
@@ -237,17 +238,35 @@ inline gate_report only_noted(gate_report g, inconclusive_means policy) {
     return g;
 }
 
+/// A list of all requests, which the first who asks for it makes.
+inline std::function<const types::list<record>&()> listed_once(const evidence& seen) {
+    struct listed {
+        std::once_flag once{};
+        types::list<record> all{};
+    };
+    return [&seen, it = std::make_shared<listed>()]() -> const types::list<record>& {
+        std::call_once(it->once, [&] {
+            for_each_repeat(seen, [&](const repeat_data& d) {
+                for (const record& r : d.records) it->all.push_back(r);
+            });
+        });
+        return it->all;
+    };
+}
+
 /// What a gate's result holds.
 inline result result_of(const gate_report& g, measured_gate&& m, std::size_t number,
-                        inconclusive_means undecided_is) {
+                        const settings& asked) {
     auto held = std::make_shared<held_gate>();
     held->number = number;
     held->outcome = g.outcome;
     held->refusal = g.refusal;
-    held->undecided_is = undecided_is;
+    held->undecided_is = asked.inconclusive;
+    held->is_shard = !asked.shard.is_whole();
     held->what = g.what;
     held->seen = std::move(m.seen);
     held->held = std::move(m.held);
+    held->requests = listed_once(held->seen);
     return result_access::make(std::move(held), g.verdicts, g.self_check);
 }
 
@@ -305,7 +324,7 @@ public:
     /// Without evidence.
     result ended_by(gate_outcome outcome, const std::string& why) {
         gate_report g = unmeasured(who_, as_, outcome, why);
-        const result r = result_of(g, {}, number_, asked_.inconclusive);
+        const result r = result_of(g, {}, number_, asked_);
         close(std::move(g));
         return r;
     }
@@ -330,7 +349,7 @@ protected:
     result judged(const plan& what, measured_gate m) {
         m.found = assess(m.seen, m.held);
         gate_report g = report_of(what, m, asked_);
-        const result r = result_of(g, std::move(m), number_, asked_.inconclusive);
+        const result r = result_of(g, std::move(m), number_, asked_);
         close(std::move(g));
         return r;
     }
@@ -371,7 +390,7 @@ public:
     /// Without evidence.
     result ended_by(gate_outcome outcome, const std::string& why) {
         gate_report g = unmeasured(who_, scenario_, outcome, why);
-        const result r = result_of(g, {}, number_, asked_.inconclusive);
+        const result r = result_of(g, {}, number_, asked_);
         close(std::move(g));
         return r;
     }
@@ -406,7 +425,7 @@ private:
     result told(const gate_to_run& what, measured_gate m) {
         gate_report g = report_of(what.asked, m, asked_);
         if (what.mode.write_baseline) write_as_baseline(g, m, asked_);
-        const result r = result_of(g, std::move(m), number_, asked_.inconclusive);
+        const result r = result_of(g, std::move(m), number_, asked_);
         const bool only_notes = !asserts_ && in_test_case_;
         close(only_notes ? only_noted(std::move(g), asked_.inconclusive) : std::move(g));
         return r;

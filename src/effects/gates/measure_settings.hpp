@@ -77,7 +77,7 @@ public:
     /// Without evidence: every setting has the result that says why.
     comparison_result ended_by(gate_outcome outcome, const std::string& why) {
         gate_report g = unmeasured(who_, scenario_, outcome, why);
-        const result r = result_of(g, {}, number_, asked_.inconclusive);
+        const result r = result_of(g, {}, number_, asked_);
         say(console_text(g, surroundings_of_program().style()));
         for (std::size_t i = 0; i < numbers_.size(); ++i) {
             gate_report each = g;
@@ -139,7 +139,7 @@ private:
         for (std::size_t i = 0; i < parts.size(); ++i) {
             gate_report g = report_on(parts[i]);
             results.push_back(
-                result_of(g, std::move(parts[i].all), numbers_[i], asked_.inconclusive));
+                result_of(g, std::move(parts[i].all), numbers_[i], asked_));
             held.names.push_back(parts[i].name);
             held.settings.push_back(result_access::gate_of(results.back()));
             if (in_test_case_ && g.refusal.empty())

@@ -109,6 +109,9 @@ inline void note_rates(const plan& p, repeat_data& d) {
         squares += (planned_at[i] - planned_mean) * (planned_at[i] - planned_mean);
     }
     const auto [first, last] = std::minmax_element(planned_at.begin(), planned_at.end());
+    // What a trace has at one time, or nearly so, comes at no rate: it is sent as a batch is.
+    constexpr double burst_s = 0.5;  // 2 % of it are the 10 ms that no send is late by
+    if (p.arrivals.kind == arrival_kind::replay && *last - *first < burst_s) return;
     const bool stationary = p.arrivals.rate > 0 && p.arrivals.kind != arrival_kind::ramp &&
                             p.arrivals.kind != arrival_kind::replay && p.stride == 1;
     const double n = static_cast<double>(sent_at.size());

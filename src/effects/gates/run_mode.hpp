@@ -1,6 +1,7 @@
 // what the environment asks of a gate
 #pragma once
 
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
 #include "core/judging/terms.hpp"
@@ -12,7 +13,8 @@
 #include "effects/system/settings.hpp"
 
 #include <filesystem>  // error_code
-#include <fstream>  // ofstream
+#include <fstream>  // ifstream, ofstream
+#include <iterator>  // istreambuf_iterator
 #include <map>
 #include <string>
 
@@ -68,6 +70,25 @@ inline void check_images(const plan& p, const api_traits& api) {
 
 inline std::string stored_field(const std::string& file) {
     return "baseline is stored(\"" + file + "\"), which LLMBENCH_WRITE_BASELINE=1 would write";
+}
+/// A stored baseline is one gate's: another one's there would be lost. `written`: the gate of
+/// this program that wrote the file, "" where none did.
+inline void check_own_baseline(const std::string& file, const std::string& gate,
+                               const std::string& written) {
+    const auto refuse = [&](const std::string& other) {
+        require(false, "baseline is stored(\"" + file + "\"), which holds the gate \"" +
+                           printable(other, 200) + "\": each gate writes a file of its own, give "
+                           "\"" + gate + "\" another one or remove that file");
+    };
+    if (!written.empty()) refuse(written);
+    std::ifstream in(file, std::ios::binary);
+    const std::string json{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    picojson::value root;
+    if (!in || !parse_json(json, root)) return;
+    for (const picojson::value& g : array_member(root, "gates"))
+        if (const std::string other = string_member(g, "name");
+            unnumbered(other) != unnumbered(gate))
+            refuse(other);
 }
 /// A file that cannot be written is told of before the load, not after it.
 inline void check_writable(const std::string& file) {

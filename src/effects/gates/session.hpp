@@ -220,10 +220,20 @@ public:
             with_all_told(true, [&] { say_at_the_end(); });
     }
     /// One gate's result as a file of its own, to be a baseline.
-    void write_baseline(const gate_report& g, const std::string& file) const {
+    void write_baseline(const gate_report& g, const std::string& file) {
         const std::filesystem::path path = file;
         if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
         write_file(path, result_json({g}, environment_, {}, exit_code_of(g.outcome)));
+        const std::lock_guard guard(mutex_);
+        baselines_[std::filesystem::weakly_canonical(path).string()] = g.what.name;
+    }
+    /// The gate of this program that has written its baseline there, "" where none has.
+    std::string baseline_in(const std::string& file) const {
+        const std::lock_guard guard(mutex_);
+        std::error_code ignored;
+        const auto at =
+            baselines_.find(std::filesystem::weakly_canonical(file, ignored).string());
+        return at == baselines_.end() ? std::string() : at->second;
     }
 
     std::atomic<bool> tells_exit_code{false};  // main() is ours
@@ -369,6 +379,7 @@ private:
     std::vector<comparison_report> comparisons_{};
     std::vector<gate_report> others_{};  // what failed beside them
     std::set<std::string> told_{};
+    std::map<std::string, std::string> baselines_{};  // files, and the gates that wrote them
     std::map<std::string, int> names_{};  // how many gates would have each
     std::vector<std::string> subcases_{};  // that doctest is in
     std::optional<host_failure> host_is_at_{};

@@ -2,10 +2,14 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/measured/ranks.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/witness.hpp"
 #include "core/traffic/plan.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/system/signals.hpp"
+#include "effects/net/blocking_http.hpp"
+#include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/page_watch.hpp"
 #include "effects/targets/server_pages.hpp"
@@ -18,6 +22,13 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// Asks the server what time it is, where it tells: all shards see the same clock.
+inline void note_server_clock(const load_target& to, clock_lead& lead) {
+    const double asked_s = unix_s();
+    const http_answer a = blocking_get(to, first_path(to), to.fields, 1);
+    if (a.date_s) lead.note(asked_s, unix_s(), *a.date_s);
+}
+
 /// A shard's part, which begins when all others do. Only the first shard reads the server's page,
 /// before any of them sends and when all have heard their answers.
 inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm arm, int repeat,
@@ -27,6 +38,9 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
     double begins_s = clock.start_s();
     const double ends_s = clock.end_s(p);
     clock.begin_next(p);
+    clock_lead lead;
+    wait_for_unix_time(begins_s - to_connect_s - 1);
+    if (unix_s() < begins_s - to_connect_s) note_server_clock(target.load(), lead);
     wait_for_unix_time(begins_s - to_connect_s);
     long long planned_ns = 0;
     terms.start = [&] {
@@ -37,9 +51,12 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
     const server_pages none{};
     page_watch pages(p.share.index == 0 ? target.pages() : none, named_series(p.slos));
     repeat_data d = run_repeat(p, target, arm, repeat, gate_number, terms);
-    for (rank_part& r : d.ranks)
-        r.off_s = static_cast<double>(r.start_ns - planned_ns) * 1e-9;
     wait_for_unix_time(ends_s);
+    if (!interrupted.load()) note_server_clock(target.load(), lead);
+    for (rank_part& r : d.ranks) {
+        r.off_s = static_cast<double>(r.start_ns - planned_ns) * 1e-9;
+        r.lead = lead;
+    }
     d.server = pages.word(cross_check_of(d).finished);
     return d;
 }

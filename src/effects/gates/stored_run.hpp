@@ -3,7 +3,7 @@
 
 #include "api/result.hpp"
 #include "core/base/bytes.hpp"
-#include "core/base/json.hpp"
+#include "core/base/checked_json.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/answers/timeline.hpp"
@@ -14,9 +14,8 @@
 #include "core/reports/stored.hpp"
 #include "effects/system/files.hpp"
 
-#include <algorithm>  // find_if, min
+#include <algorithm>  // min
 #include <cmath>  // isnan
-#include <cstdint>  // uint32_t
 #include <filesystem>
 #include <fstream>  // istream, ifstream, ios, getline
 #include <map>
@@ -31,44 +30,95 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Puts the records of one gate into its repeats. The line of each is where its gaps are listed;
-/// `events` may be a file that cannot be read.
-inline void read_records(stored_gate& g, const std::string& file,
-                         const std::vector<std::size_t>& offsets, std::istream& events) {
+/// What result.json tells of events.bin.
+struct told_events {
+    bool is_there = false;
+    double bytes = infinity;
+    std::string hash{};
+    std::vector<long long> offsets{};  // of each line's gaps
+};
+inline told_events events_told_by(const checked_object& root) {
+    told_events t;
+    t.is_there = root.has("events");
+    const checked_object index = root.at("events");
+    t.bytes = index.number("bytes", 0, most_count, infinity);
+    t.hash = index.text("fnv1a_64");
+    index.numbers("offsets", 0, most_count, [&](std::size_t, double at) {
+        t.offsets.push_back(std::isnan(at) ? 0 : static_cast<long long>(at));
+    });
+    return t;
+}
+
+/// The gaps of the lines, which lie one after another in their order: so a line has as many as the
+/// file has bytes for, whatever it says of itself. Without the file they are all 0, for nothing
+/// that needs them is judged then.
+class line_gaps {
+public:
+    line_gaps(const told_events& told, std::istream* events, std::size_t most_kept = 1ull << 26)
+        : told_(told), events_(events), most_kept_(most_kept) {}
+    /// Of the next line, for a repeat; where that is none, they are only passed.
+    gap_list of(const record& r, std::size_t line, const repeat_data* to) {
+        const std::size_t n = gap_count(r);
+        const long long from = at_byte_;
+        at_byte_ += 4 * static_cast<long long>(n);
+        const bool is_told = line < told_.offsets.size(), is_listed = is_told && events_;
+        const auto refuse = [&](const char* why) {
+            throw std::invalid_argument(printed("events is %d: ", r.events) + why);
+        };
+        if (is_told && told_.offsets[line] != from)
+            refuse("with those of the lines before, its gaps are elsewhere in events.bin than "
+                   "result.json says");
+        if (static_cast<double>(at_byte_) > (is_listed ? told_.bytes : most_untold))
+            refuse("events.bin does not hold so many gaps");
+        if (!to) return {};
+        if (!to->gaps_counted && (kept_ += n) > most_kept_)
+            refuse("its repeat has more gaps than are ever kept, and says that they were not "
+                   "counted");
+        std::string bytes(4 * n, '\0');
+        if (is_listed) {
+            events_->seekg(from);
+            events_->read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+            if (!*events_) refuse("events.bin ends before so many gaps");
+        }
+        return gaps_in(bytes);
+    }
+
+private:
+    static constexpr double most_untold = 4e9;  // bytes: a run of a billion events
+    const told_events& told_;
+    std::istream* events_;
+    long long at_byte_ = 0;
+    std::size_t kept_ = 0;
+    const std::size_t most_kept_;  // twice what a run keeps
+};
+
+/// Puts the records of one gate into its repeats. `events` is null where it cannot be used.
+inline void read_records(stored_gate& g, const std::string& file, const told_events& told,
+                         std::istream* events) {
     std::ifstream in(file, std::ios::binary);
     require(static_cast<bool>(in), "records_file: " + file + " cannot be read");
     std::map<const repeat_data*, request_log> logs;
-    std::string line, gate, bytes;
-    std::size_t number = 0, at_byte = 0;
+    line_gaps all_gaps(told, events);
+    std::string line, gate;
+    std::size_t number = 0;
     for (; std::getline(in, line); ++number) {
         record r;
+        gap_list gaps;
+        repeat_data* of = nullptr;  // none: another gate's, or cut short and so no evidence
         try {
             r = read_record(line, gate);
+            for (repeat_data& d : r.arm == run_arm::baseline ? g.seen.baseline : g.seen.candidate)
+                if (gate == g.name && d.index == r.repeat) of = &d;
+            gaps = all_gaps.of(r, number, of);
         } catch (const std::invalid_argument& e) {
-            if (in.eof() && number >= offsets.size()) break;  // a run cut off in the middle of it
+            // A run that was cut off in the middle of it.
+            if (in.eof() && number >= told.offsets.size()) break;
             throw std::invalid_argument(printed("%s:%zu: %s", file.c_str(), number + 1, e.what()));
         }
-        if (gate != g.name) continue;
-        auto& arm = r.arm == run_arm::baseline ? g.seen.baseline : g.seen.candidate;
-        const auto at = std::find_if(arm.begin(), arm.end(),
-                                     [&](const repeat_data& d) { return d.index == r.repeat; });
-        if (at == arm.end()) continue;  // a repeat that was cut short is no evidence
-        bytes.assign(4 * gap_count(r), '\0');
-        if (number < offsets.size() && events) {
-            if (offsets[number] != at_byte) events.seekg(static_cast<long long>(offsets[number]));
-            events.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-            at_byte = offsets[number] + bytes.size();
-        }
-        gap_list gaps;
-        for (std::size_t i = 0; i < bytes.size(); i += 4) {
-            std::uint32_t gap = 0;
-            for (std::size_t b = 4; b-- > 0;)
-                gap = gap << 8 | static_cast<unsigned char>(bytes[i + b]);
-            gaps.push_back(gap);
-        }
-        request_log& log = logs[&*at];
+        if (!of) continue;
+        request_log& log = logs[of];
         log.add(index_of(r, number), std::move(r), gaps);
-        if (at->gaps_counted) log.count_all(at->window);
+        if (of->gaps_counted) log.count_all(of->window);
     }
     for (auto* arm : {&g.seen.candidate, &g.seen.baseline})
         for (repeat_data& d : *arm) {
@@ -78,19 +128,18 @@ inline void read_records(stored_gate& g, const std::string& file,
             require(!d.records.empty(), printed("%s has no records of repeat %d of \"%s\"",
                                                 file.c_str(), d.index, g.name.c_str()));
         }
-    require(number >= offsets.size(),
+    require(number >= told.offsets.size(),
             printed("%s has %zu whole lines, the result beside it tells of %zu", file.c_str(),
-                    number, offsets.size()));
+                    number, told.offsets.size()));
 }
 /// Why an events.bin is not the one that belongs to a result.json, "" where it is. Gates that were
 /// measured since may have added to it.
 inline std::string problem_of_events(std::istream& in, const std::string& file,
-                                     const picojson::value& index) {
+                                     const told_events& told) {
     if (!in) return file + " cannot be read";
-    const double told = number_member(index, "bytes");
     std::vector<char> some(1 << 20);
     fnv1a hash;
-    for (double left = std::isnan(told) ? infinity : told; left > 0 && in;) {
+    for (double left = told.bytes; left > 0 && in;) {
         const double most = std::min(left, static_cast<double>(some.size()));
         in.read(some.data(), static_cast<std::streamsize>(most));
         hash.add(some.data(), static_cast<std::size_t>(in.gcount()));
@@ -98,7 +147,7 @@ inline std::string problem_of_events(std::istream& in, const std::string& file,
     }
     in.clear();
     in.seekg(0);
-    return hash.text() == string_member(index, "fnv1a_64")
+    return hash.text() == told.hash
                ? ""
                : file + " is not the one of this result: its hash differs";
 }
@@ -118,20 +167,14 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
     require(run.gate.definitions == definitions_version,
             result_file + " has the definitions " + run.gate.definitions + ", these are " +
                 definitions_version);
-    picojson::value root;
-    parse_json(json, root);
-    const picojson::value* index = member(root, "events");
-    std::vector<std::size_t> offsets;
-    run.problem_of_events = index ? "" : result_file + " has no index of the events";
+    const picojson::value document = result_document(json, result_file);
+    const told_events told = events_told_by(checked_object(document, result_file, ""));
     const std::string events_file = (records.parent_path() / "events.bin").string();
     std::ifstream events(events_file, std::ios::binary);
-    if (index) {
-        for (const picojson::value& o : array_member(*index, "offsets"))
-            offsets.push_back(o.is<double>() ? static_cast<std::size_t>(o.get<double>()) : 0);
-        run.problem_of_events = problem_of_events(events, events_file, *index);
-    }
-    if (!run.problem_of_events.empty()) events.setstate(std::ios::failbit);
-    read_records(run.gate, records.string(), offsets, events);
+    run.problem_of_events = told.is_there ? problem_of_events(events, events_file, told)
+                                          : result_file + " has no index of the events";
+    read_records(run.gate, records.string(), told,
+                 run.problem_of_events.empty() ? &events : nullptr);
     return run;
 }
 

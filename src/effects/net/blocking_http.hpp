@@ -3,6 +3,7 @@
 
 #include "core/base/text.hpp"
 #include "core/wire/http.hpp"
+#include "core/wire/http_date.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/system/signals.hpp"
@@ -16,6 +17,7 @@
 #include <algorithm>  // min
 #include <cerrno>  // errno, EAGAIN, ETIMEDOUT
 #include <chrono>
+#include <optional>
 #include <stdexcept>  // exception, runtime_error
 #include <string>
 #include <string_view>
@@ -31,7 +33,7 @@ struct http_answer {
     int status = 0;
     std::string body{};
     std::string content_type{};
-    std::string date{};   // when it was given, by the server's clock
+    std::optional<double> date_s{};  // when the server wrote it, by its clock
     std::string error{};  // why there is none
     bool distrusted = false;  // because of the server's certificate
     bool hung_up = false;     // the server, right after an answer that it promised to stay for
@@ -145,7 +147,9 @@ private:
         answer_.status = parser.complete() ? parser.status() : 0;
         answer_.error = parser.error();
         answer_.content_type = parser.header("content-type");
-        answer_.date = parser.header("date");
+        // What a cache had stored was written before it was asked for.
+        if (parser.header("age").empty())
+            answer_.date_s = seconds_of_http_date(parser.header("date"));
         if (stays_ && parser.complete() && parser.keep_alive() && !wire_.tls_ended())
             answer_.hung_up = wait(now_ns() + 100000000) && !wire_.is_quiet(buffer_, room_);
         return parser.complete();

@@ -101,7 +101,6 @@ inline progress_mode progress_of(const std::string& s) {
     return progress_mode::automatic;
 }
 
-inline constexpr std::size_t most_shards = 10000;
 /// LLMBENCH_SHARD, the whole where it is not set.
 inline load_share shard_of(const std::string& s) {
     if (s.empty()) return {};

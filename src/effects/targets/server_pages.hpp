@@ -11,7 +11,6 @@
 #include "core/dialects/table.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/server_word.hpp"
-#include "core/wire/http_date.hpp"
 #include "core/wire/metrics_page.hpp"
 #include "core/wire/series.hpp"
 #include "core/wire/url.hpp"
@@ -59,7 +58,7 @@ inline parsed_page read_page(const page_address& p) {
     if (a.status != 200) return none("HTTP " + std::to_string(a.status));
     parsed_page page = read_metrics_page(a.body, a.content_type);
     if (!page.problem.empty()) return none(page.problem);
-    page.told_s = seconds_of_http_date(a.date);
+    page.told_s = a.date_s.value_or(not_a_number);
     return page;
 }
 

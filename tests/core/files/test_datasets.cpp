@@ -448,6 +448,20 @@ TEST_CASE("a trace is sorted by its time stamps") {
     CHECK(t.rows[2].at_s == 4);
 }
 
+TEST_CASE("a trace of one time is a batch, and one of no time or of ages is refused") {
+    byte_stream in = stream_of("Timestamp,Request tokens,Response tokens\n9,1,1\n9,2,1\n9,3,1\n");
+    for (const trace_row& r : read_trace(in).rows) CHECK(r.at_s == 0);
+    const std::string burst = "Timestamp,Request tokens,Response tokens\n1,1,1\n";
+    CHECK_REFUSED(refusal_of_trace(burst + "1e300,1,1\n"), "trace:3: ", "1e+300 s", "up to 1e+11");
+    CHECK_REFUSED(refusal_of_trace(burst + "-1e300,1,1\n"), "trace:3: ", "-1e+300 s");
+    CHECK_REFUSED(refusal_of_trace(burst + "1e10,1,1\n"), "takes 1e+10 s", "up to 1e+08 s");
+    CHECK_REFUSED(refusal_of_trace("{\"timestamp\":1e308,\"input_length\":5,\"output_length\":5}"),
+                  "trace:1: ", "up to 1e+11");
+    CHECK_REFUSED(refusal_of_trace("{\"timestamp\":1,\"input_length\":5,\"output_length\":5,"
+                                   "\"hash_ids\":[1e308]}"),
+                  "trace:1: one of hash_ids is 1e+308");
+}
+
 TEST_CASE("a trace that is wrong is refused by its line") {
     CHECK_REFUSED(refusal_of_trace("a,b\n1,2\n"), "trace:1: ", "no known trace begins so", "Azure",
                   "BurstGPT", "Mooncake");

@@ -9,7 +9,9 @@
 #include "support/timelines.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace llmbench;
@@ -121,6 +123,31 @@ TEST_CASE("users of several programs have the window that all of them have") {
     const repeat_data d = together(std::move(all), true);
     CHECK(d.window.from_ns() == at_ms(20));
     CHECK(d.window.to_ns() == at_ms(80));
+}
+
+TEST_CASE("gaps that lie in another order than the plan's are counted as they are") {
+    // Answers end in the order of a queue, and give their blocks back from the front.
+    repeat_data d;
+    request_log log;
+    for (std::size_t i = 0; i < 6; ++i) {
+        record r;
+        r.id = printed("llmbench-1c-0-%zu", 5 - i);
+        r.status = request_status::ok;
+        r.events = 2001;
+        r.scheduled_ns = r.sent_ns = r.first_token_ns = at_ms(1);
+        r.last_token_ns = r.end_ns = at_ms(900);
+        gap_list gaps;
+        for (std::size_t k = 0; k < 2000; ++k)
+            gaps.push_back(static_cast<std::uint32_t>(1000 * (6 - i)));
+        log.add(5 - i, std::move(r), gaps);
+    }
+    log.move_into(d, false);
+    d.window = time_interval::between(at_ms(0), at_ms(1000));
+    request_log again = request_log::again(d);
+    again.count_all(d.window);
+    again.move_into(d, true);
+    REQUIRE(d.longest_gaps.size() == 6);
+    for (std::size_t i = 0; i < 6; ++i) CHECK(d.longest_gaps[i] == 1000 * (i + 1));
 }
 
 TEST_CASE("gaps that one program has counted are counted together with the others'") {

@@ -109,6 +109,37 @@ TEST_CASE("the tools' own means come out of their requests, where they mean the 
     CHECK(lacks(aiperf, metric_id::e2e));
 }
 
+TEST_CASE("the prompts that SGLang's bench lists are those that it counted") {
+    const std::string sound = fixture("sglang-chat-ok-1.jsonl");
+    CHECK_FALSE(lacks_everything(read(sound)));
+    CHECK_FALSE(lacks_everything(read(fixture("sglang-chat-bad-1.jsonl"))));
+    const told_run run = read(replaced(sound, "\"total_input_tokens\": 640",
+                                       "\"total_input_tokens\": 656"));
+    REQUIRE(lacks_everything(run));
+    CHECK(run.untold[0].why.find("says total_input_tokens 656, its lists of requests add up to 640") !=
+          std::string::npos);
+}
+
+TEST_CASE("a warm-up that guidellm was asked for, and no time that tells of it, is refused") {
+    const auto with = [](const std::string& phase, const std::string& name) {
+        picojson::value v;
+        REQUIRE(parse_json(fixture("guidellm-ok-1.json"), v));
+        picojson::object& b = v.get<picojson::object>()["benchmarks"]
+                                  .get<picojson::array>()[0].get<picojson::object>();
+        picojson::object value;
+        value["value"] = picojson::value(0.1);
+        b["config"].get<picojson::object>()[phase] = picojson::value(value);
+        b["scheduler_metrics"].get<picojson::object>().erase(name);
+        return refusal(v.serialize());
+    };
+    CHECK(with("x", "y") == "");
+    CHECK(with("warmup", "measure_start_time") ==
+          "run.json: benchmarks[0].scheduler_metrics.measure_start_time is missing, it tells which "
+          "requests are its warmup");
+    CHECK(with("cooldown", "measure_end_time").find("measure_end_time is missing") !=
+          std::string::npos);
+}
+
 TEST_CASE("failures are failures") {
     told_run run = read(fixture("vllm-chat-bad-1.json"));
     repeat_data d = repeat_of(run, 0);
@@ -258,7 +289,7 @@ TEST_CASE("what is no result file, or no time, is refused in one sentence") {
         const std::size_t at = s.find("\"ttfts\": [") + 10;
         return s.replace(at, s.find(',', at) - at, value);
     };
-    const std::string allowed = ", a time in seconds from 0 to 1e+07 is allowed";
+    const std::string allowed = ", a time in seconds from 0 to 10000000 is allowed";
     CHECK(refusal(with_ttft("NaN")) == "run.json: ttfts[0] is \"NaN\"" + allowed);
     CHECK(refusal(with_ttft("-0.5")) == "run.json: ttfts[0] is -0.5" + allowed);
     CHECK(refusal(with_ttft("-Infinity")) == "run.json: ttfts[0] is \"-Infinity\"" + allowed);
@@ -268,7 +299,7 @@ TEST_CASE("what is no result file, or no time, is refused in one sentence") {
     CHECK(refusal(with_ttft("0.1, 0.1")) ==
           "run.json: input_lens holds 2 values and ttfts 3, one for each request is allowed");
     CHECK(refusal(replaced(good, "\"output_lens\": [16", "\"output_lens\": [1.5")) ==
-          "run.json: output_lens[0] is 1.5, a number of tokens is whole");
+          "run.json: output_lens[0] is 1.5, a whole number is allowed");
     CHECK(refusal(replaced(good, "\"itls\": [[", "\"itls\": [[-1, ")) ==
           "run.json: itls[0][0] is -1" + allowed);
     CHECK(refusal(replaced(good, "\"errors\"", "\"other\"")) ==

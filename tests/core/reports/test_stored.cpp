@@ -290,7 +290,7 @@ TEST_CASE("a gate is found among others by its name, and each window belongs to 
 TEST_CASE("what a text says is no number of the file") {
     test_gate g = chat_gate("\"window_from_ns\": 1, \\\"window_to_ns\":2");
     g.measured.candidate[0].target_gone = "\"window_from_ns\":3,\"window_to_ns\": 4";
-    g.measured.candidate[0].window = time_interval::between(over_double, 0);
+    g.measured.candidate[0].window = time_interval::between(over_double, over_double + 1);
     const read_gate s = read_back(g);
     CHECK(s.name == g.what.name);
     CHECK(s.measured.candidate[0].window.from_ns() == over_double);
@@ -702,6 +702,49 @@ TEST_CASE("a number that is none, or that fits nowhere, is refused and not taken
     CHECK(holds(said("\"repeat\":3", "\"repeat\":99999999999"), "repeat"));
     CHECK(holds(said("\"end_ns\":", "\"end_ns\":99999999999"), "end_ns"));
     CHECK(holds(said("\"gate\":\"chat\",", ""), "gate"));
+}
+
+TEST_CASE("an answer whose times cannot have been is refused by the field") {
+    const auto said = [](auto&& spoil) {
+        record r = full_record();
+        spoil(r);
+        return refusal_of([&] {
+            std::string gate;
+            read_record(record_json(r, "chat"), gate);
+        });
+    };
+    CHECK(said([](record&) {}) == "");
+    CHECK(said([](record& r) { r.first_token_ns = 1000; }) ==
+          "first_token_ns is 1000, before its sent_ns, which is 9007199254740999");
+    CHECK(holds(said([](record& r) { r.sent_ns = r.scheduled_ns - 1; }),
+                "before its scheduled_ns"));
+    CHECK(holds(said([](record& r) { r.last_token_ns = r.first_token_ns - 1; }),
+                "last_token_ns is"));
+    CHECK(holds(said([](record& r) { r.end_ns = r.first_token_ns; }), "end_ns is"));
+    CHECK(holds(said([](record& r) { r.second_token_ns = 5; }), "second_token_ns is 5"));
+    CHECK(holds(said([](record& r) { r.first_answer_ns = r.end_ns + 1; }), "first_answer_ns is"));
+    CHECK(said([](record& r) { r.scheduled_ns = -9004012000000000; }) ==
+          "scheduled_ns is -9.004012e+15, a whole number from 0 to 1e+18 is allowed");
+    // What a failed request says of its times is counted nowhere.
+    CHECK(said([](record& r) {
+              r.status = request_status::timeout;
+              r.first_token_ns = 1000;
+          }) == "");
+}
+
+TEST_CASE("numbers of a result that can be none are refused by file and field") {
+    const std::string json = file_of({chat_gate()});
+    const auto said = [&](const std::string& from, const std::string& to) {
+        return refusal_of([&] { read_stored_gate(replaced(json, from, to), "r.json", "chat"); });
+    };
+    CHECK(holds(said("\"window_from_ns\": ", "\"window_from_ns\": 1e308, \"x\": "),
+                "r.json: gates[0].candidate.repeats[0].window_from_ns is 1e+308, a whole number "
+                "from 0 to 1e+18 is allowed"));
+    CHECK(holds(said("\"cpu_share\": ", "\"cpu_share\": -1, \"x\": "), "cpu_share is -1"));
+    CHECK(holds(said("\"expected_requests\": ", "\"expected_requests\": 1.5, \"x\": "),
+                "r.json: gates[0].judging.expected_requests is 1.5, a whole number is allowed"));
+    CHECK(holds(said("\"window_to_ns\": ", "\"window_to_ns\": 1, \"x\": "),
+                "window_to_ns is 1, a window ends after it began"));
 }
 
 TEST_CASE("an objective that a stored load cannot have is refused by what that load was") {

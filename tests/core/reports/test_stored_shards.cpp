@@ -3,6 +3,7 @@
 #include "core/reports/result_json.hpp"
 #include "core/reports/stored.hpp"
 #include "core/reports/stored_shards.hpp"
+#include "core/wire/http_date.hpp"
 #include "support/sample_gates.hpp"
 #include "support/texts.hpp"
 #include "support/timelines.hpp"
@@ -128,8 +129,83 @@ TEST_CASE("shards of another run, trace, version, model or limit are refused wit
     CHECK(holds(spoiled([](stored_gate& g) { g.definitions = "metrics/0"; }),
                 "definitions version \"metrics/0\""));
     CHECK(holds(spoiled([](stored_gate& g) { g.model = "m2"; }), "model \"m2\""));
+    CHECK(holds(spoiled([](stored_gate& g) { g.url = "http://other:8000"; }),
+                "shard-1 belongs to another load: server \"http://other:8000\""));
     CHECK(holds(spoiled([](stored_gate& g) { g.seen.candidate.pop_back(); }),
                 "number of repeats \"2\""));
     CHECK(holds(spoiled([](stored_gate& g) { g.seen.candidate[1].ranks.clear(); }),
                 "shard-1: repeat 1 does not say when it began"));
+}
+
+TEST_CASE("shards whose machines were not at one time are refused, whatever their own clocks say") {
+    const auto with_leads = [](const clock_lead& a, const clock_lead& b) {
+        stored_shard first = shard(0, 2), second = shard(1, 2);
+        for (repeat_data& d : first.gate.seen.candidate) d.ranks[0].lead = a;
+        second.gate.seen.candidate[2].ranks[0].lead = b;
+        return refusal_of_shards({first, second});
+    };
+    // Seconds of a Date, and a round trip, are no difference.
+    CHECK(with_leads({-1.5, 0.5}, {-0.2, 1.1}) == "");
+    CHECK(with_leads({-1.5, 0.5}, {0.53, 2.4}) == "");
+    CHECK(with_leads({-1.5, 0.5}, {}) == "");
+    CHECK(with_leads({-1.5, 0.5}, {14, 12}) == "");  // several clocks behind one address
+    CHECK(with_leads({-1.5, 0.5}, {10.5, 12.5}) ==
+          "in repeat 2 the clocks of shard-1 and shard-0 were at least 10 s apart, by the Date of the "
+          "server's answers: they sent no load together; up to 50 ms is allowed");
+    CHECK(holds(with_leads({10.5, 12.5}, {-1.5, 0.5}), "of shard-0 and shard-1 were at least 10 s"));
+}
+
+TEST_CASE("what a shard saw of the server's clock is read back") {
+    clock_lead lead;
+    CHECK_FALSE(lead.is_told());
+    const double told = *seconds_of_http_date("Sun, 06 Nov 1994 08:49:37 GMT");
+    CHECK(told == 784111777);
+    lead.note(told + 12, told + 12.25, told);
+    lead.note(told + 73.5, told + 73.75, told + 61);
+    CHECK(lead.low_s == 10.5);
+    CHECK(lead.high_s == 12.25);
+    test_gate g;
+    g.what = planned(chat(), 1);
+    g.what.name = "chat";
+    g.target = tiny_model();
+    g.measured.candidate.push_back(repeat_of_ttft(80, 0));
+    rank_part r;
+    r.lead = lead;
+    g.measured.candidate[0].ranks = {r, {}};
+    g.measured.slos = g.what.slos;
+    g.measured.rule = g.what.rule;
+    judge(g);
+    const stored_gate read = read_stored_gate(result_json({g}, {}, {}, 0), "r.json", "chat");
+    REQUIRE(read.seen.candidate[0].ranks.size() == 2);
+    CHECK(read.seen.candidate[0].ranks[0].lead.low_s == 10.5);
+    CHECK(read.seen.candidate[0].ranks[0].lead.high_s == 12.25);
+    CHECK_FALSE(read.seen.candidate[0].ranks[1].lead.is_told());
+    for (const char* none : {"", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 06 Nuv 1994 08:49:37 GMT",
+                             "Sun, 00 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:60:37 GMT",
+                             "Sunday, 06-Nov-94 08:49:37 GMT", "784111777"})
+        CHECK_FALSE(seconds_of_http_date(none));
+}
+
+TEST_CASE("conversations in shards are conversations again, with as many first turns") {
+    scenario s = chat();
+    s.workload = conversations{};
+    s.arrivals = closed_loop(4);
+    s.requests = 40;
+    s.slos = {mean(first_turn_ttft) <= 100_ms};
+    const plan whole = planned(s, 1);
+    const gathered_shards g = gathered({shard(0, 2, s), shard(1, 2, s)}, s.slos);
+    const slo_context is = slo_context_of(g.what), was = slo_context_of(whole);
+    CHECK(is.has_turns);
+    CHECK(is.requests == was.requests);
+    CHECK(is.first_turns == was.first_turns);
+    CHECK(was.first_turns < was.requests);
+    for (const slo& x : s.slos) CHECK_NOTHROW(check_slo(x, is));
+}
+
+TEST_CASE("a shard is no baseline") {
+    const stored_gate old = shard(1, 2).gate;
+    const plan p = planned(chat(), 1);
+    CHECK(refusal_of([&] { check_comparable(old, "old.json", p, tiny_model()); }) ==
+          "baseline is stored(\"old.json\"): of that run shard 1 of 2 is measured: judge_shards "
+          "judges all of them");
 }

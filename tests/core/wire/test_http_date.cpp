@@ -21,7 +21,6 @@ TEST_CASE("what is no date of HTTP is none") {
           "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, 06 Nov 1994 08:60:37 GMT",
           "Sun, -6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:61 GMT"}) {
         CAPTURE(text);
-        const double s = seconds_of_http_date(text);
-        CHECK(s != s);
+        CHECK_FALSE(seconds_of_http_date(text));
     }
 }

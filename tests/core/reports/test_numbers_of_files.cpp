@@ -1,0 +1,280 @@
+// Every reader of files, with every number of a sound file made extreme: it refuses the file in a
+// sentence that names it, or what it makes of it is sound.
+#include "llmbench.hpp"
+#include "core/files/datasets.hpp"
+#include "core/files/traces.hpp"
+#include "core/others/result_files.hpp"
+#include "core/others/runs_together.hpp"
+#include "core/reports/ci_files.hpp"
+#include "core/reports/packed_repeat.hpp"
+#include "core/reports/result_json.hpp"
+#include "core/reports/stored.hpp"
+#include "core/reports/stored_shards.hpp"
+#include "support/hostile_numbers.hpp"
+#include "support/result_files.hpp"
+#include "support/sample_gates.hpp"
+#include "support/server_pages.hpp"
+#include "support/texts.hpp"
+#include "support/timelines.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace sample_gates;
+using namespace texts;
+using namespace timelines;
+
+namespace {
+
+/// One line that names the file, and no longer than anybody reads.
+void check_sentence(const std::string& said, const std::string& file) {
+    CHECK(holds(said, file));
+    CHECK_FALSE(holds(said, "\n"));
+    CHECK(said.size() < 600);
+}
+/// What `read` makes of each spoiled text, which it may refuse.
+template <class Read>
+void check_reader(const std::string& sound, const std::string& file, Read&& read) {
+    std::size_t refused = 0;
+    const std::size_t n = hostile::each_spoiled(sound, [&](const std::string& s,
+                                                           const std::string& how) {
+        CAPTURE(how);
+        try {
+            read(s);
+        } catch (const std::invalid_argument& e) {
+            check_sentence(e.what(), file);
+            ++refused;
+        }
+    });
+    CHECK(n > 0);
+    CHECK(refused > 0);  // it was looked at
+}
+
+test_gate gate_with_everything() {
+    test_gate g;
+    g.what = planned({.workload = synthetic{.prompt_tokens = fixed(10), .output_tokens = fixed(11)},
+                      .arrivals = poisson(8_rps),
+                      .requests = 20,
+                      .slos = {mean(ttft) <= 100_ms, p75(ttft) <= 90_ms, error_rate <= 5_pct}},
+                     1);
+    g.what.name = "chat";
+    g.what.share = {1, 2};
+    g.target = tiny_model();
+    for (int k = 0; k < 2; ++k) {
+        repeat_data d = repeat_of_ttft(80 + k, k);
+        for (record& r : d.records) r.repeat = k;
+        rank_part r;
+        r.index = 1;
+        r.count = 2;
+        r.start_ns = d.window.from_ns() - 3000000;
+        r.lead = {-1, 1};
+        d.ranks = {r};
+        d.blind = {{at_ms(1), at_ms(2), 1000000, 1000000}};
+        d.thread_cpu_shares = {0.1, 0.2};
+        d.handshakes_full = {2, 0.01, 0.02};
+        const time_interval window = d.window;
+        server_pages::tell(d, server_quantity::queue_time, {0, 0.1, 0.2, 0.3});
+        d.window = window;
+        g.measured.candidate.push_back(d);
+    }
+    g.measured.most_skew_s = 0.05;
+    g.measured.slos = g.what.slos;
+    g.measured.rule = g.what.rule;
+    g.measured.noise = {{"mean(ttft)", 0.1}};
+    g.measured.stored = {"old.json", 0.03, {{"mean(ttft)", {0.1, 0.2}}}};
+    judge(g);
+    return g;
+}
+
+/// No time and no speed lies below 0.
+void check_worth(const evidence& e) {
+    for (const repeat_data& d : e.candidate) {
+        for (std::size_t i = 0; i < d.records.size(); ++i) {
+            if (d.records[i].status != request_status::ok) continue;
+            for (const metric_id m : {metric_id::ttft, metric_id::tpot, metric_id::e2e,
+                                      metric_id::decode_speed})
+                CHECK_FALSE(request_value(m, d, i) < 0);
+        }
+        for (const metric_id m : {metric_id::request_throughput, metric_id::output_throughput})
+            CHECK_FALSE(evaluate(make_statistic(statistic_kind::value, m, 0), d) < 0);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a result.json is refused by its field, or judged, whatever its numbers say") {
+    const test_gate g = gate_with_everything();
+    const std::string json = result_json({g}, {}, {}, 0);
+    check_reader(json, "r.json", [&](const std::string& s) {
+        stored_gate read = read_stored_gate(s, "r.json", "chat");
+        for (std::size_t i = 0; i < std::min<std::size_t>(2, read.seen.candidate.size()); ++i) {
+            repeat_data& to = read.seen.candidate[i];
+            const repeat_data& from = g.measured.candidate[i];
+            to.records = from.records;
+            to.gaps = from.gaps;
+            to.gap_offsets = from.gap_offsets;
+            if (to.gaps_counted) return;
+        }
+        for (const slo& x : g.measured.slos) read.held.slos.push_back(x);
+        assess(read.seen, read.held);
+        check_worth(read.seen);
+        stored_shard first{"shard-0", read}, second{"shard-1", std::move(read)};
+        first.gate.shard = 0;
+        try {
+            const gathered_shards all = gathered({first, second}, {mean(ttft) <= 100_ms});
+            assess(all.seen, all.held);
+        } catch (const std::invalid_argument& e) { check_sentence(e.what(), "shard"); }
+    });
+}
+
+TEST_CASE("a result.json is refused by its field, or shown, whatever its numbers say") {
+    test_gate g = gate_with_everything();
+    g.verdicts = judge_all(g.measured);
+    const std::string json = result_json({g}, {}, {}, 0);
+    std::size_t n = 0;
+    hostile::each_spoiled(json, [&](const std::string& s, const std::string& how) {
+        CAPTURE(how);
+        n += refusal_of([&] { read_past_result(s, "r.json"); }).empty();
+    });
+    CHECK(n > 0);
+}
+
+TEST_CASE("a calibration is refused by its statistic, or taken, whatever its numbers say") {
+    test_gate g = gate_with_everything();
+    g.calibration = calibration_of(g.measured);
+    hostile::each_spoiled(calibration_json({g}), [&](const std::string& s, const std::string& how) {
+        CAPTURE(how);
+        const std::string said = refusal_of([&] {
+            for (const auto& [name, sd] : read_calibration(s, "c.json", "chat"))
+                CHECK((sd >= 0 && sd <= 0.3));
+        });
+        if (!said.empty()) check_sentence(said, "c.json");
+    });
+}
+
+TEST_CASE("a record is refused by its field, or worth what it says") {
+    const repeat_data d = repeat_of_ttft(80, 0);
+    const std::string line = record_json(d.records[0], "chat");
+    hostile::each_spoiled(line, [&](const std::string& s, const std::string& how) {
+        CAPTURE(how);
+        const std::string said = refusal_of([&] {
+            std::string gate;
+            record r = read_record(s, gate);
+            repeat_data one;
+            one.window = d.window;
+            request_log log;
+            gap_list gaps;
+            for (std::size_t i = 0; i < gap_count(r); ++i) gaps.push_back(1000);
+            log.add(0, std::move(r), gaps);
+            log.move_into(one, false);
+            evidence e;
+            e.candidate.push_back(std::move(one));
+            check_worth(e);
+        });
+        CHECK_FALSE(holds(said, "\n"));
+    });
+}
+
+TEST_CASE("a part of a repeat is refused, or a repeat, whatever its numbers say") {
+    const std::string bytes = packed(gate_with_everything().measured.candidate[0]);
+    const std::size_t end = bytes.find("\n\n");
+    REQUIRE(end != std::string::npos);
+    const std::string lines = bytes.substr(0, bytes.find('\n', bytes.find('\n') + 1));
+    const std::string rest = bytes.substr(lines.size());
+    hostile::each_spoiled(lines, [&](const std::string& s, const std::string& how) {
+        CAPTURE(how);
+        try {
+            evidence e;
+            e.candidate.push_back(unpacked(s + rest, run_arm::candidate));
+            check_worth(e);
+        } catch (const std::invalid_argument& e) {
+            CHECK_FALSE(holds(e.what(), "\n"));
+        } catch (const std::runtime_error& e) { CHECK(holds(e.what(), "a part of a repeat")); }
+    });
+}
+
+namespace {
+void check_tool(const std::string& sound, const std::string& name, const file_beside& beside) {
+    check_reader(sound, name, [&](const std::string& s) {
+        std::vector<told_run> runs;
+        runs.push_back(read_told_run(s, name, beside));
+        told_gate g = gate_of_runs(std::move(runs), {mean(ttft) <= 1_s, p50(e2e) <= 1_s});
+        check_worth(g.seen);
+        assess(g.seen, terms_of_files(g.what));
+    });
+}
+std::optional<std::string> nothing(const std::string&) { return {}; }
+/// So many lines of a text.
+std::string lines_of(const std::string& text, int n) {
+    std::size_t at = 0;
+    for (int i = 0; i < n && at != std::string::npos; ++i) at = text.find('\n', at + 1);
+    return text.substr(0, at);
+}
+}  // namespace
+
+TEST_CASE("a tool's result file is refused by its field, or judged, whatever its numbers say") {
+    result_files::run_file f = result_files::run_of(3, 1);
+    f.rate = "8.0";
+    check_tool(result_files::vllm_text(f), "vllm.json", nothing);
+    check_tool(result_files::sglang_text(f), "sglang.json", nothing);
+    const std::string lines =
+        lines_of(result_files::fixture("aiperf-ok-1/profile_export.jsonl"), 2);
+    const std::string summary = result_files::fixture("aiperf-ok-1/profile_export_aiperf.json");
+    check_tool(lines, "profile_export.jsonl", nothing);
+    check_tool(summary, "profile_export_aiperf.json", [&](const std::string&) { return lines; });
+    // Of guidellm's file two requests are enough.
+    picojson::value v = parsed(result_files::fixture("guidellm-ok-1.json"));
+    picojson::value& b = v.get<picojson::object>()["benchmarks"].get<picojson::array>()[0];
+    picojson::object& members = b.get<picojson::object>();
+    members["requests"].get<picojson::object>()["successful"].get<picojson::array>().resize(2);
+    members["config"].get<picojson::object>()["warmup"] = parsed("{\"value\": 0.1}");
+    check_tool(v.serialize(), "guidellm.json", nothing);
+}
+
+namespace {
+byte_stream stream(const std::string& text, const std::string& name) {
+    auto at = std::make_shared<std::size_t>(0);
+    return {[text, at](char* room, std::size_t n) {
+                n = std::min(n, text.size() - *at);
+                std::memcpy(room, text.data() + *at, n);
+                *at += n;
+                return n;
+            },
+            name};
+}
+}  // namespace
+
+TEST_CASE("a trace or a data set is refused by its line, or sent, whatever its numbers say") {
+    for (const char* name : {"azure.csv", "burstgpt.csv", "mooncake.jsonl"})
+        check_reader(content_of(std::string("data/") + name), name, [&](const std::string& s) {
+            byte_stream in = stream(s, name);
+            const recorded_trace t = read_trace(in);
+            CHECK(t.rows.front().at_s == 0);
+            CHECK(t.rows.back().at_s <= longest_trace_s);
+            arrival_data a;
+            a.kind = arrival_kind::replay;
+            a.rate = static_cast<double>(t.rows.size()) / own_length(a, t);
+            CHECK(std::isfinite(a.rate));
+            replay_schedule(a, t, 2, 0, 0, 0, 1);
+        });
+    for (const auto& [name, format] :
+         {std::pair{"openai.jsonl", openai_jsonl}, std::pair{"captions.json", coco_captions},
+          std::pair{"vqa_questions.json", vqa}, std::pair{"prompts.csv", csv}})
+        hostile::each_spoiled(content_of(std::string("data/") + name),
+                              [&, file = name, as = format](const std::string& s,
+                                                            const std::string& how) {
+                                  CAPTURE(how);
+                                  byte_stream in = stream(s, file);
+                                  dataset d;
+                                  d.format = as;
+                                  const std::string said =
+                                      refusal_of([&] { sampled_dialogues(in, d, 5, 1); });
+                                  if (!said.empty()) check_sentence(said, file);
+                              });
+}
