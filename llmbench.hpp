@@ -249,16 +249,17 @@
 //   [E59] one repeat of a load that several programs send
 //   [E60] profiles that could not be ended
 //   [E61] the repeats of a gate
-//   [E62] gates take turns
-//   [E63] one gate from its scenario to its result
-//   [E64] result files of other tools, judged as a gate
-//   [E65] a run that is over, with its requests
-//   [E66] the shards of a load, judged as a gate
-//   [E67] several settings of a server, measured in turns
-//   [E68] several settings from a scenario to their result
-//   [E69] public functions
-//   [E70] records judged again
-//   [E71] main
+//   [E62] what the result of a gate holds
+//   [E63] gates take turns
+//   [E64] one gate from its scenario to its result
+//   [E65] result files of other tools, judged as a gate
+//   [E66] a run that is over, with its requests
+//   [E67] the shards of a load, judged as a gate
+//   [E68] several settings of a server, measured in turns
+//   [E69] several settings from a scenario to their result
+//   [E70] public functions
+//   [E71] records judged again
+//   [E72] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -3051,7 +3052,8 @@ double number_from(const std::string& file, const picojson::value& v, double lea
                    const char* what, Name&& name) {
     const double d = number_in(v);
     if (!(d >= least && d <= most))
-        refuse_value(file, name(), v, printed("%s from %.9g to %.9g is allowed", what, least, most));
+        refuse_value(file, name(), v,
+                     printed("%s from %.9g to %.9g is allowed", what, least, most));
     return d;
 }
 /// A whole number, of a type that holds both ends.
@@ -5125,14 +5127,28 @@ inline long long days_of_date(long long year, int month, int day) {
     return 365 * y + y / 4 - y / 100 + y / 400 + (153 * ((month + 9) % 12) + 2) / 5 + day - 719469;
 }
 
+inline constexpr std::string_view month_names = "JanFebMarAprMayJunJulAugSepOctNovDec";
+
+/// A Date header of these Unix seconds.
+inline std::string http_date_of(long long unix_s) {
+    const long long days = unix_s / 86400, at = unix_s % 86400;
+    int year = 1970, month = 1;
+    while (days_of_date(year + 1, 1, 1) <= days) ++year;
+    while (month < 12 && days_of_date(year, month + 1, 1) <= days) ++month;
+    const long long day = days - days_of_date(year, month, 1) + 1;
+    return printed("%.3s, %02lld %.3s %d %02lld:%02lld:%02lld GMT",
+                   &"ThuFriSatSunMonTueWed"[3 * (days % 7)], day,
+                   &month_names[3 * static_cast<std::size_t>(month - 1)], year, at / 3600,
+                   at / 60 % 60, at % 60);
+}
+
 /// Unix seconds of a Date header, "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, 5.6.7).
 inline std::optional<double> seconds_of_http_date(std::string_view s) {
     if (s.size() != 29 || s.substr(25) != " GMT" || s.substr(3, 2) != ", ") return {};
     const auto number = [&](std::size_t at, std::size_t n) {
         return parsed_number<int>(s.substr(at, n)).value_or(-1);
     };
-    const std::size_t month = std::string_view("JanFebMarAprMayJunJulAugSepOctNovDec")
-                                  .find(s.substr(8, 3));
+    const std::size_t month = month_names.find(s.substr(8, 3));
     const int day = number(5, 2), year = number(12, 4);
     const int hour = number(17, 2), minute = number(20, 2), second = number(23, 2);
     const bool is_date = month != std::string_view::npos && month % 3 == 0 && day >= 1 &&
@@ -14922,7 +14938,7 @@ inline recorded_trace read_json_trace(byte_stream& in) {
                 in.refuse(line, std::string(name) + " is not there or no number: each line "
                                                     "needs timestamp, input_length and "
                                                     "output_length");
-            return m->template get<double>();
+            return number_in(*m);
         };
         if (!add_trace_row(t, in, line, number("timestamp") / 1e3, number("input_length"),
                            number("output_length")))
@@ -17936,7 +17952,7 @@ inline std::string setting_text(const picojson::value& of, const char* name) {
     const picojson::value* v = member(of, name);
     if (!v) return {};
     if (v->is<std::string>()) return printable(v->get<std::string>(), 200);
-    return v->is<double>() ? printed("%.9g", v->get<double>()) : shown_value(*v);
+    return v->is<double>() ? printed("%.9g", number_in(*v)) : shown_value(*v);
 }
 /// The value at the end of a path of members, null where there is none.
 template <class... More>
@@ -29839,9 +29855,12 @@ public:
     }
     const request_parser& request() const { return parser_; }
 
-    /// The whole answer.
+    /// The whole answer, with the time by this machine's clock, as servers tell it.
     void answer(const reply& r) {
-        write(reply_bytes(r));
+        std::string bytes = reply_bytes(r);
+        bytes.insert(bytes.find("\r\n"),
+                     "\r\nDate: " + http_date_of(static_cast<long long>(unix_s())));
+        write(std::move(bytes));
         next();
     }
     /// A part of an answer, which next() ends.
@@ -33515,7 +33534,49 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E62] gates take turns ====================================================================
+// ===== [E62] what the result of a gate holds =====================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A list of all requests, which the first who asks for it makes.
+inline std::function<const types::list<record>&()> listed_once(const evidence& seen) {
+    struct listed {
+        std::once_flag once{};
+        types::list<record> all{};
+    };
+    return [&seen, it = std::make_shared<listed>()]() -> const types::list<record>& {
+        std::call_once(it->once, [&] {
+            for_each_repeat(seen, [&](const repeat_data& d) {
+                for (const record& r : d.records) it->all.push_back(r);
+            });
+        });
+        return it->all;
+    };
+}
+
+/// What a gate's result holds.
+inline result result_of(const gate_report& g, measured_gate&& m, std::size_t number,
+                        const settings& asked) {
+    auto held = std::make_shared<held_gate>();
+    held->number = number;
+    held->outcome = g.outcome;
+    held->refusal = g.refusal;
+    held->undecided_is = asked.inconclusive;
+    held->is_shard = !asked.shard.is_whole();
+    held->what = g.what;
+    held->seen = std::move(m.seen);
+    held->held = std::move(m.held);
+    held->requests = listed_once(held->seen);
+    return result_access::make(std::move(held), g.verdicts, g.self_check);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E63] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33545,7 +33606,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E63] one gate from its scenario to its result ============================================
+// ===== [E64] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33729,38 +33790,6 @@ inline gate_report only_noted(gate_report g, inconclusive_means policy) {
     if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);
     if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
     return g;
-}
-
-/// A list of all requests, which the first who asks for it makes.
-inline std::function<const types::list<record>&()> listed_once(const evidence& seen) {
-    struct listed {
-        std::once_flag once{};
-        types::list<record> all{};
-    };
-    return [&seen, it = std::make_shared<listed>()]() -> const types::list<record>& {
-        std::call_once(it->once, [&] {
-            for_each_repeat(seen, [&](const repeat_data& d) {
-                for (const record& r : d.records) it->all.push_back(r);
-            });
-        });
-        return it->all;
-    };
-}
-
-/// What a gate's result holds.
-inline result result_of(const gate_report& g, measured_gate&& m, std::size_t number,
-                        const settings& asked) {
-    auto held = std::make_shared<held_gate>();
-    held->number = number;
-    held->outcome = g.outcome;
-    held->refusal = g.refusal;
-    held->undecided_is = asked.inconclusive;
-    held->is_shard = !asked.shard.is_whole();
-    held->what = g.what;
-    held->seen = std::move(m.seen);
-    held->held = std::move(m.held);
-    held->requests = listed_once(held->seen);
-    return result_access::make(std::move(held), g.verdicts, g.self_check);
 }
 
 /// What is known of a gate before it has begun.
@@ -34002,7 +34031,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E64] result files of other tools, judged as a gate =======================================
+// ===== [E65] result files of other tools, judged as a gate =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34084,7 +34113,7 @@ inline result judged_files(const types::list<types::text>& files, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E65] a run that is over, with its requests ===============================================
+// ===== [E66] a run that is over, with its requests ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34242,7 +34271,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E66] the shards of a load, judged as a gate ==============================================
+// ===== [E67] the shards of a load, judged as a gate ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34297,7 +34326,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E67] several settings of a server, measured in turns =====================================
+// ===== [E68] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34537,7 +34566,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E68] several settings from a scenario to their result ====================================
+// ===== [E69] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34689,7 +34718,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E69] public functions ====================================================================
+// ===== [E70] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34787,7 +34816,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E70] records judged again ================================================================
+// ===== [E71] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34844,7 +34873,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E71] main ================================================================================
+// ===== [E72] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

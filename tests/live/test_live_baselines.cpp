@@ -141,6 +141,22 @@ TEST_CASE("a baseline is written when asked for, and later runs are compared wit
     check_rejudged(slower, s.slos);
 }
 
+TEST_CASE("a gate does not write its baseline over another gate's") {
+    const scratch files;
+    const std::string file = files.file("both.json");
+    scenario s = brief(simulated(engine_of(10_ms)), "first of the file");
+    s.baseline = stored(file.c_str());
+    s.slos = {p50(tpot) <= 1.5 * baseline};
+    run_to_write(s, file);
+    const std::string written = content_of(file);
+    REQUIRE(holds(written, "first of the file"));
+    const variable writing("LLMBENCH_WRITE_BASELINE", "1");
+    s.name = "second of the file";
+    CHECK(holds(refusal_of(s), "holds the gate \"first of the file"));
+    CHECK(holds(refusal_of(s), "each gate writes a file of its own, give \"second of the file"));
+    CHECK(content_of(file) == written);
+}
+
 TEST_CASE("a baseline that is not there is refused with how to write it") {
     scenario s = brief(simulated(engine_of(2_ms)), "no baseline yet");
     const scratch files;

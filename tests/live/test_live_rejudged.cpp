@@ -144,3 +144,12 @@ TEST_CASE("a gate of more gaps than are kept says so, decides the same and is ju
     check_rejudged(exact, slos);
     check_rejudged(counted, slos);
 }
+
+TEST_CASE("conversations are judged again, by their first turns and their later ones") {
+    scenario s = brief(simulated(engine_of(10_ms)), "conversations judged again");
+    s.workload = conversations{.turns = fixed(3), .user_tokens = fixed(8),
+                               .output_tokens = fixed(6)};
+    s.requests = 36;
+    s.slos = {p50(first_turn_ttft) <= 20_s, p50(later_turn_ttft) <= 20_s, mean(tpot) <= 1_s};
+    check_rejudged(run(s), s.slos);
+}

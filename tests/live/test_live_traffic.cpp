@@ -3,11 +3,13 @@
 #include "support/effects.hpp"
 #include "support/environment.hpp"
 #include "support/live.hpp"
+#include "support/scratch.hpp"
 #include "support/scripted_server.hpp"
 #include "support/texts.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
@@ -149,6 +151,24 @@ TEST_CASE("recorded traces are replayed at their times, with their lengths") {
         }
         if (file == "azure.csv") CHECK(measured[6].prompt_tokens == 167);
     }
+}
+
+TEST_CASE("a trace of one time is sent at once, and no rate is asked of it") {
+    const files::scratch at;
+    const std::string file = at.file("burst.csv");
+    {
+        std::ofstream trace(file);
+        trace << "Timestamp,Request tokens,Response tokens\n";
+        for (int i = 0; i < 60; ++i) trace << "7,8,4\n";
+    }
+    scenario s;
+    s.target = simulated(at_once());
+    s.arrivals = replay(file);
+    s.warmup = 0;
+    s.slos = {p50(e2e) <= 20_s};
+    const result r = passes(s);
+    CHECK(r.self_check().asked_rate == 0);
+    CHECK(of_repeat(r, 0).size() == 60);
 }
 
 TEST_CASE("what prompts of a recorded trace have in common is common again") {

@@ -63,6 +63,16 @@ TEST_CASE("together") {
     judge_shards(directories, {p90(ttft) <= 20_s, mean(tpot) <= 5_s, p50(itl) <= 5_s},
                  told("GATE"));
 }
+TEST_CASE("turns together") {
+    std::istringstream named(told("SHARDS"));
+    types::list<types::text> directories;
+    for (std::string d; named >> d;) directories.push_back(d);
+    judge_shards(directories, {p50(first_turn_ttft) <= 20_s, p50(later_turn_ttft) <= 20_s},
+                 told("GATE"));
+}
+TEST_CASE("one alone") {
+    judge((told("SHARDS") + "/records.jsonl").c_str(), {mean(tpot) <= 5_s}, told("GATE"));
+}
 
 // ---- what cannot be shared
 

@@ -78,6 +78,13 @@ judged() {
         "$gates" --no-colors --test-case=together > "$log" 2>&1 || code=$?
     if ((code == wanted)); then ok; else wrong "judge_shards ends with $code, not $wanted"; fi
 }
+# A test that reads what is in directories: read_by TEST CODE GATE DIRECTORY...
+read_by() {
+    local code=0 wanted=$2
+    env GATE="$3" SHARDS="${*:4}" LLMBENCH_REPORT_DIR="$work/all" \
+        "$gates" --no-colors --test-case="$1" > "$log" 2>&1 || code=$?
+    if ((code == wanted)); then ok; else wrong "$1 ends with $code, not $wanted"; fi
+}
 # alone CODE TEST [VARIABLE=VALUE...]
 alone() {
     local code=0 wanted=$1
@@ -179,6 +186,32 @@ test_shards() {
         judged 0 "$gate" "$work"/shard-{0,1,2,3}
         says "4 programs on 1 machine sent the load"
     done
+    read_by "turns together" 0 conversations "$work"/shard-{0,1,2,3}
+    says "PASS          p50(later_turn_ttft)"
+    # One of them is no load, whoever reads it.
+    read_by "one alone" 1 conversations "$work/shard-1"
+    says "shard 1 of 4 is measured: judge_shards judges all of them"
+    # Sent elsewhere, or at another time by the server's own clock.
+    cp -r "$work/shard-2" "$work/elsewhere"
+    sed -i 's|"url": "http://127.0.0.1|"url": "http://127.0.0.2|' "$work/elsewhere/result.json"
+    judged 2 conversations "$work"/shard-{0,1,3} "$work/elsewhere"
+    says "$work/elsewhere belongs to another load: server"
+
+    cp -r "$work/shard-2" "$work/later"
+    if python3 - "$work/later/result.json" > "$log" 2>&1 << 'END'
+import json, re, sys
+path = sys.argv[1]
+text = open(path).read()
+for d in json.loads(text)["gates"][0]["candidate"]["repeats"]:
+    for r in d["ranks"]:
+        low, high = r["server_clock_low_s"], r["server_clock_high_s"]
+        assert -3 < low <= high < 3, (low, high)
+later = lambda m: m[1] + str(float(m[2]) + 12)
+open(path, "w").write(re.sub(r'("server_clock_\w+": )(-?[0-9.e-]+)', later, text))
+END
+    then ok; else wrong "shards do not tell what they saw of the server's clock"; fi
+    judged 2 conversations "$work"/shard-{0,1,3} "$work/later"
+    says "the clocks of $work/later and" "by the Date of the server's answers"
 
     test_templates
 

@@ -53,6 +53,13 @@ reports_compute_nothing() {
     ! grep -rnE "#include \"core/($methods|measured/metrics)\.hpp\"" src/core/reports
 }
 
+# Whatever a file says is a number becomes one of ours in core/base/checked_json.hpp alone: there
+# is its range, and the sentence where it lies outside.
+numbers_of_files_are_checked() {
+    ! grep -rnE 'get<double>\(\)|<(int|long long|std::size_t|std::u?int[0-9]+_t)>\(number_' \
+        src/core/{files,others,reports} src/effects/{gates,judge_again.hpp}
+}
+
 # What users compile is tested with what users take: no part beside it in one program.
 header_or_parts() {
     ! grep -rnE '#include "(api|core|effects)/' examples tests/{consumers,inclusion,live,outcomes}
@@ -152,6 +159,7 @@ check "no part is too long" lines
 check "nothing is thrown out of a thread" threads_are_contained
 check "no function is too long" functions
 check "reports know no statistics and no method" reports_compute_nothing
+check "numbers of files are checked in one place" numbers_of_files_are_checked
 check "no program mixes the header and its parts" header_or_parts
 check "every macro has our prefix" macro_names
 check "a file with gates reads no expensive header" included_headers

@@ -49,7 +49,8 @@ double number_from(const std::string& file, const picojson::value& v, double lea
                    const char* what, Name&& name) {
     const double d = number_in(v);
     if (!(d >= least && d <= most))
-        refuse_value(file, name(), v, printed("%s from %.9g to %.9g is allowed", what, least, most));
+        refuse_value(file, name(), v,
+                     printed("%s from %.9g to %.9g is allowed", what, least, most));
     return d;
 }
 /// A whole number, of a type that holds both ends.

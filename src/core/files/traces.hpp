@@ -94,7 +94,7 @@ inline recorded_trace read_json_trace(byte_stream& in) {
                 in.refuse(line, std::string(name) + " is not there or no number: each line "
                                                     "needs timestamp, input_length and "
                                                     "output_length");
-            return m->template get<double>();
+            return number_in(*m);
         };
         if (!add_trace_row(t, in, line, number("timestamp") / 1e3, number("input_length"),
                            number("output_length")))

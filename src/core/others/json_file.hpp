@@ -158,7 +158,7 @@ inline std::string setting_text(const picojson::value& of, const char* name) {
     const picojson::value* v = member(of, name);
     if (!v) return {};
     if (v->is<std::string>()) return printable(v->get<std::string>(), 200);
-    return v->is<double>() ? printed("%.9g", v->get<double>()) : shown_value(*v);
+    return v->is<double>() ? printed("%.9g", number_in(*v)) : shown_value(*v);
 }
 /// The value at the end of a path of members, null where there is none.
 template <class... More>

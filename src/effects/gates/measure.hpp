@@ -36,6 +36,7 @@
 #include "effects/gates/doctest_host.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/gates/gate_run.hpp"
+#include "effects/gates/held_result.hpp"
 #include "effects/gates/session.hpp"
 #include "effects/gates/shards.hpp"
 #include "effects/gates/turn.hpp"
@@ -43,9 +44,7 @@
 #include <algorithm>  // max
 #include <cmath>  // fabs
 #include <cstdint>  // uint64_t
-#include <functional>
 #include <memory>  // shared_ptr
-#include <mutex>  // call_once
 #include <optional>
 #include <random>  // what no other run has sent
 #include <stdexcept>  // invalid_argument, exception
@@ -236,38 +235,6 @@ inline gate_report only_noted(gate_report g, inconclusive_means policy) {
     if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);
     if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
     return g;
-}
-
-/// A list of all requests, which the first who asks for it makes.
-inline std::function<const types::list<record>&()> listed_once(const evidence& seen) {
-    struct listed {
-        std::once_flag once{};
-        types::list<record> all{};
-    };
-    return [&seen, it = std::make_shared<listed>()]() -> const types::list<record>& {
-        std::call_once(it->once, [&] {
-            for_each_repeat(seen, [&](const repeat_data& d) {
-                for (const record& r : d.records) it->all.push_back(r);
-            });
-        });
-        return it->all;
-    };
-}
-
-/// What a gate's result holds.
-inline result result_of(const gate_report& g, measured_gate&& m, std::size_t number,
-                        const settings& asked) {
-    auto held = std::make_shared<held_gate>();
-    held->number = number;
-    held->outcome = g.outcome;
-    held->refusal = g.refusal;
-    held->undecided_is = asked.inconclusive;
-    held->is_shard = !asked.shard.is_whole();
-    held->what = g.what;
-    held->seen = std::move(m.seen);
-    held->held = std::move(m.held);
-    held->requests = listed_once(held->seen);
-    return result_access::make(std::move(held), g.verdicts, g.self_check);
 }
 
 /// What is known of a gate before it has begun.

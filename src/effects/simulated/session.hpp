@@ -3,6 +3,8 @@
 
 #include "core/simulated/replies.hpp"
 #include "core/wire/http.hpp"
+#include "core/wire/http_date.hpp"
+#include "effects/system/clock.hpp"
 #include "effects/simulated/asio.hpp"
 
 #include <array>
@@ -43,9 +45,12 @@ public:
     }
     const request_parser& request() const { return parser_; }
 
-    /// The whole answer.
+    /// The whole answer, with the time by this machine's clock, as servers tell it.
     void answer(const reply& r) {
-        write(reply_bytes(r));
+        std::string bytes = reply_bytes(r);
+        bytes.insert(bytes.find("\r\n"),
+                     "\r\nDate: " + http_date_of(static_cast<long long>(unix_s())));
+        write(std::move(bytes));
         next();
     }
     /// A part of an answer, which next() ends.

@@ -156,6 +156,9 @@ TEST_CASE("shards whose machines were not at one time are refused, whatever thei
 }
 
 TEST_CASE("what a shard saw of the server's clock is read back") {
+    for (const long long at : {0ll, 784111777ll, 951782400ll, 951868799ll, 1795381483ll})
+        CHECK(seconds_of_http_date(http_date_of(at)) == static_cast<double>(at));
+    CHECK(http_date_of(784111777) == "Sun, 06 Nov 1994 08:49:37 GMT");
     clock_lead lead;
     CHECK_FALSE(lead.is_told());
     const double told = *seconds_of_http_date("Sun, 06 Nov 1994 08:49:37 GMT");
