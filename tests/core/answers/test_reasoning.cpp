@@ -173,6 +173,7 @@ TEST_CASE("APIs that know no reasoning answer with their first content") {
 TEST_CASE("a record keeps when the answer began and what of it was reasoning; older ones do not") {
     record r = heard_events(openai_chat, {delta(R"("reasoning":"So")"), delta(R"("content":"Yes")"),
                                           end_event, "[DONE]"});
+    r.scheduled_ns = r.sent_ns = 1;
     r.reasoning_tokens = 24;
     const std::string line = record_json(r, "chat");
     std::string gate;

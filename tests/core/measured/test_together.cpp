@@ -118,8 +118,9 @@ TEST_CASE("every time of a record goes to the other clock, and nothing else") {
 
 TEST_CASE("users of several programs have the window that all of them have") {
     std::vector<repeat_data> all = parts(3);
-    all[1].window = time_interval::between(at_ms(20), all[1].window.to_ns());
-    all[2].window = time_interval::between(at_ms(0), all[2].window.to_ns() - 30 * ms);
+    const time_interval second = all[1].window, third = all[2].window;
+    all[1].window = time_interval::between(second.from_ns() + 20 * ms, second.to_ns());
+    all[2].window = time_interval::between(third.from_ns(), third.to_ns() - 30 * ms);
     const repeat_data d = together(std::move(all), true);
     CHECK(d.window.from_ns() == at_ms(20));
     CHECK(d.window.to_ns() == at_ms(80));

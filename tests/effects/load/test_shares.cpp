@@ -67,7 +67,7 @@ void send_share(const plan& p, std::size_t threads, sent_requests& all) {
             const auto ended = [&](const due_request& r) {
                 a.on_dispatched(r.what, due);
                 const std::string bytes =
-                    request_bytes(order, r.what.index, a.answers_before(r.what.index));
+                    built(order, r.what.index, a.answers_before(r.what.index)).bytes;
                 const bool is_new = all.insert({r.what.index, {r.what.scheduled_ns, bytes}}).second;
                 CHECK(is_new);
                 a.on_ended(r.what, request_status::ok, due + 3 * ms, "an answer");

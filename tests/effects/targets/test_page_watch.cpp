@@ -23,7 +23,7 @@ namespace {
 /// The pages of a server at this address, as a target finds them.
 server_pages pages_at(const std::string& url) {
     server_pages p;
-    p.all.push_back({.url = url + "/metrics", .at = parsed_url(url, "url"), .path = "/metrics"});
+    p.all.push_back({.url = url + "/metrics", .at = server_at(parsed_url(url, "url")), .path = "/metrics"});
     p.first_is_servers = true;
     return p;
 }

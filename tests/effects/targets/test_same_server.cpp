@@ -104,7 +104,7 @@ struct port_of {
         server.tell([&process](const scripted::request&) { return process.page(); });
         to = at(server.url());
         to.api = &traits_of(openai_chat);
-        pages.all.push_back({.url = server.url() + "/metrics", .at = to.url, .path = "/metrics"});
+        pages.all.push_back({.url = server.url() + "/metrics", .at = to, .path = "/metrics"});
         pages.first_is_servers = true;
     }
     scripted::server server;
