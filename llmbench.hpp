@@ -3523,7 +3523,7 @@ constexpr bool is_speed(metric_id m) {
 }
 constexpr bool is_of_turns(metric_id m) { return facts_of(m).turns != turn_kind::all; }
 
-/// Whether a program of comparisons leaves one condition, as every `&&` and `||` finds its two sides.
+/// Whether a program of comparisons leaves one condition: every `&&` and `||` finds its two sides.
 /// That of `predicate{}` does not.
 inline bool is_condition(const list<predicate_step>& steps) {
     int conditions = 0;
@@ -8414,8 +8414,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Tokens or requests per second in some time. An event weighs its request's streamed tokens over its
-/// events; failed requests bring nothing; warm-up requests count when their tokens
+/// Tokens or requests per second in some time. An event weighs its request's streamed tokens over
+/// its events; failed requests bring nothing; warm-up requests count when their tokens
 /// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
 /// Prompt tokens arrive with the first token, those of the input throughput with the end; where no
 /// request tells them there is no value.

@@ -17,8 +17,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Tokens or requests per second in some time. An event weighs its request's streamed tokens over its
-/// events; failed requests bring nothing; warm-up requests count when their tokens
+/// Tokens or requests per second in some time. An event weighs its request's streamed tokens over
+/// its events; failed requests bring nothing; warm-up requests count when their tokens
 /// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
 /// Prompt tokens arrive with the first token, those of the input throughput with the end; where no
 /// request tells them there is no value.

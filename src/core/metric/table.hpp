@@ -220,7 +220,7 @@ constexpr bool is_speed(metric_id m) {
 }
 constexpr bool is_of_turns(metric_id m) { return facts_of(m).turns != turn_kind::all; }
 
-/// Whether a program of comparisons leaves one condition, as every `&&` and `||` finds its two sides.
+/// Whether a program of comparisons leaves one condition: every `&&` and `||` finds its two sides.
 /// That of `predicate{}` does not.
 inline bool is_condition(const list<predicate_step>& steps) {
     int conditions = 0;
