@@ -104,7 +104,7 @@ void add_gate(tally& t, const terms& held, const slo& s, bool is_guard,
     while (static_cast<int>(e.candidate.size()) < last_look) {
         e.candidate.push_back(measured(static_cast<int>(e.candidate.size())));
         if (static_cast<int>(e.candidate.size()) < first_look) continue;
-        v = judged(e, held, grounds{}, s, is_guard);
+        v = judged(e, held, grounds{}, {}, s, is_guard);
         if (v.outcome != verdict::inconclusive) break;
     }
     t.add(v.outcome, e.candidate.size());

@@ -78,7 +78,7 @@ public:
     server_pages pages() const {
         page_address p;
         p.url = "http://127.0.0.1:" + std::to_string(port_) + "/metrics";
-        p.at = parsed_url(p.url, "page");
+        p.at = server_at(parsed_url(p.url, "page"));
         p.path = "/metrics";
         server_pages all;
         all.all = {p};
