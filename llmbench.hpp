@@ -193,10 +193,10 @@
 //   [E3] functions of arrivals
 //   [E4] functions of results
 //   [E5] functions of results of several settings
-//   [E6] standard output
-//   [E7] errors of the system, in words
-//   [E8] files
-//   [E9] the clock
+//   [E6] the clock
+//   [E7] standard output
+//   [E8] errors of the system, in words
+//   [E9] files
 //   [E10] signals, and what else a program has once
 //   [E11] threads that nothing is thrown out of
 //   [E12] programs that MPI started together
@@ -25608,12 +25608,12 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <cerrno>  // errno, EINTR, EINPROGRESS, EMFILE, EAGAIN, EWOULDBLOCK, ETIMEDOUT
 #include <chrono>
 #include <condition_variable>
-#include <ctime>  // clock_gettime, timespec, time_t, time, strftime
+#include <ctime>  // clock_gettime, timespec, time_t, strftime
 #include <exception>  // exception, current_exception, rethrow_exception
 #include <filesystem>  // error_code, equivalent
 #include <fstream>  // ifstream, ios, istreambuf_iterator, getline, ofstream, istream
 #include <iostream>  // cout, cerr
-#include <mutex>  // lock_guard, unique_lock, call_once
+#include <mutex>  // unique_lock, lock_guard, call_once
 #include <new>  // bad_alloc
 #include <queue>  // users by the time they are ready
 #include <random>  // random_device, what no other run has sent
@@ -25961,7 +25961,94 @@ const result& comparison_result::at(types::whole place) const {
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E6] standard output ======================================================================
+// ===== [E6] the clock ============================================================================
+// All time comes from here and all sleeping goes through here, so that a thread may live in a world
+// of its own, whose time somebody else makes.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What a thread takes for the machine, where that is made up.
+class world {
+public:
+    virtual long long now_ns() const = 0;
+    virtual double unix_s() const = 0;
+    /// Lets everything happen that happens until then.
+    virtual void sleep_until(long long at_ns) = 0;
+    /// How long its threads have waited for a core, as the system counts it; -1: nobody does.
+    virtual long long waited_ns() const = 0;
+
+protected:
+    ~world() = default;
+};
+
+/// The calling thread's, null: the machine. A value of a thread, so that many live side by side.
+inline constinit thread_local world* current_world = nullptr;
+/// The thread lives in it as long as this does.
+class inside_world {
+public:
+    explicit inside_world(world* w) : before_(std::exchange(current_world, w)) {}
+    ~inside_world() { current_world = before_; }
+    inside_world(const inside_world&) = delete;
+    inside_world& operator=(const inside_world&) = delete;
+
+private:
+    world* before_;
+};
+
+/// CLOCK_MONOTONIC, nanoseconds.
+inline long long now_ns() {
+    if (current_world) [[unlikely]] return current_world->now_ns();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+/// Seconds since 1970, by the machine's clock: for what others say in such seconds. It may jump.
+inline double unix_s() {
+    if (current_world) return current_world->unix_s();
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
+inline std::chrono::steady_clock::time_point time_point_of(long long ns) {
+    return std::chrono::steady_clock::time_point(
+        std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+            std::chrono::nanoseconds(ns)));
+}
+inline long long ns_of(double seconds) { return std::llround(seconds * 1e9); }
+
+inline void sleep_until(long long at_ns) {
+    if (current_world) return current_world->sleep_until(at_ns);
+    std::this_thread::sleep_until(time_point_of(at_ns));
+}
+inline void sleep_s(double seconds) { sleep_until(now_ns() + ns_of(seconds)); }
+/// Whether what a thread of the machine waits for came before that time.
+template <class Came>
+bool wait_until(std::condition_variable& told, std::unique_lock<std::mutex>& lock, long long at_ns,
+                Came&& came) {
+    return told.wait_until(lock, time_point_of(at_ns), std::forward<Came>(came));
+}
+
+/// Of a core, that the calling thread has had: none in a world that is made up.
+inline double thread_cpu_seconds() {
+    if (current_world) return 0;
+    timespec t{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+/// Infinite where there is no deadline, 0.
+inline double seconds_until(long long deadline_ns) {
+    return deadline_ns > 0 ? static_cast<double>(deadline_ns - now_ns()) * 1e-9 : infinity;
+}
+
+inline const long long program_began_ns = now_ns();
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E7] standard output ======================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25980,7 +26067,7 @@ inline void say(const std::string& s) { std::cout << s << std::flush; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E7] errors of the system, in words =======================================================
+// ===== [E8] errors of the system, in words =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26000,7 +26087,7 @@ inline std::string resolver_error_text(int code) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E8] files ================================================================================
+// ===== [E9] files ================================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26095,48 +26182,6 @@ inline byte_stream bytes_of(const std::string& path, const char* field) {
             },
             path};
 }
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [E9] the clock ============================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// CLOCK_MONOTONIC, nanoseconds.
-inline long long now_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(
-               std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
-/// Seconds since 1970, by the machine's clock: for what others say in such seconds. It may jump.
-inline double unix_s() {
-    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
-        .count();
-}
-inline std::chrono::steady_clock::time_point time_point_of(long long ns) {
-    return std::chrono::steady_clock::time_point(
-        std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-            std::chrono::nanoseconds(ns)));
-}
-inline long long ns_of(double seconds) { return std::llround(seconds * 1e9); }
-
-/// Of a core, that the calling thread has had.
-inline double thread_cpu_seconds() {
-    timespec t{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
-}
-
-/// Infinite where there is no deadline, 0.
-inline double seconds_until(long long deadline_ns) {
-    return deadline_ns > 0 ? static_cast<double>(deadline_ns - now_ns()) * 1e-9 : infinity;
-}
-
-inline const long long program_began_ns = now_ns();
 
 }  // namespace llmbench
 }  // inline namespace v0
@@ -26427,7 +26472,7 @@ private:
     /// Nothing hangs: a rank whose call does not come back writes what there is, and ends the rest.
     void watch() {
         for (;;) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            sleep_s(0.05);
             const long long until = until_ns_, now = now_ns();
             if (until == 0) continue;
             const double waited_s = static_cast<double>(now - since_ns_) * 1e-9;
@@ -26783,7 +26828,7 @@ inline environment_facts environment_now() {
     f.cpu = name_of_the_processor();
     f.cores = static_cast<int>(std::thread::hardware_concurrency());
     f.compiler = __VERSION__;
-    const std::time_t now = std::time(nullptr);
+    const std::time_t now = static_cast<std::time_t>(unix_s());
     std::tm utc{};
     gmtime_r(&now, &utc);
     char buffer[32];
@@ -26906,6 +26951,7 @@ public:
 
     /// Nanoseconds since the thread began, -1 where nobody counts them.
     long long so_far_ns() const {
+        if (current_world) return current_world->waited_ns();
         char text[96] = {};
         long long waited = -1;
         if (file_ < 0 || ::pread(file_, text, sizeof text - 1, 0) <= 0) return -1;
@@ -28067,7 +28113,7 @@ private:
     int try_address(const address& to, long long until_ns) {
         while (!wire_.connect(to, net_, *this)) {
             if (errno != EAGAIN || now_ns() >= until_ns) return errno;
-            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            sleep_s(0.005);
         }
         return wait(until_ns) ? wire_.connect_error() : ETIMEDOUT;
     }
@@ -28324,7 +28370,7 @@ public:
         if (pid_ <= 0) return;
         ::kill(-pid_, SIGTERM);
         for (int i = 0; i < 250 && (!has_ended() || ::kill(-pid_, 0) == 0); ++i)
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            sleep_s(0.02);
         ::kill(-pid_, SIGKILL);
         if (!status_) ::waitpid(pid_, nullptr, 0);
         remove_group_to_end(pid_);
@@ -30882,7 +30928,7 @@ private:
             if (interrupted.load()) return "was interrupted while starting";
             last = blocking_get(server, ready, "", std::min(2.0, within_s));
             if (last.status == 200) return {};
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            sleep_s(0.02);
         }
     }
     no_server given_up(const std::string& why, const std::vector<std::string>& secrets) {
@@ -31123,7 +31169,7 @@ namespace detail {
 /// Between two loads queues drain and caches settle. A server that tells it is waited for until it
 /// has nothing left to do, for 5 s at most: it may be somebody else's.
 inline void rest(const server_pages& pages) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    sleep_s(0.2);
     if (!pages.first_is_servers) return;
     const long long until = now_ns() + ns_of(5);
     while (now_ns() < until && !interrupted.load()) {
@@ -31131,7 +31177,7 @@ inline void rest(const server_pages& pages) {
         const page_reading r = reading_of({read.page}, true, {});
         const double left = r.value(server_quantity::running) + r.value(server_quantity::waiting);
         if (!read.problem.empty() || !(left > 0)) return;
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        sleep_s(0.1);
     }
 }
 
@@ -31169,7 +31215,7 @@ public:
                                 word_.readings.front().value(server_quantity::requests_done);
             if (!(told < finished)) break;
             word_.readings.pop_back();
-            std::this_thread::sleep_for(std::chrono::milliseconds(200));
+            sleep_s(0.2);
         }
         drop_partial_gauges(word_.readings);
         if (word_.has_both_ends) word_.is_of_several = are_several();
@@ -31227,8 +31273,8 @@ private:
         std::unique_lock lock(mutex_);
         for (;;) {
             const double rest_s = std::max(every_s, cost_s_ / most_cpu_share);
-            const auto rest = std::chrono::nanoseconds(ns_of(rest_s));
-            if (wake_.wait_for(lock, rest, [this] { return over_; })) return;
+            if (wait_until(wake_, lock, now_ns() + ns_of(rest_s), [this] { return over_; }))
+                return;
             lock.unlock();
             read_once();
             lock.lock();
@@ -31364,7 +31410,7 @@ inline bool lead_to_one_process(const load_target& a, const server_pages& its,
             if (!have_fallen(theirs_now, theirs)) return false;
             if (one_beginning || count_alike(mine_now, theirs_now)) return true;
         }
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        sleep_s(0.05);
     }
     return false;
 }
@@ -31520,7 +31566,7 @@ public:
         thread_ = contained_thread(
             [this] {
                 std::unique_lock lock(mutex_);
-                while (!over_.wait_for(lock, std::chrono::milliseconds(200), [&] { return done_; }))
+                while (!wait_until(over_, lock, now_ns() + 200000000, [&] { return done_; }))
                     write();
             },
             [this](const char* why) { files_.give_up(why); });
@@ -32156,7 +32202,7 @@ private:
         std::string how;
         while ((how = p.how_it_ended()).empty() && now_ns() < until &&
                interrupted.load() == was_interrupted)
-            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+            sleep_s(0.01);
         s.heard = !how.empty();
         s.done = how == "exited with status 0";
         s.said = last_line(p.log_tail());
@@ -32286,11 +32332,12 @@ public:
 private:
     void tell() {
         std::unique_lock lock(mutex_);
-        const auto between = [&] {
-            if (mode_ == progress_mode::line) return std::chrono::milliseconds(200);
-            return std::chrono::milliseconds(now_ns() - began_ns_ < 60000000000 ? 5000 : 15000);
+        const auto next_ns = [&] {
+            const long long now = now_ns();
+            const double plain_s = now - began_ns_ < 60000000000 ? 5 : 15;
+            return now + ns_of(mode_ == progress_mode::line ? 0.2 : plain_s);
         };
-        while (!wake_.wait_for(lock, between(), [&] { return over_; })) {
+        while (!wait_until(wake_, lock, next_ns(), [&] { return over_; })) {
             gather();
             if (mode_ == progress_mode::plain) {
                 std::cout << progress_line(facts_, 0, style_.unicode) + "\n" << std::flush;
@@ -32986,7 +33033,7 @@ private:
 /// Waits for a time of the machine's clock, or for a signal.
 inline void wait_for_unix_time(double at_s) {
     for (double left = at_s - unix_s(); left > 0 && !interrupted.load(); left = at_s - unix_s())
-        std::this_thread::sleep_for(std::chrono::duration<double>(std::min(left, 0.05)));
+        sleep_s(std::min(left, 0.05));
 }
 /// That time on the clock that a load goes by.
 inline long long steady_ns_at(double unix_time_s) {
@@ -34773,8 +34820,7 @@ int serve_simulated(const engine& e, int port) {
     try {
         const detail::simulated_host host(e, port);
         detail::say("listening on " + host.url() + "\n");
-        while (!detail::interrupted.load())
-            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        while (!detail::interrupted.load()) detail::sleep_s(0.05);
     } catch (const std::exception& error) {
         std::cerr << "llmbench: cannot serve on port " << std::to_string(port) << ": "
                   << error.what() << "\n";

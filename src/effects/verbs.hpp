@@ -14,6 +14,7 @@
 #include "core/figures/held_gate.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/stored.hpp"
+#include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/settings.hpp"
@@ -26,11 +27,9 @@
 #include "effects/gates/measure_settings.hpp"
 #include "effects/gates/session.hpp"
 
-#include <chrono>
 #include <iostream>  // cerr
 #include <stdexcept>  // invalid_argument, exception
 #include <string>
-#include <thread>  // this_thread
 
 namespace llmbench {
 inline namespace v0 {
@@ -85,8 +84,7 @@ int serve_simulated(const engine& e, int port) {
     try {
         const detail::simulated_host host(e, port);
         detail::say("listening on " + host.url() + "\n");
-        while (!detail::interrupted.load())
-            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        while (!detail::interrupted.load()) detail::sleep_s(0.05);
     } catch (const std::exception& error) {
         std::cerr << "llmbench: cannot serve on port " << std::to_string(port) << ": "
                   << error.what() << "\n";

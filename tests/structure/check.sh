@@ -60,6 +60,14 @@ numbers_of_files_are_checked() {
         src/core/{files,others,reports} src/effects/{gates,judge_again.hpp}
 }
 
+# A thread may live in a made-up world: what asks the machine for time, or sleeps, is in one place.
+# asio and epoll are given points in time.
+one_clock() {
+    local time='_clock::now|clock_(gettime|nanosleep)|gettimeofday|std::time\(|::time\(|sleep_for'
+    time+='|this_thread::sleep|nanosleep|usleep|::sleep\(|[.>]wait_(for|until)\(|schedstat"'
+    ! grep -rnE "$time" src/effects | grep -vE '^src/effects/system/(clock|run_queue)\.hpp:'
+}
+
 # What users compile is tested with what users take: no part beside it in one program.
 header_or_parts() {
     ! grep -rnE '#include "(api|core|effects)/' examples tests/{consumers,inclusion,live,outcomes}
@@ -160,6 +168,7 @@ check "nothing is thrown out of a thread" threads_are_contained
 check "no function is too long" functions
 check "reports know no statistics and no method" reports_compute_nothing
 check "numbers of files are checked in one place" numbers_of_files_are_checked
+check "time is asked for in one place" one_clock
 check "no program mixes the header and its parts" header_or_parts
 check "every macro has our prefix" macro_names
 check "a file with gates reads no expensive header" included_headers

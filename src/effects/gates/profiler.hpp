@@ -18,14 +18,12 @@
 #include "effects/targets/live_target.hpp"
 
 #include <algorithm>  // max, min
-#include <chrono>
 #include <filesystem>  // error_code
 #include <functional>  // the load
 #include <memory>  // make_unique, unique_ptr
 #include <stdexcept>  // exception, runtime_error
 #include <string>
 #include <string_view>
-#include <thread>  // this_thread
 #include <vector>
 
 namespace llmbench {
@@ -106,7 +104,7 @@ private:
         std::string how;
         while ((how = p.how_it_ended()).empty() && now_ns() < until &&
                interrupted.load() == was_interrupted)
-            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+            sleep_s(0.01);
         s.heard = !how.empty();
         s.done = how == "exited with status 0";
         s.said = last_line(p.log_tail());

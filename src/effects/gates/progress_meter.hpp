@@ -17,7 +17,6 @@
 #include "effects/load/order.hpp"
 
 #include <algorithm>  // max
-#include <chrono>
 #include <condition_variable>
 #include <iostream>  // cout
 #include <mutex>  // lock_guard, unique_lock
@@ -83,11 +82,12 @@ public:
 private:
     void tell() {
         std::unique_lock lock(mutex_);
-        const auto between = [&] {
-            if (mode_ == progress_mode::line) return std::chrono::milliseconds(200);
-            return std::chrono::milliseconds(now_ns() - began_ns_ < 60000000000 ? 5000 : 15000);
+        const auto next_ns = [&] {
+            const long long now = now_ns();
+            const double plain_s = now - began_ns_ < 60000000000 ? 5 : 15;
+            return now + ns_of(mode_ == progress_mode::line ? 0.2 : plain_s);
         };
-        while (!wake_.wait_for(lock, between(), [&] { return over_; })) {
+        while (!wait_until(wake_, lock, next_ns(), [&] { return over_; })) {
             gather();
             if (mode_ == progress_mode::plain) {
                 std::cout << progress_line(facts_, 0, style_.unicode) + "\n" << std::flush;

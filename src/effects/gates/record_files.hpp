@@ -6,13 +6,13 @@
 #include "core/measured/repeat.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/result_json.hpp"
+#include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/threads.hpp"
 #include "effects/load/order.hpp"
 
 #include <cerrno>  // errno, EWOULDBLOCK
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>  // uint32_t
 #include <filesystem>  // error_code
@@ -148,7 +148,7 @@ public:
         thread_ = contained_thread(
             [this] {
                 std::unique_lock lock(mutex_);
-                while (!over_.wait_for(lock, std::chrono::milliseconds(200), [&] { return done_; }))
+                while (!wait_until(over_, lock, now_ns() + 200000000, [&] { return done_; }))
                     write();
             },
             [this](const char* why) { files_.give_up(why); });

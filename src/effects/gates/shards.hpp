@@ -14,12 +14,10 @@
 #include "effects/system/signals.hpp"
 
 #include <algorithm>  // max, min
-#include <chrono>
 #include <cmath>  // llround
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <string>
-#include <thread>  // this_thread
 
 namespace llmbench {
 inline namespace v0 {
@@ -115,7 +113,7 @@ private:
 /// Waits for a time of the machine's clock, or for a signal.
 inline void wait_for_unix_time(double at_s) {
     for (double left = at_s - unix_s(); left > 0 && !interrupted.load(); left = at_s - unix_s())
-        std::this_thread::sleep_for(std::chrono::duration<double>(std::min(left, 0.05)));
+        sleep_s(std::min(left, 0.05));
 }
 /// That time on the clock that a load goes by.
 inline long long steady_ns_at(double unix_time_s) {

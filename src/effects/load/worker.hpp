@@ -23,7 +23,6 @@
 
 #include <algorithm>  // find_if, max, min
 #include <cmath>  // ceil
-#include <ctime>  // clock_gettime
 #include <deque>
 #include <string>
 #include <utility>  // move

@@ -16,12 +16,10 @@
 
 #include <algorithm>  // min
 #include <cerrno>  // errno, EAGAIN, ETIMEDOUT
-#include <chrono>
 #include <optional>
 #include <stdexcept>  // exception, runtime_error
 #include <string>
 #include <string_view>
-#include <thread>  // this_thread
 #include <utility>  // move
 #include <vector>
 
@@ -101,7 +99,7 @@ private:
     int try_address(const address& to, long long until_ns) {
         while (!wire_.connect(to, net_, *this)) {
             if (errno != EAGAIN || now_ns() >= until_ns) return errno;
-            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            sleep_s(0.005);
         }
         return wait(until_ns) ? wire_.connect_error() : ETIMEDOUT;
     }

@@ -4,6 +4,7 @@
 #include "api/target.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
+#include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/signals.hpp"
@@ -11,13 +12,11 @@
 
 #include <algorithm>  // max, min
 #include <cerrno>  // errno, EINTR
-#include <chrono>
 #include <cstring>  // strerror
 #include <optional>
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <string_view>
-#include <thread>  // this_thread
 #include <utility>  // exchange, move
 #include <vector>
 
@@ -176,7 +175,7 @@ public:
         if (pid_ <= 0) return;
         ::kill(-pid_, SIGTERM);
         for (int i = 0; i < 250 && (!has_ended() || ::kill(-pid_, 0) == 0); ++i)
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            sleep_s(0.02);
         ::kill(-pid_, SIGKILL);
         if (!status_) ::waitpid(pid_, nullptr, 0);
         remove_group_to_end(pid_);

@@ -1,24 +1,60 @@
 // the clock
+// All time comes from here and all sleeping goes through here, so that a thread may live in a world
+// of its own, whose time somebody else makes.
 #pragma once
 
 #include "core/base/text.hpp"
 
 #include <chrono>
 #include <cmath>  // llround
+#include <condition_variable>
 #include <ctime>  // clock_gettime, timespec
+#include <mutex>  // unique_lock
+#include <thread>  // this_thread
+#include <utility>  // exchange, forward
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// What a thread takes for the machine, where that is made up.
+class world {
+public:
+    virtual long long now_ns() const = 0;
+    virtual double unix_s() const = 0;
+    /// Lets everything happen that happens until then.
+    virtual void sleep_until(long long at_ns) = 0;
+    /// How long its threads have waited for a core, as the system counts it; -1: nobody does.
+    virtual long long waited_ns() const = 0;
+
+protected:
+    ~world() = default;
+};
+
+/// The calling thread's, null: the machine. A value of a thread, so that many live side by side.
+inline constinit thread_local world* current_world = nullptr;
+/// The thread lives in it as long as this does.
+class inside_world {
+public:
+    explicit inside_world(world* w) : before_(std::exchange(current_world, w)) {}
+    ~inside_world() { current_world = before_; }
+    inside_world(const inside_world&) = delete;
+    inside_world& operator=(const inside_world&) = delete;
+
+private:
+    world* before_;
+};
+
 /// CLOCK_MONOTONIC, nanoseconds.
 inline long long now_ns() {
+    if (current_world) [[unlikely]] return current_world->now_ns();
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
                std::chrono::steady_clock::now().time_since_epoch())
         .count();
 }
 /// Seconds since 1970, by the machine's clock: for what others say in such seconds. It may jump.
 inline double unix_s() {
+    if (current_world) return current_world->unix_s();
     return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
         .count();
 }
@@ -29,8 +65,21 @@ inline std::chrono::steady_clock::time_point time_point_of(long long ns) {
 }
 inline long long ns_of(double seconds) { return std::llround(seconds * 1e9); }
 
-/// Of a core, that the calling thread has had.
+inline void sleep_until(long long at_ns) {
+    if (current_world) return current_world->sleep_until(at_ns);
+    std::this_thread::sleep_until(time_point_of(at_ns));
+}
+inline void sleep_s(double seconds) { sleep_until(now_ns() + ns_of(seconds)); }
+/// Whether what a thread of the machine waits for came before that time.
+template <class Came>
+bool wait_until(std::condition_variable& told, std::unique_lock<std::mutex>& lock, long long at_ns,
+                Came&& came) {
+    return told.wait_until(lock, time_point_of(at_ns), std::forward<Came>(came));
+}
+
+/// Of a core, that the calling thread has had: none in a world that is made up.
 inline double thread_cpu_seconds() {
+    if (current_world) return 0;
     timespec t{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;

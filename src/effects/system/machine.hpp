@@ -3,9 +3,10 @@
 
 #include "core/base/text.hpp"
 #include "core/reports/gate_report.hpp"
+#include "effects/system/clock.hpp"
 #include "effects/system/settings.hpp"
 
-#include <ctime>  // time_t, time, strftime
+#include <ctime>  // time_t, strftime
 #include <filesystem>  // error_code
 #include <fstream>  // ifstream, getline
 #include <string>
@@ -85,7 +86,7 @@ inline environment_facts environment_now() {
     f.cpu = name_of_the_processor();
     f.cores = static_cast<int>(std::thread::hardware_concurrency());
     f.compiler = __VERSION__;
-    const std::time_t now = std::time(nullptr);
+    const std::time_t now = static_cast<std::time_t>(unix_s());
     std::tm utc{};
     gmtime_r(&now, &utc);
     char buffer[32];

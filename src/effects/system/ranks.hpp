@@ -209,7 +209,7 @@ private:
     /// Nothing hangs: a rank whose call does not come back writes what there is, and ends the rest.
     void watch() {
         for (;;) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            sleep_s(0.05);
             const long long until = until_ns_, now = now_ns();
             if (until == 0) continue;
             const double waited_s = static_cast<double>(now - since_ns_) * 1e-9;

@@ -1,6 +1,8 @@
 // how long a thread has waited for a core
 #pragma once
 
+#include "effects/system/clock.hpp"
+
 #include <cstdio>  // sscanf
 
 #include <fcntl.h>  // open
@@ -23,6 +25,7 @@ public:
 
     /// Nanoseconds since the thread began, -1 where nobody counts them.
     long long so_far_ns() const {
+        if (current_world) return current_world->waited_ns();
         char text[96] = {};
         long long waited = -1;
         if (file_ < 0 || ::pread(file_, text, sizeof text - 1, 0) <= 0) return -1;

@@ -12,7 +12,6 @@
 #include "effects/targets/server_pages.hpp"
 
 #include <algorithm>  // max
-#include <chrono>
 #include <condition_variable>
 #include <mutex>  // unique_lock
 #include <string>
@@ -27,7 +26,7 @@ namespace detail {
 /// Between two loads queues drain and caches settle. A server that tells it is waited for until it
 /// has nothing left to do, for 5 s at most: it may be somebody else's.
 inline void rest(const server_pages& pages) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    sleep_s(0.2);
     if (!pages.first_is_servers) return;
     const long long until = now_ns() + ns_of(5);
     while (now_ns() < until && !interrupted.load()) {
@@ -35,7 +34,7 @@ inline void rest(const server_pages& pages) {
         const page_reading r = reading_of({read.page}, true, {});
         const double left = r.value(server_quantity::running) + r.value(server_quantity::waiting);
         if (!read.problem.empty() || !(left > 0)) return;
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        sleep_s(0.1);
     }
 }
 
@@ -73,7 +72,7 @@ public:
                                 word_.readings.front().value(server_quantity::requests_done);
             if (!(told < finished)) break;
             word_.readings.pop_back();
-            std::this_thread::sleep_for(std::chrono::milliseconds(200));
+            sleep_s(0.2);
         }
         drop_partial_gauges(word_.readings);
         if (word_.has_both_ends) word_.is_of_several = are_several();
@@ -131,8 +130,8 @@ private:
         std::unique_lock lock(mutex_);
         for (;;) {
             const double rest_s = std::max(every_s, cost_s_ / most_cpu_share);
-            const auto rest = std::chrono::nanoseconds(ns_of(rest_s));
-            if (wake_.wait_for(lock, rest, [this] { return over_; })) return;
+            if (wait_until(wake_, lock, now_ns() + ns_of(rest_s), [this] { return over_; }))
+                return;
             lock.unlock();
             read_once();
             lock.lock();

@@ -10,18 +10,17 @@
 #include "core/measured/server_word.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
+#include "effects/system/clock.hpp"
 #include "effects/load/order.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/server_pages.hpp"
 
 #include <algorithm>  // any_of, min
-#include <chrono>
 #include <cstring>  // memcmp, memcpy
 #include <filesystem>  // equivalent
 #include <string>
 #include <system_error>  // error_code
-#include <thread>  // this_thread
 #include <vector>
 
 #include <arpa/inet.h>  // ntohs
@@ -130,7 +129,7 @@ inline bool lead_to_one_process(const load_target& a, const server_pages& its,
             if (!have_fallen(theirs_now, theirs)) return false;
             if (one_beginning || count_alike(mine_now, theirs_now)) return true;
         }
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        sleep_s(0.05);
     }
     return false;
 }

@@ -18,11 +18,9 @@
 #include "effects/targets/inquiries.hpp"
 
 #include <algorithm>  // min
-#include <chrono>
 #include <filesystem>  // error_code
 #include <memory>  // make_unique, unique_ptr
 #include <string>
-#include <thread>  // this_thread
 #include <utility>  // exchange
 #include <vector>
 
@@ -107,7 +105,7 @@ private:
             if (interrupted.load()) return "was interrupted while starting";
             last = blocking_get(server, ready, "", std::min(2.0, within_s));
             if (last.status == 200) return {};
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            sleep_s(0.02);
         }
     }
     no_server given_up(const std::string& why, const std::vector<std::string>& secrets) {
