@@ -227,39 +227,40 @@
 //   [E37] the load of one repeat
 //   [E38] what of asio a server needs beyond a client
 //   [E39] a connection of the simulated server
-//   [E40] simulated server
-//   [E41] who asks a server
-//   [E42] what a server's first words say against a load
-//   [E43] what a server is asked before the load
-//   [E44] the pages on which a server tells of itself
-//   [E45] servers that a gate starts
-//   [E46] targets brought up
-//   [E47] a server's pages, read beside a load
-//   [E48] whether two targets are one server, and two arms one
-//   [E49] records.jsonl and events.bin, written while the load runs
-//   [E50] all gates of a program and their reports
-//   [E51] gates inside doctest
-//   [E52] what a gate says before its load
-//   [E53] profiles of servers
-//   [E54] the progress of a repeat
-//   [E55] one repeat
-//   [E56] one repeat of a load that ranks of MPI send
-//   [E57] what the environment asks of a gate
-//   [E58] a load that several programs send without a word to each other
-//   [E59] one repeat of a load that several programs send
-//   [E60] profiles that could not be ended
-//   [E61] the repeats of a gate
-//   [E62] what the result of a gate holds
-//   [E63] gates take turns
-//   [E64] one gate from its scenario to its result
-//   [E65] result files of other tools, judged as a gate
-//   [E66] a run that is over, with its requests
-//   [E67] the shards of a load, judged as a gate
-//   [E68] several settings of a server, measured in turns
-//   [E69] several settings from a scenario to their result
-//   [E70] public functions
-//   [E71] records judged again
-//   [E72] main
+//   [E40] what the simulated server does with requests
+//   [E41] the simulated server's sockets
+//   [E42] who asks a server
+//   [E43] what a server's first words say against a load
+//   [E44] what a server is asked before the load
+//   [E45] the pages on which a server tells of itself
+//   [E46] servers that a gate starts
+//   [E47] targets brought up
+//   [E48] a server's pages, read beside a load
+//   [E49] whether two targets are one server, and two arms one
+//   [E50] records.jsonl and events.bin, written while the load runs
+//   [E51] all gates of a program and their reports
+//   [E52] gates inside doctest
+//   [E53] what a gate says before its load
+//   [E54] profiles of servers
+//   [E55] the progress of a repeat
+//   [E56] one repeat
+//   [E57] one repeat of a load that ranks of MPI send
+//   [E58] what the environment asks of a gate
+//   [E59] a load that several programs send without a word to each other
+//   [E60] one repeat of a load that several programs send
+//   [E61] profiles that could not be ended
+//   [E62] the repeats of a gate
+//   [E63] what the result of a gate holds
+//   [E64] gates take turns
+//   [E65] one gate from its scenario to its result
+//   [E66] result files of other tools, judged as a gate
+//   [E67] a run that is over, with its requests
+//   [E68] the shards of a load, judged as a gate
+//   [E69] several settings of a server, measured in turns
+//   [E70] several settings from a scenario to their result
+//   [E71] public functions
+//   [E72] records judged again
+//   [E73] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -29886,19 +29887,15 @@ struct request_handler {
     std::function<void(std::uint64_t)> on_gone{};
 };
 
-/// One connection: requests in, one answer at a time out.
+/// One connection: requests in, one answer at a time out. Its bytes are carried by whoever derives
+/// from it.
 class simulated_session : public std::enable_shared_from_this<simulated_session> {
 public:
-    simulated_session(asio::io_context& io, const request_handler& handler)
-        : socket(io), handler_(handler) {}
+    explicit simulated_session(const request_handler& handler) : handler_(handler) {}
+    virtual ~simulated_session() = default;
+    simulated_session(const simulated_session&) = delete;
+    simulated_session& operator=(const simulated_session&) = delete;
 
-    void read() {
-        socket.async_read_some(asio::buffer(buffer_),
-                               [self = shared_from_this()](asio::error_code e, std::size_t n) {
-                                   if (e) return self->gone();
-                                   self->take({self->buffer_.data(), n});
-                               });
-    }
     const request_parser& request() const { return parser_; }
 
     /// The whole answer, with the time by this machine's clock, as servers tell it.
@@ -29925,58 +29922,55 @@ public:
         if (close_when_written_ && queue_.empty()) close();
     }
     void reset() {
-        asio::error_code ignored;
-        socket.set_option(asio::socket_base::linger(true, 0), ignored);
-        close();
+        queue_.clear();
+        end(true);
     }
 
-    tcp_socket socket;
     std::uint64_t answering = 0;  // the handler's name of the answer that it is giving, 0: none
 
-private:
-    void take(std::string_view bytes) {
+protected:
+    /// Bytes have come. False where none are wanted after them.
+    bool take(std::string_view bytes) {
         if (busy_) early_.append(bytes);
         else if (parser_.feed(bytes)) serve();
-        else if (parser_.broken()) return answer(error_reply(400, "not an HTTP/1.1 request"));
-        read();
+        else if (parser_.broken()) {
+            answer(error_reply(400, "not an HTTP/1.1 request"));
+            return false;
+        }
+        return true;
     }
-    void serve() {
-        busy_ = true;
-        handler_.on_request(*this);
-    }
+    /// Straight on their way where all are taken: the stamp in the log is then the write's own.
     void write_more() {
-        // Straight into the socket where it takes all: the stamp in the log is then the write's
-        // own.
-        asio::error_code error;
-        socket.non_blocking(true, error);
         while (!queue_.empty()) {
-            const std::size_t n = socket.write_some(asio::buffer(queue_.front()), error);
-            if (error == asio::error::would_block) break;
-            if (error) return gone();
-            if (n == queue_.front().size()) queue_.pop_front();
-            else queue_.front().erase(0, n);
+            const long long n = give(queue_.front());
+            if (n < 0) return gone();
+            if (n == 0) return;
+            if (n == static_cast<long long>(queue_.front().size())) queue_.pop_front();
+            else queue_.front().erase(0, static_cast<std::size_t>(n));
         }
-        if (queue_.empty()) {
-            if (close_when_written_) close();
-            return;
-        }
-        socket.async_wait(tcp_socket::wait_write,
-                          [self = shared_from_this()](asio::error_code e) {
-                              if (!e) self->write_more();
-                          });
+        if (close_when_written_) close();
     }
     void gone() {
         if (answering != 0) handler_.on_gone(std::exchange(answering, 0));
         close();
     }
+
+private:
+    /// How many of these bytes are taken now; where it is none, write_more() is called when some
+    /// are. Below 0: nobody will.
+    virtual long long give(std::string_view bytes) = 0;
+    virtual void end(bool by_reset) = 0;
+
+    void serve() {
+        busy_ = true;
+        handler_.on_request(*this);
+    }
     void close() {
-        asio::error_code ignored;
-        socket.close(ignored);
         queue_.clear();
+        end(false);
     }
 
     const request_handler& handler_;
-    std::array<char, 16384> buffer_{};
     request_parser parser_{};
     std::string early_{};  // bytes of the next request, come while this one is answered
     std::deque<std::string> queue_{};
@@ -29988,15 +29982,15 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E40] simulated server ====================================================================
+// ===== [E40] what the simulated server does with requests ========================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The engine model behind real sockets on a thread of its own: every API, their lists of
-/// models, /health, /tokenize, /metrics.
-class simulated_host {
+/// The engine model behind HTTP: every API, their lists of models, /health, /tokenize, /metrics.
+/// Who carries its connections gives it time, too.
+class simulated_service {
 public:
     struct log_entry {
         std::string request_id{};
@@ -30012,34 +30006,31 @@ public:
         int status = 0;
     };
 
-    explicit simulated_host(const engine& e, int port = 0)
+    /// Has something done at a time, by whom alone calls it; what is yet to be done when it goes
+    /// away may stay undone.
+    using at_t = std::function<void(long long ns, std::function<void()> what)>;
+    /// `on_away`: no connection may come any more.
+    simulated_service(const engine& e, at_t at, std::function<void()> on_away)
         : settings_(e),
           model_(e),
-          io_(1),
-          acceptor_(io_),
-          step_timer_(io_),
-          accept_timer_(io_),
-          faults_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 99) {
-        const asio::ip::tcp::endpoint at(asio::ip::address_v4::loopback(),
-                                         static_cast<unsigned short>(port));
-        acceptor_.open(at.protocol());
-        acceptor_.set_option(asio::socket_base::reuse_address(true));
-        acceptor_.bind(at);
-        acceptor_.listen(4096);
-        port_ = acceptor_.local_endpoint().port();
-        start_ns_ = now_ns();
-        accept_next();
-        thread_ = contained_thread([this] { io_.run(); }, [this](const char*) { go_away(); });
-    }
-    ~simulated_host() {
-        asio::post(io_, [this] { go_away(); });
-        thread_.join();
-    }
-    simulated_host(const simulated_host&) = delete;
-    simulated_host& operator=(const simulated_host&) = delete;
+          at_(std::move(at)),
+          on_away_(std::move(on_away)),
+          faults_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 99) {}
+    simulated_service(const simulated_service&) = delete;
+    simulated_service& operator=(const simulated_service&) = delete;
 
-    int port() const { return port_; }
-    std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+    const request_handler& handler() const { return handler_; }
+    void add(const std::shared_ptr<simulated_session>& s) {
+        std::erase_if(all_, [](const auto& weak) { return weak.expired(); });
+        all_.push_back(s);
+    }
+    void go_away() {
+        away_ = true;
+        on_away_();
+        for (const auto& weak : all_)
+            if (const auto s = weak.lock()) s->reset();
+        generating_.clear();
+    }
     /// Finished answers so far, as this side saw them.
     std::vector<log_entry> log() {
         const std::lock_guard lock(log_mutex_);
@@ -30062,39 +30053,9 @@ private:
         bool begun = false;
     };
 
-    double now_s() const { return static_cast<double>(now_ns() - start_ns_) * 1e-9; }
-
-    // ---- connections
-
-    void accept_next() {
-        auto s = std::make_shared<simulated_session>(io_, handler_);
-        acceptor_.async_accept(s->socket, [this, s](asio::error_code e) {
-            if (away_ || e == asio::error::operation_aborted) return;
-            if (e) return accept_later();
-            asio::error_code ignored;
-            s->socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-            std::erase_if(all_, [](const auto& weak) { return weak.expired(); });
-            all_.push_back(s);
-            s->read();
-            accept_next();
-        });
-    }
-    /// No descriptor may be left: those who wait in the queue do so until there is one again.
-    void accept_later() {
-        accept_timer_.expires_at(time_point_of(now_ns() + 10000000));
-        accept_timer_.async_wait([this](asio::error_code e) {
-            if (!e && !away_) accept_next();
-        });
-    }
-    void go_away() {
-        asio::error_code ignored;
-        acceptor_.close(ignored);
-        step_timer_.cancel();
-        accept_timer_.cancel();
-        for (const auto& weak : all_)
-            if (const auto s = weak.lock()) s->reset();
-        generating_.clear();
-        away_ = true;
+    /// Nanoseconds may be rounded to just before the end of a step that is over.
+    double now_s() const {
+        return std::max(static_cast<double>(now_ns() - start_ns_) * 1e-9, reached_s_);
     }
 
     void on_request(simulated_session& s) {
@@ -30151,10 +30112,8 @@ private:
         g->to = s.shared_from_this();
         generating_[g->id] = g;
         if (settings_.faults.delay.seconds() <= 0) return submit(*g);
-        auto timer = std::make_shared<io_timer>(
-            io_, std::chrono::nanoseconds(ns_of(settings_.faults.delay.seconds())));
-        timer->async_wait([this, timer, g](asio::error_code e) {
-            if (!e && generating_.contains(g->id)) submit(*g);
+        at_(now_ns() + ns_of(settings_.faults.delay.seconds()), [this, g] {
+            if (generating_.contains(g->id)) submit(*g);
         });
     }
     fault drawn_fault() {
@@ -30187,10 +30146,13 @@ private:
 
     void arm_step_timer() {
         const double end = model_.step_end();
-        if (std::isinf(end) || away_) return;
-        step_timer_.expires_at(time_point_of(start_ns_ + ns_of(end)));
-        step_timer_.async_wait([this](asio::error_code e) {
-            if (e || away_) return;
+        if (away_ || std::isinf(end) || end == armed_for_) return;
+        armed_for_ = end;
+        at_(start_ns_ + ns_of(end), [this, end] {
+            if (end != armed_for_) return;  // of a step that was another one
+            armed_for_ = 0;
+            reached_s_ = std::max(reached_s_, end);
+            if (away_) return;
             catch_up();
             arm_step_timer();
         });
@@ -30255,25 +30217,25 @@ private:
         g.to->next();
     }
 
-    engine settings_;
+    const engine settings_;
     engine_model model_;
+    const at_t at_;
+    const std::function<void()> on_away_;
     tallies tallies_{unix_s()};
-    asio::io_context io_;
-    tcp_acceptor acceptor_;
-    io_timer step_timer_, accept_timer_;
     generator faults_;
-    request_handler handler_{[this](simulated_session& s) { on_request(s); },
-                             [this](std::uint64_t id) { on_gone(id); }};
+    const request_handler handler_{[this](simulated_session& s) { on_request(s); },
+                                   [this](std::uint64_t id) { on_gone(id); }};
     std::map<std::uint64_t, std::shared_ptr<generation>> generating_{};
     std::vector<std::weak_ptr<simulated_session>> all_{};
     std::mutex log_mutex_{};
     std::vector<log_entry> log_{};
     std::vector<profiler_entry> profiler_log_{};
     simulated_profiler profiler_{};
-    std::thread thread_{};
-    long long start_ns_ = 0, generations_ = 0;
+    const long long start_ns_ = now_ns();
+    long long generations_ = 0;
     std::uint64_t next_id_ = 0;
-    int port_ = 0;
+    double armed_for_ = 0;  // the end of a step, 0: none
+    double reached_s_ = 0;  // the last such end that came
     bool away_ = false;
     bool catching_up_ = false;
 };
@@ -30282,7 +30244,124 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E41] who asks a server ===================================================================
+// ===== [E41] the simulated server's sockets ======================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A connection that is a socket.
+class socket_session final : public simulated_session {
+public:
+    socket_session(asio::io_context& io, const request_handler& handler)
+        : simulated_session(handler), socket(io) {}
+
+    void begin() {
+        asio::error_code ignored;
+        socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+        socket.non_blocking(true, ignored);
+        read();
+    }
+    tcp_socket socket;
+
+private:
+    std::shared_ptr<socket_session> self() {
+        return std::static_pointer_cast<socket_session>(shared_from_this());
+    }
+    void read() {
+        socket.async_read_some(asio::buffer(buffer_),
+                               [this, me = self()](asio::error_code e, std::size_t n) {
+                                   if (e) return gone();
+                                   if (take({buffer_.data(), n})) read();
+                               });
+    }
+    long long give(std::string_view bytes) override {
+        asio::error_code error;
+        const std::size_t n = socket.write_some(asio::buffer(bytes), error);
+        if (error && error != asio::error::would_block) return -1;
+        if (error)
+            socket.async_wait(tcp_socket::wait_write, [this, me = self()](asio::error_code e) {
+                if (!e) write_more();
+            });
+        return error ? 0 : static_cast<long long>(n);
+    }
+    void end(bool by_reset) override {
+        asio::error_code ignored;
+        if (by_reset) socket.set_option(asio::socket_base::linger(true, 0), ignored);
+        socket.close(ignored);
+    }
+
+    std::array<char, 16384> buffer_{};
+};
+
+/// The simulated server behind real sockets, on a thread of its own.
+class simulated_host {
+public:
+    explicit simulated_host(const engine& e, int port = 0)
+        : service_(
+              e, [this](long long ns, std::function<void()> f) { at(ns, std::move(f)); },
+              [this] {
+                  asio::error_code ignored;
+                  acceptor_.close(ignored);
+              }) {
+        const asio::ip::tcp::endpoint at(asio::ip::address_v4::loopback(),
+                                         static_cast<unsigned short>(port));
+        acceptor_.open(at.protocol());
+        acceptor_.set_option(asio::socket_base::reuse_address(true));
+        acceptor_.bind(at);
+        acceptor_.listen(4096);
+        port_ = acceptor_.local_endpoint().port();
+        accept_next();
+        thread_ = contained_thread([this] { io_.run(); }, [this](const char*) { service_.go_away(); });
+    }
+    ~simulated_host() {
+        asio::post(io_, [this] {
+            service_.go_away();
+            io_.stop();  // whatever is yet to be done at some time
+        });
+        thread_.join();
+    }
+    simulated_host(const simulated_host&) = delete;
+    simulated_host& operator=(const simulated_host&) = delete;
+
+    int port() const { return port_; }
+    std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+    std::vector<simulated_service::log_entry> log() { return service_.log(); }
+    std::vector<simulated_service::profiler_entry> profiler_log() {
+        return service_.profiler_log();
+    }
+
+private:
+    void accept_next() {
+        auto s = std::make_shared<socket_session>(io_, service_.handler());
+        acceptor_.async_accept(s->socket, [this, s](asio::error_code e) {
+            if (!acceptor_.is_open()) return;
+            // No descriptor may be left: who waits in the queue does so until there is one again.
+            if (e) return at(now_ns() + 10000000, [this] { if (acceptor_.is_open()) accept_next(); });
+            service_.add(s);
+            s->begin();
+            accept_next();
+        });
+    }
+    void at(long long ns, std::function<void()> what) {
+        auto timer = std::make_shared<io_timer>(io_, time_point_of(ns));
+        timer->async_wait([timer, what = std::move(what)](asio::error_code e) {
+            if (!e) what();
+        });
+    }
+
+    asio::io_context io_{1};
+    tcp_acceptor acceptor_{io_};
+    simulated_service service_;
+    std::thread thread_{};
+    int port_ = 0;
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E42] who asks a server ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30364,7 +30443,7 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E42] what a server's first words say against a load ======================================
+// ===== [E43] what a server's first words say against a load ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30454,7 +30533,7 @@ inline std::string why_not_served(const load_target& to, const char* method,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E43] what a server is asked before the load ==============================================
+// ===== [E44] what a server is asked before the load ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30683,7 +30762,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E44] the pages on which a server tells of itself =========================================
+// ===== [E45] the pages on which a server tells of itself =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30845,7 +30924,7 @@ inline std::string why_any_untold(const server_pages& on, const std::vector<slo>
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E45] servers that a gate starts ==========================================================
+// ===== [E46] servers that a gate starts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30950,7 +31029,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E46] targets brought up ==================================================================
+// ===== [E47] targets brought up ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31160,7 +31239,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E47] a server's pages, read beside a load ================================================
+// ===== [E48] a server's pages, read beside a load ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31305,7 +31384,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E48] whether two targets are one server, and two arms one ================================
+// ===== [E49] whether two targets are one server, and two arms one ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31442,7 +31521,7 @@ inline void check_other_requests(const plan& p, const load_target& mine,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E49] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E50] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31605,7 +31684,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E50] all gates of a program and their reports ============================================
+// ===== [E51] all gates of a program and their reports ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31967,7 +32046,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E51] gates inside doctest ================================================================
+// ===== [E52] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32085,7 +32164,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E52] what a gate says before its load ====================================================
+// ===== [E53] what a gate says before its load ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32122,7 +32201,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E53] profiles of servers =================================================================
+// ===== [E54] profiles of servers =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32273,7 +32352,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E54] the progress of a repeat ============================================================
+// ===== [E55] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32409,7 +32488,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E55] one repeat ==========================================================================
+// ===== [E56] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32649,7 +32728,7 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm ar
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E56] one repeat of a load that ranks of MPI send =========================================
+// ===== [E57] one repeat of a load that ranks of MPI send =========================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -32847,7 +32926,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm a
 }  // namespace llmbench
 #endif
 
-// ===== [E57] what the environment asks of a gate =================================================
+// ===== [E58] what the environment asks of a gate =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32937,7 +33016,7 @@ inline void check_writable(const std::string& file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E58] a load that several programs send without a word to each other ======================
+// ===== [E59] a load that several programs send without a word to each other ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33044,7 +33123,7 @@ inline long long steady_ns_at(double unix_time_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E59] one repeat of a load that several programs send =====================================
+// ===== [E60] one repeat of a load that several programs send =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33093,7 +33172,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E60] profiles that could not be ended ====================================================
+// ===== [E61] profiles that could not be ended ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33140,7 +33219,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E61] the repeats of a gate ===============================================================
+// ===== [E62] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33581,7 +33660,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E62] what the result of a gate holds =====================================================
+// ===== [E63] what the result of a gate holds =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33623,7 +33702,7 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E63] gates take turns ====================================================================
+// ===== [E64] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33653,7 +33732,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E64] one gate from its scenario to its result ============================================
+// ===== [E65] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34078,7 +34157,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E65] result files of other tools, judged as a gate =======================================
+// ===== [E66] result files of other tools, judged as a gate =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34160,7 +34239,7 @@ inline result judged_files(const types::list<types::text>& files, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E66] a run that is over, with its requests ===============================================
+// ===== [E67] a run that is over, with its requests ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34318,7 +34397,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E67] the shards of a load, judged as a gate ==============================================
+// ===== [E68] the shards of a load, judged as a gate ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34373,7 +34452,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E68] several settings of a server, measured in turns =====================================
+// ===== [E69] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34613,7 +34692,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E69] several settings from a scenario to their result ====================================
+// ===== [E70] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34765,7 +34844,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E70] public functions ====================================================================
+// ===== [E71] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34862,7 +34941,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E71] records judged again ================================================================
+// ===== [E72] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34919,7 +34998,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E72] main ================================================================================
+// ===== [E73] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

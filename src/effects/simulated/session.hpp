@@ -5,9 +5,7 @@
 #include "core/wire/http.hpp"
 #include "core/wire/http_date.hpp"
 #include "effects/system/clock.hpp"
-#include "effects/simulated/asio.hpp"
 
-#include <array>
 #include <cstdint>  // uint64_t
 #include <deque>
 #include <functional>  // what stands behind connections
@@ -30,19 +28,15 @@ struct request_handler {
     std::function<void(std::uint64_t)> on_gone{};
 };
 
-/// One connection: requests in, one answer at a time out.
+/// One connection: requests in, one answer at a time out. Its bytes are carried by whoever derives
+/// from it.
 class simulated_session : public std::enable_shared_from_this<simulated_session> {
 public:
-    simulated_session(asio::io_context& io, const request_handler& handler)
-        : socket(io), handler_(handler) {}
+    explicit simulated_session(const request_handler& handler) : handler_(handler) {}
+    virtual ~simulated_session() = default;
+    simulated_session(const simulated_session&) = delete;
+    simulated_session& operator=(const simulated_session&) = delete;
 
-    void read() {
-        socket.async_read_some(asio::buffer(buffer_),
-                               [self = shared_from_this()](asio::error_code e, std::size_t n) {
-                                   if (e) return self->gone();
-                                   self->take({self->buffer_.data(), n});
-                               });
-    }
     const request_parser& request() const { return parser_; }
 
     /// The whole answer, with the time by this machine's clock, as servers tell it.
@@ -69,58 +63,55 @@ public:
         if (close_when_written_ && queue_.empty()) close();
     }
     void reset() {
-        asio::error_code ignored;
-        socket.set_option(asio::socket_base::linger(true, 0), ignored);
-        close();
+        queue_.clear();
+        end(true);
     }
 
-    tcp_socket socket;
     std::uint64_t answering = 0;  // the handler's name of the answer that it is giving, 0: none
 
-private:
-    void take(std::string_view bytes) {
+protected:
+    /// Bytes have come. False where none are wanted after them.
+    bool take(std::string_view bytes) {
         if (busy_) early_.append(bytes);
         else if (parser_.feed(bytes)) serve();
-        else if (parser_.broken()) return answer(error_reply(400, "not an HTTP/1.1 request"));
-        read();
+        else if (parser_.broken()) {
+            answer(error_reply(400, "not an HTTP/1.1 request"));
+            return false;
+        }
+        return true;
     }
-    void serve() {
-        busy_ = true;
-        handler_.on_request(*this);
-    }
+    /// Straight on their way where all are taken: the stamp in the log is then the write's own.
     void write_more() {
-        // Straight into the socket where it takes all: the stamp in the log is then the write's
-        // own.
-        asio::error_code error;
-        socket.non_blocking(true, error);
         while (!queue_.empty()) {
-            const std::size_t n = socket.write_some(asio::buffer(queue_.front()), error);
-            if (error == asio::error::would_block) break;
-            if (error) return gone();
-            if (n == queue_.front().size()) queue_.pop_front();
-            else queue_.front().erase(0, n);
+            const long long n = give(queue_.front());
+            if (n < 0) return gone();
+            if (n == 0) return;
+            if (n == static_cast<long long>(queue_.front().size())) queue_.pop_front();
+            else queue_.front().erase(0, static_cast<std::size_t>(n));
         }
-        if (queue_.empty()) {
-            if (close_when_written_) close();
-            return;
-        }
-        socket.async_wait(tcp_socket::wait_write,
-                          [self = shared_from_this()](asio::error_code e) {
-                              if (!e) self->write_more();
-                          });
+        if (close_when_written_) close();
     }
     void gone() {
         if (answering != 0) handler_.on_gone(std::exchange(answering, 0));
         close();
     }
+
+private:
+    /// How many of these bytes are taken now; where it is none, write_more() is called when some
+    /// are. Below 0: nobody will.
+    virtual long long give(std::string_view bytes) = 0;
+    virtual void end(bool by_reset) = 0;
+
+    void serve() {
+        busy_ = true;
+        handler_.on_request(*this);
+    }
     void close() {
-        asio::error_code ignored;
-        socket.close(ignored);
         queue_.clear();
+        end(false);
     }
 
     const request_handler& handler_;
-    std::array<char, 16384> buffer_{};
     request_parser parser_{};
     std::string early_{};  // bytes of the next request, come while this one is answered
     std::deque<std::string> queue_{};

@@ -1,0 +1,286 @@
+// what the simulated server does with requests
+#pragma once
+
+#include "api/target.hpp"
+#include "core/base/json.hpp"
+#include "core/base/random.hpp"
+#include "core/simulated/answers.hpp"
+#include "core/simulated/engine_model.hpp"
+#include "core/simulated/vllm_page.hpp"
+#include "core/simulated/questions.hpp"
+#include "core/simulated/replies.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/simulated/session.hpp"
+
+#include <algorithm>  // max
+#include <cmath>  // isinf
+#include <cstdint>  // uint64_t
+#include <functional>  // what is to be done at a time
+#include <map>
+#include <memory>  // make_shared, shared_ptr, weak_ptr
+#include <mutex>  // lock_guard
+#include <string>
+#include <utility>  // exchange, move, pair
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The engine model behind HTTP: every API, their lists of models, /health, /tokenize, /metrics.
+/// Who carries its connections gives it time, too.
+class simulated_service {
+public:
+    struct log_entry {
+        std::string request_id{};
+        long long received_ns = 0, first_write_ns = 0, last_write_ns = 0, done_ns = 0;
+        int prompt_tokens = 0, output_tokens = 0;
+        engine_model::times engine{};  // what the engine model knows of it
+    };
+
+    /// A profile that was asked for, or its end.
+    struct profiler_entry {
+        std::string path{};
+        long long received_ns = 0;
+        int status = 0;
+    };
+
+    /// Has something done at a time, by whom alone calls it; what is yet to be done when it goes
+    /// away may stay undone.
+    using at_t = std::function<void(long long ns, std::function<void()> what)>;
+    /// `on_away`: no connection may come any more.
+    simulated_service(const engine& e, at_t at, std::function<void()> on_away)
+        : settings_(e),
+          model_(e),
+          at_(std::move(at)),
+          on_away_(std::move(on_away)),
+          faults_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 99) {}
+    simulated_service(const simulated_service&) = delete;
+    simulated_service& operator=(const simulated_service&) = delete;
+
+    const request_handler& handler() const { return handler_; }
+    void add(const std::shared_ptr<simulated_session>& s) {
+        std::erase_if(all_, [](const auto& weak) { return weak.expired(); });
+        all_.push_back(s);
+    }
+    void go_away() {
+        away_ = true;
+        on_away_();
+        for (const auto& weak : all_)
+            if (const auto s = weak.lock()) s->reset();
+        generating_.clear();
+    }
+    /// Finished answers so far, as this side saw them.
+    std::vector<log_entry> log() {
+        const std::lock_guard lock(log_mutex_);
+        return log_;
+    }
+    std::vector<profiler_entry> profiler_log() {
+        const std::lock_guard lock(log_mutex_);
+        return profiler_log_;
+    }
+
+private:
+    enum class fault : unsigned char { none, reset, stall, garbage };
+    /// An answer that is being given.
+    struct generation {
+        std::uint64_t id = 0;
+        std::shared_ptr<simulated_session> to{};
+        answer_facts facts{};
+        log_entry entry{};
+        fault after_content = fault::none;
+        bool begun = false;
+    };
+
+    /// Nanoseconds may be rounded to just before the end of a step that is over.
+    double now_s() const {
+        return std::max(static_cast<double>(now_ns() - start_ns_) * 1e-9, reached_s_);
+    }
+
+    void on_request(simulated_session& s) {
+        const request_parser& asked = s.request();
+        if (asked.method == "GET") {
+            if (settings_.faults.metrics_hang && asked.path == "/metrics") return;
+            return s.answer(about_server(asked.path, model_, tallies_));
+        }
+        if (is_of_profiler(asked.path)) return profile(s);
+        const bool counts = asked.path == "/tokenize";
+        const maybe<api_format> api = api_at(asked.path);
+        if (!api && !counts) return s.answer(error_reply(404, "no such path"));
+        picojson::value body;
+        if (!parse_json(asked.body, body) || !body.is<picojson::object>())
+            return s.answer(error_reply(400, "the body is not a JSON object"));
+        if (counts) return s.answer(counted_tokens(body, settings_.max_model_len));
+        generate(s, body, api_of(*api, body));
+    }
+    void profile(simulated_session& s) {
+        const std::string path = s.request().path;
+        const reply r = profiler_reply(path, profiler_);
+        {
+            const std::lock_guard lock(log_mutex_);
+            profiler_log_.push_back({path, now_ns(), r.status});
+        }
+        s.answer(r);
+    }
+    void on_gone(std::uint64_t id) {
+        if (model_.cancel(id)) tallies_.count(end_reason::abort);
+        generating_.erase(id);
+    }
+
+    // ---- one answer from its request on
+
+    void generate(simulated_session& s, const picojson::value& body, api_format api) {
+        ++generations_;
+        if (settings_.faults.stop_after > 0 && generations_ > settings_.faults.stop_after)
+            return go_away();
+        const long long restart = settings_.faults.restart_after;
+        if (restart > 0 && generations_ == restart + 1)
+            tallies_ = tallies(unix_s(), model_.totals());
+        auto g = std::make_shared<generation>();
+        g->entry.request_id = s.request().header("x-request-id");
+        g->entry.received_ns = now_ns();
+        if (faults_.uniform() < settings_.faults.error_rate.fraction)
+            return s.answer(refusal(api, 500, "an error that was asked for", "server_error"));
+        g->after_content = drawn_fault();
+        g->facts.asked = question_of(api, s.request().path, body);
+        g->facts.asked.reasoning_tokens = static_cast<int>(
+            settings_.reasoning.fraction * g->facts.asked.output_tokens);
+        g->facts.number = static_cast<unsigned long long>(g->entry.received_ns);
+        g->entry.prompt_tokens = g->facts.asked.prompt_tokens;
+        g->id = s.answering = ++next_id_;
+        g->to = s.shared_from_this();
+        generating_[g->id] = g;
+        if (settings_.faults.delay.seconds() <= 0) return submit(*g);
+        at_(now_ns() + ns_of(settings_.faults.delay.seconds()), [this, g] {
+            if (generating_.contains(g->id)) submit(*g);
+        });
+    }
+    fault drawn_fault() {
+        fault drawn = fault::none;
+        for (const auto& [one, rate] : {std::pair{fault::reset, settings_.faults.reset_rate},
+                                        std::pair{fault::stall, settings_.faults.stall_rate},
+                                        std::pair{fault::garbage, settings_.faults.garbage_rate}})
+            if (faults_.uniform() < rate.fraction) drawn = one;
+        return drawn;
+    }
+    void submit(generation& g) {
+        catch_up();
+        question& asked = g.facts.asked;
+        const auto admission = model_.submit(
+            now_s(), {g.id, asked.prompt_tokens, asked.output_tokens, std::move(asked.blocks)});
+        if (admission == engine_model::admission::accepted) return arm_step_timer();
+        forget(g);
+        if (admission == engine_model::admission::queue_full)
+            return g.to->answer(refusal(asked.api, 429, "the queue is full", "rate_limit"));
+        g.to->answer(refusal(asked.api, 400, "the prompt and its answer do not fit",
+                             "context_length_exceeded"));
+    }
+    /// Its connection is free for another one.
+    void forget(generation& g) {
+        g.to->answering = 0;
+        generating_.erase(g.id);
+    }
+
+    // ---- the engine's steps
+
+    void arm_step_timer() {
+        const double end = model_.step_end();
+        if (away_ || std::isinf(end) || end == armed_for_) return;
+        armed_for_ = end;
+        at_(start_ns_ + ns_of(end), [this, end] {
+            if (end != armed_for_) return;  // of a step that was another one
+            armed_for_ = 0;
+            reached_s_ = std::max(reached_s_, end);
+            if (away_) return;
+            catch_up();
+            arm_step_timer();
+        });
+    }
+    /// Ends every step that is over by now. A request that comes after a stall of this thread must
+    /// not join a step that began before it.
+    void catch_up() {
+        if (catching_up_) return;  // an answer that ends here may bring the next request at once
+        catching_up_ = true;
+        while (!away_ && model_.step_end() <= now_s())
+            for (const auto& emission : model_.finish_step()) emit(emission);
+        catching_up_ = false;
+    }
+    void emit(const engine_model::emission& e) {
+        const auto found = generating_.find(e.id);
+        if (found == generating_.end()) return;
+        // Not by reference: a write tells that the client is gone, and then it is forgotten.
+        const std::shared_ptr<generation> g = found->second;
+        tallies_.count(e);
+        if (e.finished)
+            tallies_.count(g->facts.asked.stops ? end_reason::stop : end_reason::length);
+        g->entry.engine = e.when;
+        const std::string words = next_words(g->facts, e);
+        const long long now = now_ns();
+        if (g->entry.first_write_ns == 0) g->entry.first_write_ns = now;
+        g->entry.last_write_ns = now;
+        add_words(g->facts, words, e);
+        if (g->facts.asked.streamed) write_content(*g, words, e);
+        if (g->after_content != fault::none) return break_off(*g);
+        if (e.finished) finish(*g);
+    }
+    void write_content(generation& g, const std::string& words, const engine_model::emission& e) {
+        if (!std::exchange(g.begun, true)) {
+            g.to->write(stream_head(g.facts.asked.api));
+            write_chunk(g, answer_opening(g.facts));
+        }
+        write_chunk(g, answer_piece(g.facts, words, e));
+    }
+    /// An empty chunk would be the last.
+    static void write_chunk(generation& g, const std::string& data) {
+        if (!data.empty()) g.to->write(chunk_of(data));
+    }
+    void break_off(generation& g) {
+        if (model_.cancel(g.id)) tallies_.count(end_reason::error);
+        forget(g);
+        if (g.after_content == fault::reset) g.to->reset();
+        if (g.after_content == fault::garbage) g.to->write("\xFF\xFEno chunk\r\n");
+        // The client has to make an end.
+    }
+    void finish(generation& g) {
+        forget(g);
+        g.entry.done_ns = now_ns();
+        g.entry.output_tokens = g.facts.output_tokens;
+        {
+            const std::lock_guard lock(log_mutex_);
+            log_.push_back(g.entry);
+        }
+        if (!g.facts.asked.streamed)
+            return g.to->answer({200, "application/json", whole_answer(g.facts)});
+        write_chunk(g, answer_ending(g.facts));
+        g.to->write(last_chunk);
+        g.to->next();
+    }
+
+    const engine settings_;
+    engine_model model_;
+    const at_t at_;
+    const std::function<void()> on_away_;
+    tallies tallies_{unix_s()};
+    generator faults_;
+    const request_handler handler_{[this](simulated_session& s) { on_request(s); },
+                                   [this](std::uint64_t id) { on_gone(id); }};
+    std::map<std::uint64_t, std::shared_ptr<generation>> generating_{};
+    std::vector<std::weak_ptr<simulated_session>> all_{};
+    std::mutex log_mutex_{};
+    std::vector<log_entry> log_{};
+    std::vector<profiler_entry> profiler_log_{};
+    simulated_profiler profiler_{};
+    const long long start_ns_ = now_ns();
+    long long generations_ = 0;
+    std::uint64_t next_id_ = 0;
+    double armed_for_ = 0;  // the end of a step, 0: none
+    double reached_s_ = 0;  // the last such end that came
+    bool away_ = false;
+    bool catching_up_ = false;
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
