@@ -207,60 +207,61 @@
 //   [E17] all that a scenario names in files
 //   [E18] asio, under every client and the simulated server
 //   [E19] whoever is told of a socket
-//   [E20] sockets and addresses
-//   [E21] waiting for sockets, on every other system
-//   [E22] waiting for sockets, on Linux
-//   [E23] waiting for sockets
-//   [E24] TLS
-//   [E25] one request and its answer over one socket
-//   [E26] an HTTP server and the way to it
-//   [E27] requests that are not measured
-//   [E28] server processes
-//   [E29] when a thread of the client did not run, as it knows itself
-//   [E30] the warm-up of a load, watched until it has settled
-//   [E31] what a load is told and delivers
-//   [E32] one connection of the load
-//   [E33] what one client thread has to send, and when
-//   [E34] the connections of one client thread
-//   [E35] what came back to one client thread
-//   [E36] one client thread
-//   [E37] the load of one repeat
-//   [E38] what of asio a server needs beyond a client
-//   [E39] a connection of the simulated server
-//   [E40] what the simulated server does with requests
-//   [E41] the simulated server's sockets
-//   [E42] who asks a server
-//   [E43] what a server's first words say against a load
-//   [E44] what a server is asked before the load
-//   [E45] the pages on which a server tells of itself
-//   [E46] servers that a gate starts
-//   [E47] targets brought up
-//   [E48] a server's pages, read beside a load
-//   [E49] whether two targets are one server, and two arms one
-//   [E50] records.jsonl and events.bin, written while the load runs
-//   [E51] all gates of a program and their reports
-//   [E52] gates inside doctest
-//   [E53] what a gate says before its load
-//   [E54] profiles of servers
-//   [E55] the progress of a repeat
-//   [E56] one repeat
-//   [E57] one repeat of a load that ranks of MPI send
-//   [E58] what the environment asks of a gate
-//   [E59] a load that several programs send without a word to each other
-//   [E60] one repeat of a load that several programs send
-//   [E61] profiles that could not be ended
-//   [E62] the repeats of a gate
-//   [E63] what the result of a gate holds
-//   [E64] gates take turns
-//   [E65] one gate from its scenario to its result
-//   [E66] result files of other tools, judged as a gate
-//   [E67] a run that is over, with its requests
-//   [E68] the shards of a load, judged as a gate
-//   [E69] several settings of a server, measured in turns
-//   [E70] several settings from a scenario to their result
-//   [E71] public functions
-//   [E72] records judged again
-//   [E73] main
+//   [E20] connections, and waiting for them
+//   [E21] TLS
+//   [E22] one request and its answer over one socket
+//   [E23] sockets and addresses
+//   [E24] waiting for sockets, on every other system
+//   [E25] waiting for sockets, on Linux
+//   [E26] the machine's network
+//   [E27] an HTTP server and the way to it
+//   [E28] requests that are not measured
+//   [E29] server processes
+//   [E30] when a thread of the client did not run, as it knows itself
+//   [E31] the warm-up of a load, watched until it has settled
+//   [E32] what a load is told and delivers
+//   [E33] one connection of the load
+//   [E34] what one client thread has to send, and when
+//   [E35] the connections of one client thread
+//   [E36] what came back to one client thread
+//   [E37] one client thread
+//   [E38] the load of one repeat
+//   [E39] what of asio a server needs beyond a client
+//   [E40] a connection of the simulated server
+//   [E41] what the simulated server does with requests
+//   [E42] the simulated server's sockets
+//   [E43] who asks a server
+//   [E44] what a server's first words say against a load
+//   [E45] what a server is asked before the load
+//   [E46] the pages on which a server tells of itself
+//   [E47] servers that a gate starts
+//   [E48] targets brought up
+//   [E49] a server's pages, read beside a load
+//   [E50] whether two targets are one server, and two arms one
+//   [E51] records.jsonl and events.bin, written while the load runs
+//   [E52] all gates of a program and their reports
+//   [E53] gates inside doctest
+//   [E54] what a gate says before its load
+//   [E55] profiles of servers
+//   [E56] the progress of a repeat
+//   [E57] one repeat
+//   [E58] one repeat of a load that ranks of MPI send
+//   [E59] what the environment asks of a gate
+//   [E60] a load that several programs send without a word to each other
+//   [E61] one repeat of a load that several programs send
+//   [E62] profiles that could not be ended
+//   [E63] the repeats of a gate
+//   [E64] what the result of a gate holds
+//   [E65] gates take turns
+//   [E66] one gate from its scenario to its result
+//   [E67] result files of other tools, judged as a gate
+//   [E68] a run that is over, with its requests
+//   [E69] the shards of a load, judged as a gate
+//   [E70] several settings of a server, measured in turns
+//   [E71] several settings from a scenario to their result
+//   [E72] public functions
+//   [E73] records judged again
+//   [E74] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -25606,7 +25607,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 
 #include <atomic>  // memory_order_relaxed
 #include <barrier>  // the start of a load
-#include <cerrno>  // errno, EINTR, EINPROGRESS, EMFILE, EAGAIN, EWOULDBLOCK, ETIMEDOUT
+#include <cerrno>  // errno, EINTR, EAGAIN, EWOULDBLOCK, EINPROGRESS, EMFILE, ETIMEDOUT
 #include <chrono>
 #include <condition_variable>
 #include <ctime>  // clock_gettime, timespec, time_t, strftime
@@ -25631,7 +25632,6 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <sys/file.h>  // flock
 #include <sys/ioctl.h>  // the width of a terminal
 #include <sys/resource.h>  // how many files may be open, how much memory was used
-#include <sys/socket.h>  // getsockopt, send, recv
 #include <sys/types.h>  // ssize_t, pid_t
 #include <unistd.h>  // STDOUT_FILENO, unlink, write, close, _exit, isatty, gethostname, pread, ...
 
@@ -27091,529 +27091,65 @@ protected:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E20] sockets and addresses ===============================================================
-
-#ifndef __linux__
-#include <fcntl.h>  // what a socket is made with elsewhere
-#endif
-#include <netdb.h>  // getaddrinfo
-#include <netinet/in.h>  // sockaddr_in
-#include <netinet/tcp.h>  // TCP_NODELAY
-#include <sys/socket.h>  // socklen_t, SOCK_STREAM
-#include <sys/un.h>  // Unix-domain sockets
-#include <unistd.h>  // close
+// ===== [E20] connections, and waiting for them ===================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A file descriptor that closes itself.
-class descriptor {
-public:
-    descriptor() = default;
-    explicit descriptor(int fd) : fd_(fd) {}
-    descriptor(descriptor&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
-    descriptor& operator=(descriptor&& o) noexcept { std::swap(fd_, o.fd_); return *this; }
-    ~descriptor() { if (fd_ >= 0) ::close(fd_); }
-    int get() const { return fd_; }
-    int release() { return std::exchange(fd_, -1); }
+struct address;
 
-private:
-    int fd_ = -1;
-};
+/// A connection that somebody is told of, whoever carries it.
+struct network_socket {
+    explicit network_socket(socket_user& u) : user(&u) {}
 
-struct address {
-    sockaddr_storage storage{};
-    socklen_t size = 0;
-};
-
-/// A name that is always this machine's own (RFC 6761, 6.3), also where no /etc/hosts says so.
-inline bool is_localhost(std::string_view host) {
-    const std::size_t dot = host.rfind('.');
-    return same_ignoring_case(dot < host.size() ? host.substr(dot + 1) : host, "localhost");
-}
-
-/// All addresses of a host, or the one of a Unix-domain socket. Throws std::runtime_error where
-/// there is none.
-inline std::vector<address> resolved(const http_url& u) {
-    if (!u.socket.empty()) {
-        sockaddr_un a{};
-        a.sun_family = AF_UNIX;
-        u.socket.copy(a.sun_path, sizeof a.sun_path - 1);
-        address x;
-        std::memcpy(&x.storage, &a, sizeof a);
-        x.size = sizeof a;
-        return {x};
-    }
-    addrinfo hints{}, *found = nullptr;
-    hints.ai_socktype = SOCK_STREAM;
-    int error = ::getaddrinfo(u.host.c_str(), u.port.c_str(), &hints, &found);
-    if (error != 0 && is_localhost(u.host))
-        error = ::getaddrinfo(nullptr, u.port.c_str(), &hints, &found);  // its own addresses
-    if (error != 0)
-        throw std::runtime_error("the host \"" + printable(u.host) +
-                                 "\" cannot be resolved: " + resolver_error_text(error));
-    std::vector<address> out;
-    for (const addrinfo* a = found; a; a = a->ai_next) {
-        address x;
-        std::memcpy(&x.storage, a->ai_addr, a->ai_addrlen);
-        x.size = a->ai_addrlen;
-        out.push_back(x);
-    }
-    ::freeaddrinfo(found);
-    return out;
-}
-
-#ifdef MSG_NOSIGNAL
-inline constexpr int no_signal = MSG_NOSIGNAL;
-#else
-inline constexpr int no_signal = 0;  // the socket knows
-#endif
-#ifndef __linux__
-/// What Linux does as it makes a socket, and as something is sent.
-inline void set_apart(int fd) {
-    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-#ifdef SO_NOSIGPIPE
-    const int on = 1;
-    ::setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
-#endif
-}
-#endif
-/// A socket that no server of ours inherits, and that does not end the program when its other side
-/// has gone.
-inline descriptor new_socket(int family, bool blocks) {
-#ifdef __linux__
-    const int how = SOCK_CLOEXEC | (blocks ? 0 : SOCK_NONBLOCK);
-    return descriptor(::socket(family, SOCK_STREAM | how, 0));  // its sends say no_signal
-#else
-    descriptor fd(::socket(family, SOCK_STREAM, 0));
-    if (fd.get() < 0) return fd;
-    set_apart(fd.get());
-    if (!blocks) ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
-    return fd;
-#endif
-}
-/// Two such sockets, each other's other side; none, with errno, where they cannot be had.
-inline std::pair<descriptor, descriptor> socket_pair() {
-    int ends[2] = {-1, -1};
-#ifdef __linux__
-    ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends);
-#else
-    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0)
-        for (const int end : ends) set_apart(end);
-#endif
-    return {descriptor(ends[0]), descriptor(ends[1])};
-}
-
-/// An IP address in digits. Throws std::invalid_argument where it is none, or not of this machine.
-inline address local_address(const std::string& digits) {
-    addrinfo hints{}, *found = nullptr;
-    hints.ai_flags = AI_NUMERICHOST;
-    hints.ai_socktype = SOCK_STREAM;
-    require(!digits.empty() && ::getaddrinfo(digits.c_str(), nullptr, &hints, &found) == 0,
-            "client.from is \"" + printable(digits, 80) +
-                "\": it must be an IP address of this machine, such as 10.0.0.2");
-    address x;
-    std::memcpy(&x.storage, found->ai_addr, found->ai_addrlen);
-    x.size = found->ai_addrlen;
-    ::freeaddrinfo(found);
-    const descriptor fd = new_socket(x.storage.ss_family, true);
-    const bool is_ours =
-        ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&x.storage), x.size) == 0;
-    const int problem = errno;
-    require(is_ours, "client.from is \"" + printable(digits, 80) +
-                         "\": this machine has no such address (" + error_text(problem) + ")");
-    return x;
-}
-inline std::vector<address> local_addresses(const list<text>& digits) {
-    std::vector<address> all;
-    for (const text& d : digits) all.push_back(local_address(str(d)));
-    return all;
-}
-/// Of a server's addresses those that are of the kind of a local one; all where none is named.
-inline std::vector<address> reached_from(const std::vector<address>& from,
-                                         const std::vector<address>& to) {
-    if (from.empty()) return to;
-    std::vector<address> reached;
-    for (const address& a : to)
-        if (std::any_of(from.begin(), from.end(), [&](const address& x) {
-                return x.storage.ss_family == a.storage.ss_family;
-            }))
-            reached.push_back(a);
-    require(!reached.empty(), "client.from has IPv4 addresses and the server IPv6 ones, or the "
-                              "other way round, or it is a Unix-domain socket: name local "
-                              "addresses of the server's kind");
-    return reached;
-}
-
-/// A non-blocking socket on its way to `to`, from a local address where one is named; errno where
-/// it is not. EAGAIN: the queue of a Unix-domain socket is full, and only asking again tells when
-/// it is not.
-inline descriptor connecting_socket(const address& to, const address* from = nullptr) {
-    descriptor fd = new_socket(to.storage.ss_family, false);
-    if (fd.get() < 0) return fd;
-    if (from) {
-#ifdef IP_BIND_ADDRESS_NO_PORT
-        // The port is chosen when the other side is known: as many for each as there are.
-        const int late = 1;
-        ::setsockopt(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &late, sizeof late);
-#endif
-        if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&from->storage), from->size) != 0) {
-            const int error = errno;
-            fd = descriptor();
-            errno = error;
-            return fd;
-        }
-    }
-    const int on = 1;
-    ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to.storage), to.size) != 0 &&
-        errno != EINPROGRESS) {
-        const int error = errno;
-        fd = descriptor();
-        errno = error;
-    }
-    return fd;
-}
-
-/// What this machine lacks for one more connection, in words and with the remedy; "" where an error
-/// is not of that kind.
-inline std::string own_lack(int error) {
-    switch (error) {
-    case EMFILE: return "no file descriptor is left (EMFILE): raise its limit, ulimit -n";
-    case ENFILE: return "the machine has no file left to open (ENFILE): raise fs.file-max";
-    case EADDRNOTAVAIL:
-        return "no local address or port is left (EADDRNOTAVAIL): widen "
-               "net.ipv4.ip_local_port_range, name more local addresses in client.from, or reuse "
-               "connections";
-    case ENOBUFS: return "the machine has no room for another socket (ENOBUFS): raise net.core and "
-                         "net.ipv4.tcp_mem limits";
-    case ENOMEM: return "the machine has no memory for another socket (ENOMEM)";
-    case ENOSPC: return "no more sockets can be watched (ENOSPC): raise fs.epoll.max_user_watches";
-    default: return {};
-    }
-}
-
-/// Ports for servers: no connection that goes out is ever given one of these, however long a server
-/// takes to listen on it. None where those of the connections are nearly all there are.
-inline port_range ports_for_servers(port_range outgoing) {
-    if (outgoing.size() == 0) outgoing = {32768, 65535};  // no system is known to begin lower
-    const port_range below{10000, outgoing.low - 1};
-    const port_range above{std::max(outgoing.high + 1, 10000LL), 65535};
-    const port_range more = below.size() < above.size() ? above : below;
-    return more.size() < 100 ? port_range{} : more;
-}
-
-/// A port that nothing on this machine listens on now, for a server that will: not the same twice
-/// in a program, and in two programs hardly ever.
-inline int free_port() {
-    static std::atomic<unsigned> next{std::random_device{}()};
-    const port_range ports = ports_for_servers(outgoing_ports());
-    for (int tries = 0; tries < 1000; ++tries) {
-        const descriptor fd = new_socket(AF_INET, true);
-        sockaddr_in a{};  // of all addresses, for a server may listen on all of them
-        a.sin_family = AF_INET;
-        if (ports.size() > 0)
-            a.sin_port = htons(static_cast<std::uint16_t>(ports.low + next++ % ports.size()));
-        socklen_t size = sizeof a;
-        if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&a), sizeof a) == 0 &&
-            ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&a), &size) == 0)
-            return ntohs(a.sin_port);
-    }
-    throw std::runtime_error("no free port can be had on this machine");
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [E21] waiting for sockets, on every other system ==========================================
-
-#if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
-#include <asio/executor_work_guard.hpp>  // a context without work would stop
-#include <asio/generic/stream_protocol.hpp>  // TCP and Unix-domain sockets alike
-#endif
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-#if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
-using stream_socket = asio::basic_stream_socket<asio::generic::stream_protocol, io_executor>;
-
-/// A socket that somebody is told of. What is still to be said of it once it is closed goes
-/// nowhere.
-struct asio_socket {
-    asio_socket(asio::io_context& c, int of, socket_user& u) : socket(c), family(of), user(&u) {}
-
-    stream_socket socket;
-    const int family;   // of its addresses
-    socket_user* user;  // null: closed
-    bool awaits_bytes = false, awaits_room = false;
-};
-
-/// The sockets of one thread, and one point in time: see network.hpp. asio waits and tells what is
-/// ready; reading is left to whoever is told, so that each stamp is right behind its read.
-class asio_network {
-public:
-    using socket = std::shared_ptr<asio_socket>;
-
-    asio_network() try : timer_(context_), busy_(context_.get_executor()) {
-    } catch (const asio::system_error& e) {
-        throw std::runtime_error("the client cannot start: " + e.code().message());
-    }
-    asio_network(const asio_network&) = delete;
-    asio_network& operator=(const asio_network&) = delete;
-
-    socket watch(descriptor fd, int family, socket_user& user) {
-        auto s = std::make_shared<asio_socket>(context_, family, user);
-        if (!take(*s, std::move(fd))) return nullptr;
-        await_room(s);
-        return s;
-    }
-    void await_room(const socket& s) {
-        if (s->awaits_room) return;
-        s->awaits_room = true;
-        s->socket.async_wait(stream_socket::wait_write,
-                             [this, s](const asio::error_code& e) mutable {
-                                 if (e != asio::error::operation_aborted)
-                                     ready_.push_back({std::move(s), false});
-                             });
-    }
-    void let_go(socket s) {
-        asio::error_code ignored;
-        s->user = nullptr;
-        s->socket.close(ignored);
-    }
-    static int fd(const socket& s) { return s->socket.native_handle(); }
-
-    void wait(long long until_ns, long long now = now_ns()) {
-        if (until_ns > now) {
-            ring(until_ns);
-            context_.run_one();
-        }
-        context_.poll();  // all else that is ready by now
-    }
-    static long long turns_for_all(std::size_t) { return 0; }
-    template <class AfterEach>
-    void each(AfterEach&& after_each) {
-        for (ready& r : ready_) {
-            if (!r.s->user) continue;
-            if (r.to_read) r.s->user->on_readable();
-            else {
-                r.s->awaits_room = false;
-                r.s->user->on_writable();
-                if (r.s->user && !r.s->awaits_room) begin_anew(*r.s);
-            }
-            if (r.s->user && !r.s->awaits_bytes) await_bytes(std::move(r.s));
-            after_each();
-        }
-        ready_.clear();
-    }
-    void each() { each([] {}); }
-
-private:
-    struct ready {
-        socket s;
-        bool to_read;
-    };
-
-    static bool take(asio_socket& s, descriptor fd) {
-        asio::error_code error;
-        s.socket.assign(asio::generic::stream_protocol(s.family, 0), fd.get(), error);
-        if (!error) fd.release();
-        errno = error.value();
-        return !error;
-    }
-    void await_bytes(socket s) {
-        s->awaits_bytes = true;
-        stream_socket& from = s->socket;
-        from.async_wait(stream_socket::wait_read,
-                        [this, s = std::move(s)](const asio::error_code& e) mutable {
-                            if (e == asio::error::operation_aborted) return;
-                            s->awaits_bytes = false;
-                            ready_.push_back({std::move(s), true});
-                        });
-    }
-    /// Where asio has waited for room once, epoll tells of it at every later wait for bytes, too,
-    /// and each would return at once. So the socket becomes one that asio has not seen.
-    static void begin_anew(asio_socket& s) {
-        asio::error_code error;
-        take(s, descriptor(s.socket.release(error)));  // where it fails, the next wait tells
-        s.awaits_bytes = false;
-    }
-    void ring(long long at_ns) {
-        if (rings_at_ns_ != 0 && rings_at_ns_ <= at_ns) return;  // to come too early does no harm
-        rings_at_ns_ = at_ns;
-        timer_.expires_at(time_point_of(at_ns));
-        timer_.async_wait([this](const asio::error_code& e) {
-            if (!e) rings_at_ns_ = 0;
-        });
-    }
-
-    asio::io_context context_{ASIO_CONCURRENCY_HINT_UNSAFE};  // one thread: no locks
-    io_timer timer_;
-    asio::executor_work_guard<io_executor> busy_;
-    std::vector<ready> ready_{};
-    long long rings_at_ns_ = 0;
-};
-#endif
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [E22] waiting for sockets, on Linux =======================================================
-
-#ifdef __linux__
-#include <sys/epoll.h>  // epoll_event
-#include <sys/timerfd.h>  // waiting for a point in time
-#endif
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-#ifdef __linux__
-/// A socket that somebody is told of.
-struct epoll_socket {
-    descriptor fd;
     socket_user* user;  // null: closed
     bool awaits_room = true;  // to connect, or to write more
+
+protected:
+    ~network_socket() = default;
 };
 
-/// The sockets of one thread, and one point in time: see network.hpp. A socket is told of while it
-/// holds bytes, so one read a turn is enough, and none starves the others.
-class epoll_network {
+/// The connections of one thread, and one point in time. What fails says why in errno, as calls of
+/// the system do; nothing blocks but wait().
+class network {
 public:
-    using socket = std::shared_ptr<epoll_socket>;
+    using socket = std::shared_ptr<network_socket>;
 
-    epoll_network() : epoll_(::epoll_create1(EPOLL_CLOEXEC)),
-                      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
-        epoll_event e{};
-        e.events = EPOLLIN | EPOLLET;  // rings, and is not read
-        if (epoll_.get() < 0 || timer_.get() < 0 ||
-            ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, timer_.get(), &e) != 0)
-            throw std::runtime_error("the client cannot start: " + error_text(errno));
-    }
+    network() = default;
+    virtual ~network() = default;
+    network(const network&) = delete;
+    network& operator=(const network&) = delete;
 
-    socket watch(descriptor fd, int, socket_user& user) {
-        auto s = std::make_shared<epoll_socket>(epoll_socket{std::move(fd), &user});
-        return control(EPOLL_CTL_ADD, *s, EPOLLOUT) ? s : nullptr;
-    }
-    void await_room(const socket& s) {
-        if (s->awaits_room) return;
-        s->awaits_room = true;
-        control(EPOLL_CTL_MOD, *s, EPOLLIN | EPOLLOUT);
-    }
-    void let_go(socket s) {
-        control(EPOLL_CTL_DEL, *s, 0);  // a child of ours may hold it open yet
-        s->user = nullptr;
-        s->fd = descriptor();
-        gone_.push_back(std::move(s));
-    }
-    static int fd(const socket& s) { return s->fd.get(); }
+    /// On its way to its peer, from a local address where one is named. Its user is told when it
+    /// has arrived, and of bytes from then on. Null where it cannot; EAGAIN: only asking again
+    /// tells when it can.
+    virtual socket connect(const address& to, const address* from, socket_user& user) = 0;
+    /// What came of connecting: 0, or an errno.
+    virtual int connect_error(const socket& s) = 0;
+    /// As recv() and send() have it. Writing to a peer that is gone is an error and no signal.
+    virtual long long read(const socket& s, char* into, std::size_t bytes) = 0;
+    virtual long long write(const socket& s, const char* from, std::size_t bytes) = 0;
+    /// Its user has more to write than it takes now.
+    virtual void await_room(const socket& s) = 0;
+    /// What is still to be said of it goes nowhere.
+    virtual void close(socket s) = 0;
 
-    void wait(long long until_ns, long long now = now_ns()) {
-        gone_.clear();
-        const bool passed = until_ns <= now;
-        if (!passed && until_ns != rings_at_ns_) {
-            const itimerspec at{{0, 0}, {until_ns / 1000000000, until_ns % 1000000000}};
-            ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
-            rings_at_ns_ = until_ns;
-        }
-        int told = ::epoll_wait(epoll_.get(), events_, most, passed ? 0 : -1);
-        // A signal ends the wait, and so does being stopped and continued, with nothing told of
-        // what has come in meanwhile: whoever is blind until now has to see it in this turn.
-        if (told < 0 && errno == EINTR) told = ::epoll_wait(epoll_.get(), events_, most, 0);
-        count_ = std::max(0, told);
-    }
-    long long turns_for_all(std::size_t sockets) const {
-        return count_ < most ? 0 : static_cast<long long>(sockets) / most + 1;
-    }
-    template <class AfterEach>
-    void each(AfterEach&& after_each) {
-        for (int i = 0; i < count_; ++i) {
-            if (auto* const s = static_cast<epoll_socket*>(events_[i].data.ptr)) {
-                if (!s->user) continue;
-                tell(*s, events_[i].events);
-                after_each();
-            } else rings_at_ns_ = 0;
-        }
-        count_ = 0;
-    }
+    /// Until something happens, or until then; not at all where that has passed.
+    virtual void wait(long long until_ns, long long now) = 0;
+    void wait(long long until_ns) { wait(until_ns, now_ns()); }
+    /// After so many turns each that something came in at has been told of; 0: the wait found all.
+    virtual long long turns_for_all(std::size_t sockets) const = 0;
+    /// Tells of what the wait found; `after_each` is called in between.
+    virtual void each(const std::function<void()>& after_each) = 0;
     void each() { each([] {}); }
-
-private:
-    static constexpr int most = 256;  // events of a turn
-
-    /// False, with errno, where it cannot.
-    bool control(int operation, epoll_socket& s, unsigned events) {
-        epoll_event e{};
-        e.events = events;
-        e.data.ptr = &s;
-        return ::epoll_ctl(epoll_.get(), operation, s.fd.get(), &e) == 0;
-    }
-    void tell(epoll_socket& s, unsigned events) {
-        const bool bytes = (events & EPOLLIN) != 0, more = (events & ~EPOLLIN) != 0;
-        if (!s.awaits_room || !more) return s.user->on_readable();
-        s.awaits_room = false;
-        s.user->on_writable();
-        if (s.user && !s.awaits_room) control(EPOLL_CTL_MOD, s, EPOLLIN);
-        if (s.user && bytes) s.user->on_readable();
-    }
-
-    descriptor epoll_, timer_;
-    epoll_event events_[most] = {};
-    int count_ = 0;
-    long long rings_at_ns_ = 0;
-    std::vector<socket> gone_{};  // which events of this turn may still name
 };
-#endif
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E23] waiting for sockets =================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-// The sockets of one thread, and one point in time:
-//   watch(fd, family, user)   takes over a socket on its way to its peer, and tells when it has
-//                             arrived; of bytes from then on. Null, with errno, where it cannot
-//   await_room(socket)        its user has more to write than it takes now
-//   let_go(socket)            closes it; what is still to be said of it goes nowhere
-//   wait(until_ns)            until something happens, or until then; not at all where that passed
-//   turns_for_all(sockets)    after so many turns each that something came in at has been told of;
-//                             0: the wait found all of them
-//   each(after_each)          tells of what the wait found; `after_each` is called in between
-//
-// Both do the same. On Linux it is epoll itself, because asio costs more there than the raw reader
-// may be exceeded by (1.3 times its CPU time an event of paced streams, 4 times that of a flood).
-// The whole client, medians of five runs in turns; tests/bench/README.md has all of it:
-//
-//   CPU time an event, times the raw reader's    epoll    asio
-//   a flood, 64 streams                            4.0     4.2
-//   an event each 20 ms, 128 streams               1.3     1.5
-//   an event each 20 ms, 1000 streams              1.2     1.3
-//
-// A wait of asio's is a system call for each event more, and another one for each turn to know that
-// all is told; its reads need a buffer for each stream, which a flood wants as large as 64 KiB.
-// LLMBENCH_WAIT_BY_ASIO takes asio on Linux, too: the tests do, in a program of their own.
-#if defined(__linux__) && !defined(LLMBENCH_WAIT_BY_ASIO)
-using network = epoll_network;
-#else
-using network = asio_network;
-#endif
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [E24] TLS =================================================================================
+// ===== [E21] TLS =================================================================================
 
 #ifdef LLMBENCH_WITH_TLS
 #include <openssl/err.h>
@@ -27810,7 +27346,7 @@ inline constexpr const char* tls_was_cut = "the connection was cut without an en
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E25] one request and its answer over one socket ==========================================
+// ===== [E22] one request and its answer over one socket ==========================================
 // What every client of this program stands on. It never waits: whoever has it knows when.
 
 namespace llmbench {
@@ -27848,21 +27384,14 @@ public:
     /// where it cannot. `from`: a local address, or none.
     bool connect(const address& to, network& net, socket_user& user,
                  const address* from = nullptr) {
-        descriptor fd = connecting_socket(to, from);
-        if (fd.get() < 0) return false;
         net_ = &net;
-        socket_ = net.watch(std::move(fd), to.storage.ss_family, user);
+        socket_ = net.connect(to, from, user);
         return is_open();
     }
-    /// Once the socket can be written to: 0, or the errno that came of connecting.
-    int connect_error() const {
-        int error = 0;
-        socklen_t size = sizeof error;
-        ::getsockopt(fd(), SOL_SOCKET, SO_ERROR, &error, &size);
-        return error;
-    }
+    /// Once it can be written to: 0, or the errno that came of connecting.
+    int connect_error() const { return net_->connect_error(socket_); }
     bool is_open() const { return socket_ != nullptr; }
-    int fd() const { return network::fd(socket_); }
+    const network::socket& socket() const { return socket_; }
 
     // ---- TLS
 
@@ -27908,7 +27437,7 @@ public:
         while (unsent_ > 0) {
             const char* const from = tls_ ? tls_->outgoing().data()
                                           : request_.data() + request_.size() - unsent_;
-            const ssize_t n = ::send(fd(), from, unsent_, no_signal);
+            const long long n = net_->write(socket_, from, unsent_);
             if (n > 0) {
                 unsent_ -= static_cast<std::size_t>(n);
                 if (tls_) tls_->sent(static_cast<std::size_t>(n));
@@ -27926,7 +27455,7 @@ public:
 
     /// One read, stamped before anything else is done.
     arrival read(std::vector<char>& buffer) {
-        const ssize_t n = ::recv(fd(), buffer.data(), buffer.size(), 0);
+        const long long n = net_->read(socket_, buffer.data(), buffer.size());
         const long long now = now_ns();
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return {};
         if (n <= 0) return {arrival::kind::end, now, {}, n < 0 ? errno : 0};
@@ -27943,7 +27472,7 @@ public:
     /// bring words of its own, such as sessions to go on with.
     bool is_quiet(std::vector<char>& buffer, std::vector<char>& room) {
         if (!is_open()) return false;
-        const ssize_t n = ::recv(fd(), buffer.data(), buffer.size(), 0);
+        const long long n = net_->read(socket_, buffer.data(), buffer.size());
         if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
         if (n == 0 || !tls_) return false;
         const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
@@ -27954,7 +27483,7 @@ public:
         if (tls_ && is_open() && unsent_ == 0) {
             tls_->say_goodbye();
             const std::string_view words = tls_->outgoing();
-            if (!words.empty()) ::send(fd(), words.data(), words.size(), no_signal);
+            if (!words.empty()) net_->write(socket_, words.data(), words.size());
         }
         tls_.reset();
         let_go();
@@ -27963,7 +27492,7 @@ public:
 
 private:
     void let_go() {
-        if (socket_) net_->let_go(std::exchange(socket_, nullptr));
+        if (socket_) net_->close(std::exchange(socket_, nullptr));
     }
 
     network* net_ = nullptr;
@@ -27977,7 +27506,553 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E26] an HTTP server and the way to it ====================================================
+// ===== [E23] sockets and addresses ===============================================================
+
+#ifndef __linux__
+#include <fcntl.h>  // what a socket is made with elsewhere
+#endif
+#include <netdb.h>  // getaddrinfo
+#include <netinet/in.h>  // sockaddr_in
+#include <netinet/tcp.h>  // TCP_NODELAY
+#include <sys/socket.h>  // socklen_t, SOCK_STREAM
+#include <sys/un.h>  // Unix-domain sockets
+#include <unistd.h>  // close
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A file descriptor that closes itself.
+class descriptor {
+public:
+    descriptor() = default;
+    explicit descriptor(int fd) : fd_(fd) {}
+    descriptor(descriptor&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
+    descriptor& operator=(descriptor&& o) noexcept { std::swap(fd_, o.fd_); return *this; }
+    ~descriptor() { if (fd_ >= 0) ::close(fd_); }
+    int get() const { return fd_; }
+    int release() { return std::exchange(fd_, -1); }
+
+private:
+    int fd_ = -1;
+};
+
+struct address {
+    sockaddr_storage storage{};
+    socklen_t size = 0;
+};
+
+/// A name that is always this machine's own (RFC 6761, 6.3), also where no /etc/hosts says so.
+inline bool is_localhost(std::string_view host) {
+    const std::size_t dot = host.rfind('.');
+    return same_ignoring_case(dot < host.size() ? host.substr(dot + 1) : host, "localhost");
+}
+
+/// All addresses of a host, or the one of a Unix-domain socket. Throws std::runtime_error where
+/// there is none.
+inline std::vector<address> resolved(const http_url& u) {
+    if (!u.socket.empty()) {
+        sockaddr_un a{};
+        a.sun_family = AF_UNIX;
+        u.socket.copy(a.sun_path, sizeof a.sun_path - 1);
+        address x;
+        std::memcpy(&x.storage, &a, sizeof a);
+        x.size = sizeof a;
+        return {x};
+    }
+    addrinfo hints{}, *found = nullptr;
+    hints.ai_socktype = SOCK_STREAM;
+    int error = ::getaddrinfo(u.host.c_str(), u.port.c_str(), &hints, &found);
+    if (error != 0 && is_localhost(u.host))
+        error = ::getaddrinfo(nullptr, u.port.c_str(), &hints, &found);  // its own addresses
+    if (error != 0)
+        throw std::runtime_error("the host \"" + printable(u.host) +
+                                 "\" cannot be resolved: " + resolver_error_text(error));
+    std::vector<address> out;
+    for (const addrinfo* a = found; a; a = a->ai_next) {
+        address x;
+        std::memcpy(&x.storage, a->ai_addr, a->ai_addrlen);
+        x.size = a->ai_addrlen;
+        out.push_back(x);
+    }
+    ::freeaddrinfo(found);
+    return out;
+}
+
+#ifdef MSG_NOSIGNAL
+inline constexpr int no_signal = MSG_NOSIGNAL;
+#else
+inline constexpr int no_signal = 0;  // the socket knows
+#endif
+#ifndef __linux__
+/// What Linux does as it makes a socket, and as something is sent.
+inline void set_apart(int fd) {
+    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+#ifdef SO_NOSIGPIPE
+    const int on = 1;
+    ::setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
+#endif
+}
+#endif
+/// A socket that no server of ours inherits, and that does not end the program when its other side
+/// has gone.
+inline descriptor new_socket(int family, bool blocks) {
+#ifdef __linux__
+    const int how = SOCK_CLOEXEC | (blocks ? 0 : SOCK_NONBLOCK);
+    return descriptor(::socket(family, SOCK_STREAM | how, 0));  // its sends say no_signal
+#else
+    descriptor fd(::socket(family, SOCK_STREAM, 0));
+    if (fd.get() < 0) return fd;
+    set_apart(fd.get());
+    if (!blocks) ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
+    return fd;
+#endif
+}
+/// Two such sockets, each other's other side; none, with errno, where they cannot be had.
+inline std::pair<descriptor, descriptor> socket_pair() {
+    int ends[2] = {-1, -1};
+#ifdef __linux__
+    ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends);
+#else
+    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0)
+        for (const int end : ends) set_apart(end);
+#endif
+    return {descriptor(ends[0]), descriptor(ends[1])};
+}
+
+/// An IP address in digits. Throws std::invalid_argument where it is none, or not of this machine.
+inline address local_address(const std::string& digits) {
+    addrinfo hints{}, *found = nullptr;
+    hints.ai_flags = AI_NUMERICHOST;
+    hints.ai_socktype = SOCK_STREAM;
+    require(!digits.empty() && ::getaddrinfo(digits.c_str(), nullptr, &hints, &found) == 0,
+            "client.from is \"" + printable(digits, 80) +
+                "\": it must be an IP address of this machine, such as 10.0.0.2");
+    address x;
+    std::memcpy(&x.storage, found->ai_addr, found->ai_addrlen);
+    x.size = found->ai_addrlen;
+    ::freeaddrinfo(found);
+    const descriptor fd = new_socket(x.storage.ss_family, true);
+    const bool is_ours =
+        ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&x.storage), x.size) == 0;
+    const int problem = errno;
+    require(is_ours, "client.from is \"" + printable(digits, 80) +
+                         "\": this machine has no such address (" + error_text(problem) + ")");
+    return x;
+}
+inline std::vector<address> local_addresses(const list<text>& digits) {
+    std::vector<address> all;
+    for (const text& d : digits) all.push_back(local_address(str(d)));
+    return all;
+}
+/// Of a server's addresses those that are of the kind of a local one; all where none is named.
+inline std::vector<address> reached_from(const std::vector<address>& from,
+                                         const std::vector<address>& to) {
+    if (from.empty()) return to;
+    std::vector<address> reached;
+    for (const address& a : to)
+        if (std::any_of(from.begin(), from.end(), [&](const address& x) {
+                return x.storage.ss_family == a.storage.ss_family;
+            }))
+            reached.push_back(a);
+    require(!reached.empty(), "client.from has IPv4 addresses and the server IPv6 ones, or the "
+                              "other way round, or it is a Unix-domain socket: name local "
+                              "addresses of the server's kind");
+    return reached;
+}
+
+/// A non-blocking socket on its way to `to`, from a local address where one is named; errno where
+/// it is not. EAGAIN: the queue of a Unix-domain socket is full, and only asking again tells when
+/// it is not.
+inline descriptor connecting_socket(const address& to, const address* from = nullptr) {
+    descriptor fd = new_socket(to.storage.ss_family, false);
+    if (fd.get() < 0) return fd;
+    if (from) {
+#ifdef IP_BIND_ADDRESS_NO_PORT
+        // The port is chosen when the other side is known: as many for each as there are.
+        const int late = 1;
+        ::setsockopt(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &late, sizeof late);
+#endif
+        if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&from->storage), from->size) != 0) {
+            const int error = errno;
+            fd = descriptor();
+            errno = error;
+            return fd;
+        }
+    }
+    const int on = 1;
+    ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to.storage), to.size) != 0 &&
+        errno != EINPROGRESS) {
+        const int error = errno;
+        fd = descriptor();
+        errno = error;
+    }
+    return fd;
+}
+
+/// Once it can be written to: 0, or the errno that came of connecting.
+inline int connect_error_of(int fd) {
+    int error = 0;
+    socklen_t size = sizeof error;
+    ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    return error;
+}
+
+/// What this machine lacks for one more connection, in words and with the remedy; "" where an error
+/// is not of that kind.
+inline std::string own_lack(int error) {
+    switch (error) {
+    case EMFILE: return "no file descriptor is left (EMFILE): raise its limit, ulimit -n";
+    case ENFILE: return "the machine has no file left to open (ENFILE): raise fs.file-max";
+    case EADDRNOTAVAIL:
+        return "no local address or port is left (EADDRNOTAVAIL): widen "
+               "net.ipv4.ip_local_port_range, name more local addresses in client.from, or reuse "
+               "connections";
+    case ENOBUFS: return "the machine has no room for another socket (ENOBUFS): raise net.core and "
+                         "net.ipv4.tcp_mem limits";
+    case ENOMEM: return "the machine has no memory for another socket (ENOMEM)";
+    case ENOSPC: return "no more sockets can be watched (ENOSPC): raise fs.epoll.max_user_watches";
+    default: return {};
+    }
+}
+
+/// Ports for servers: no connection that goes out is ever given one of these, however long a server
+/// takes to listen on it. None where those of the connections are nearly all there are.
+inline port_range ports_for_servers(port_range outgoing) {
+    if (outgoing.size() == 0) outgoing = {32768, 65535};  // no system is known to begin lower
+    const port_range below{10000, outgoing.low - 1};
+    const port_range above{std::max(outgoing.high + 1, 10000LL), 65535};
+    const port_range more = below.size() < above.size() ? above : below;
+    return more.size() < 100 ? port_range{} : more;
+}
+
+/// A port that nothing on this machine listens on now, for a server that will: not the same twice
+/// in a program, and in two programs hardly ever.
+inline int free_port() {
+    static std::atomic<unsigned> next{std::random_device{}()};
+    const port_range ports = ports_for_servers(outgoing_ports());
+    for (int tries = 0; tries < 1000; ++tries) {
+        const descriptor fd = new_socket(AF_INET, true);
+        sockaddr_in a{};  // of all addresses, for a server may listen on all of them
+        a.sin_family = AF_INET;
+        if (ports.size() > 0)
+            a.sin_port = htons(static_cast<std::uint16_t>(ports.low + next++ % ports.size()));
+        socklen_t size = sizeof a;
+        if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&a), sizeof a) == 0 &&
+            ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&a), &size) == 0)
+            return ntohs(a.sin_port);
+    }
+    throw std::runtime_error("no free port can be had on this machine");
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E24] waiting for sockets, on every other system ==========================================
+
+#if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
+#include <asio/executor_work_guard.hpp>  // a context without work would stop
+#include <asio/generic/stream_protocol.hpp>  // TCP and Unix-domain sockets alike
+#include <sys/socket.h>  // recv, send
+#endif
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+#if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
+using stream_socket = asio::basic_stream_socket<asio::generic::stream_protocol, io_executor>;
+
+struct asio_socket final : network_socket {
+    asio_socket(asio::io_context& c, int of, socket_user& u)
+        : network_socket(u), carrier(c), family(of) {
+        awaits_room = false;
+    }
+
+    stream_socket carrier;
+    const int family;  // of its addresses
+    bool awaits_bytes = false;
+};
+
+/// asio waits and tells what is ready; reading is left to whoever is told, so that each stamp is
+/// right behind its read.
+class asio_network final : public network {
+public:
+    asio_network() try : timer_(context_), busy_(context_.get_executor()) {
+    } catch (const asio::system_error& e) {
+        throw std::runtime_error("the client cannot start: " + e.code().message());
+    }
+
+    socket connect(const address& to, const address* from, socket_user& user) override {
+        return watch(connecting_socket(to, from), to.storage.ss_family, user);
+    }
+    /// Takes over a socket on its way to its peer.
+    socket watch(descriptor fd, int family, socket_user& user) {
+        if (fd.get() < 0) return nullptr;
+        auto s = std::make_shared<asio_socket>(context_, family, user);
+        if (!take(*s, std::move(fd))) return nullptr;
+        await_room(s);
+        return s;
+    }
+    static int fd(const socket& s) {
+        return static_cast<asio_socket&>(*s).carrier.native_handle();
+    }
+    int connect_error(const socket& s) override { return connect_error_of(fd(s)); }
+    long long read(const socket& s, char* into, std::size_t bytes) override {
+        return ::recv(fd(s), into, bytes, 0);
+    }
+    long long write(const socket& s, const char* from, std::size_t bytes) override {
+        return ::send(fd(s), from, bytes, no_signal);
+    }
+    void await_room(const socket& s) override {
+        if (s->awaits_room) return;
+        s->awaits_room = true;
+        its(s)->carrier.async_wait(stream_socket::wait_write,
+                                   [this, of = its(s)](const asio::error_code& e) mutable {
+                                       if (e != asio::error::operation_aborted)
+                                           ready_.push_back({std::move(of), false});
+                                   });
+    }
+    void close(socket s) override {
+        asio::error_code ignored;
+        s->user = nullptr;
+        its(s)->carrier.close(ignored);
+    }
+
+    using network::each;
+    using network::wait;
+    void wait(long long until_ns, long long now) override {
+        if (until_ns > now) {
+            ring(until_ns);
+            context_.run_one();
+        }
+        context_.poll();  // all else that is ready by now
+    }
+    long long turns_for_all(std::size_t) const override { return 0; }
+    void each(const std::function<void()>& after_each) override {
+        for (ready& r : ready_) {
+            if (!r.s->user) continue;
+            if (r.to_read) r.s->user->on_readable();
+            else {
+                r.s->awaits_room = false;
+                r.s->user->on_writable();
+                if (r.s->user && !r.s->awaits_room) begin_anew(*r.s);
+            }
+            if (r.s->user && !r.s->awaits_bytes) await_bytes(std::move(r.s));
+            after_each();
+        }
+        ready_.clear();
+    }
+
+private:
+    using known_socket = std::shared_ptr<asio_socket>;
+    struct ready {
+        known_socket s;
+        bool to_read;
+    };
+
+    static known_socket its(const socket& s) { return std::static_pointer_cast<asio_socket>(s); }
+    static bool take(asio_socket& s, descriptor fd) {
+        asio::error_code error;
+        s.carrier.assign(asio::generic::stream_protocol(s.family, 0), fd.get(), error);
+        if (!error) fd.release();
+        errno = error.value();
+        return !error;
+    }
+    void await_bytes(known_socket s) {
+        s->awaits_bytes = true;
+        stream_socket& from = s->carrier;
+        from.async_wait(stream_socket::wait_read,
+                        [this, s = std::move(s)](const asio::error_code& e) mutable {
+                            if (e == asio::error::operation_aborted) return;
+                            s->awaits_bytes = false;
+                            ready_.push_back({std::move(s), true});
+                        });
+    }
+    /// Where asio has waited for room once, epoll tells of it at every later wait for bytes, too,
+    /// and each would return at once. So the socket becomes one that asio has not seen.
+    static void begin_anew(asio_socket& s) {
+        asio::error_code error;
+        take(s, descriptor(s.carrier.release(error)));  // where it fails, the next wait tells
+        s.awaits_bytes = false;
+    }
+    void ring(long long at_ns) {
+        if (rings_at_ns_ != 0 && rings_at_ns_ <= at_ns) return;  // to come too early does no harm
+        rings_at_ns_ = at_ns;
+        timer_.expires_at(time_point_of(at_ns));
+        timer_.async_wait([this](const asio::error_code& e) {
+            if (!e) rings_at_ns_ = 0;
+        });
+    }
+
+    asio::io_context context_{ASIO_CONCURRENCY_HINT_UNSAFE};  // one thread: no locks
+    io_timer timer_;
+    asio::executor_work_guard<io_executor> busy_;
+    std::vector<ready> ready_{};
+    long long rings_at_ns_ = 0;
+};
+#endif
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E25] waiting for sockets, on Linux =======================================================
+
+#ifdef __linux__
+#include <sys/epoll.h>  // epoll_event
+#include <sys/socket.h>  // recv, send
+#include <sys/timerfd.h>  // waiting for a point in time
+#endif
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+#ifdef __linux__
+struct epoll_socket final : network_socket {
+    epoll_socket(descriptor d, socket_user& u) : network_socket(u), fd(std::move(d)) {}
+    descriptor fd;
+};
+
+/// A socket is told of while it holds bytes, so one read a turn is enough, and none starves the
+/// others.
+class epoll_network final : public network {
+public:
+    epoll_network() : epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+                      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
+        epoll_event e{};
+        e.events = EPOLLIN | EPOLLET;  // rings, and is not read
+        if (epoll_.get() < 0 || timer_.get() < 0 ||
+            ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, timer_.get(), &e) != 0)
+            throw std::runtime_error("the client cannot start: " + error_text(errno));
+    }
+
+    socket connect(const address& to, const address* from, socket_user& user) override {
+        return watch(connecting_socket(to, from), to.storage.ss_family, user);
+    }
+    /// Takes over a socket on its way to its peer.
+    socket watch(descriptor fd, int, socket_user& user) {
+        if (fd.get() < 0) return nullptr;
+        auto s = std::make_shared<epoll_socket>(std::move(fd), user);
+        return control(EPOLL_CTL_ADD, *s, EPOLLOUT) ? s : nullptr;
+    }
+    static int fd(const socket& s) { return its(s).fd.get(); }
+    int connect_error(const socket& s) override { return connect_error_of(fd(s)); }
+    long long read(const socket& s, char* into, std::size_t bytes) override {
+        return ::recv(fd(s), into, bytes, 0);
+    }
+    long long write(const socket& s, const char* from, std::size_t bytes) override {
+        return ::send(fd(s), from, bytes, no_signal);
+    }
+    void await_room(const socket& s) override {
+        if (s->awaits_room) return;
+        s->awaits_room = true;
+        control(EPOLL_CTL_MOD, its(s), EPOLLIN | EPOLLOUT);
+    }
+    void close(socket s) override {
+        control(EPOLL_CTL_DEL, its(s), 0);  // a child of ours may hold it open yet
+        s->user = nullptr;
+        its(s).fd = descriptor();
+        gone_.push_back(std::move(s));
+    }
+
+    using network::each;
+    using network::wait;
+    void wait(long long until_ns, long long now) override {
+        gone_.clear();
+        const bool passed = until_ns <= now;
+        if (!passed && until_ns != rings_at_ns_) {
+            const itimerspec at{{0, 0}, {until_ns / 1000000000, until_ns % 1000000000}};
+            ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
+            rings_at_ns_ = until_ns;
+        }
+        int told = ::epoll_wait(epoll_.get(), events_, most, passed ? 0 : -1);
+        // A signal ends the wait, and so does being stopped and continued, with nothing told of
+        // what has come in meanwhile: whoever is blind until now has to see it in this turn.
+        if (told < 0 && errno == EINTR) told = ::epoll_wait(epoll_.get(), events_, most, 0);
+        count_ = std::max(0, told);
+    }
+    long long turns_for_all(std::size_t sockets) const override {
+        return count_ < most ? 0 : static_cast<long long>(sockets) / most + 1;
+    }
+    void each(const std::function<void()>& after_each) override {
+        for (int i = 0; i < count_; ++i) {
+            if (auto* const s = static_cast<epoll_socket*>(events_[i].data.ptr)) {
+                if (!s->user) continue;
+                tell(*s, events_[i].events);
+                after_each();
+            } else rings_at_ns_ = 0;
+        }
+        count_ = 0;
+    }
+
+private:
+    static constexpr int most = 256;  // events of a turn
+
+    static epoll_socket& its(const socket& s) { return static_cast<epoll_socket&>(*s); }
+    /// False, with errno, where it cannot.
+    bool control(int operation, epoll_socket& s, unsigned events) {
+        epoll_event e{};
+        e.events = events;
+        e.data.ptr = &s;
+        return ::epoll_ctl(epoll_.get(), operation, s.fd.get(), &e) == 0;
+    }
+    void tell(epoll_socket& s, unsigned events) {
+        const bool bytes = (events & EPOLLIN) != 0, more = (events & ~EPOLLIN) != 0;
+        if (!s.awaits_room || !more) return s.user->on_readable();
+        s.awaits_room = false;
+        s.user->on_writable();
+        if (s.user && !s.awaits_room) control(EPOLL_CTL_MOD, s, EPOLLIN);
+        if (s.user && bytes) s.user->on_readable();
+    }
+
+    descriptor epoll_, timer_;
+    epoll_event events_[most] = {};
+    int count_ = 0;
+    long long rings_at_ns_ = 0;
+    std::vector<socket> gone_{};  // which events of this turn may still name
+};
+#endif
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E26] the machine's network ===============================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+// epoll and asio do the same. On Linux it is epoll itself, because asio costs more there than the
+// raw reader may be exceeded by (1.3 times its CPU time an event of paced streams, 4 times that of
+// a flood).
+// The whole client, medians of five runs in turns; tests/bench/README.md has all of it:
+//
+//   CPU time an event, times the raw reader's    epoll    asio
+//   a flood, 64 streams                            4.0     4.2
+//   an event each 20 ms, 128 streams               1.3     1.5
+//   an event each 20 ms, 1000 streams              1.2     1.3
+//
+// A wait of asio's is a system call for each event more, and another one for each turn to know that
+// all is told; its reads need a buffer for each stream, which a flood wants as large as 64 KiB.
+// LLMBENCH_WAIT_BY_ASIO takes asio on Linux, too: the tests do, in a program of their own.
+#if defined(__linux__) && !defined(LLMBENCH_WAIT_BY_ASIO)
+using machine_network = epoll_network;
+#else
+using machine_network = asio_network;
+#endif
+
+inline std::unique_ptr<network> new_network() { return std::make_unique<machine_network>(); }
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E27] an HTTP server and the way to it ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28036,7 +28111,7 @@ inline http_server server_at(const http_url& u, std::shared_ptr<tls_client> tls 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E27] requests that are not measured ======================================================
+// ===== [E28] requests that are not measured ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28077,8 +28152,8 @@ private:
         called_ = readable_ = false;
         for (long long now = now_ns(); !called_; now = now_ns()) {
             if (now >= until_ns || interrupted.load() != was_interrupted) return false;
-            net_.wait(std::min(until_ns, now + look_up_ns), now);
-            net_.each();
+            net_->wait(std::min(until_ns, now + look_up_ns), now);
+            net_->each();
         }
         return true;
     }
@@ -28112,7 +28187,7 @@ private:
     }
     /// 0, or the errno that came of it.
     int try_address(const address& to, long long until_ns) {
-        while (!wire_.connect(to, net_, *this)) {
+        while (!wire_.connect(to, *net_, *this)) {
             if (errno != EAGAIN || now_ns() >= until_ns) return errno;
             sleep_s(0.005);
         }
@@ -28171,7 +28246,7 @@ private:
     const double within_s_;
     const long long deadline_ns_;
     const bool stays_;
-    network net_{};
+    const std::unique_ptr<network> net_ = new_network();
     exchange wire_{};
     http_answer answer_{};
     std::vector<char> buffer_ = std::vector<char>(16384);
@@ -28216,7 +28291,7 @@ inline http_answer blocking_get(const http_server& at, const std::string& path,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E28] server processes ====================================================================
+// ===== [E29] server processes ====================================================================
 
 #ifdef __linux__
 #include <sys/prctl.h>  // a server that ends with us
@@ -28420,7 +28495,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E29] when a thread of the client did not run, as it knows itself =========================
+// ===== [E30] when a thread of the client did not run, as it knows itself =========================
 // No clock: whoever has it says what time it is, with readings that are taken anyway.
 
 namespace llmbench {
@@ -28524,7 +28599,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E30] the warm-up of a load, watched until it has settled =================================
+// ===== [E31] the warm-up of a load, watched until it has settled =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28595,7 +28670,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E31] what a load is told and delivers ====================================================
+// ===== [E32] what a load is told and delivers ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28728,7 +28803,7 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E32] one connection of the load ==========================================================
+// ===== [E33] one connection of the load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28752,7 +28827,7 @@ struct client_io {
     const std::vector<address> from;  // in turns, none: the system chooses
     const std::vector<address> addresses;  // of the target, when this load began
     std::size_t next_from = 0;
-    network sockets{};
+    const std::unique_ptr<network> sockets = new_network();
     std::vector<char> buffer = std::vector<char>(256 * 1024);
     std::vector<char> plain{};     // of one read, where it was TLS
     tls_session session{};
@@ -28920,7 +28995,7 @@ private:
         which_ = tried == 0 ? io_.good_address : (which_ + 1) % addresses.size();
         tried_ = tried;
         // EAGAIN: check_limits tries again.
-        connecting_ = wire_.connect(addresses[which_], io_.sockets, *this,
+        connecting_ = wire_.connect(addresses[which_], *io_.sockets, *this,
                                     io_.from_for(addresses[which_])) ||
                       errno == EAGAIN;
         if (!connecting_) return on_connect_error(errno);
@@ -29072,7 +29147,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E33] what one client thread has to send, and when ========================================
+// ===== [E34] what one client thread has to send, and when ========================================
 // No clock and no sockets: whoever asks says what time it is.
 
 namespace llmbench {
@@ -29331,7 +29406,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E34] the connections of one client thread ================================================
+// ===== [E35] the connections of one client thread ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29414,7 +29489,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E35] what came back to one client thread =================================================
+// ===== [E36] what came back to one client thread =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29481,7 +29556,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E36] one client thread ===================================================================
+// ===== [E37] one client thread ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29544,9 +29619,9 @@ public:
                 ++begun;
             }
             if (pool_.opening() == 0) return;
-            io_.sockets.wait(std::min(until, now + check_interval_ns));
+            io_.sockets->wait(std::min(until, now + check_interval_ns));
             io_.woke_ns = now_ns();
-            io_.sockets.each();
+            io_.sockets->each();
             pool_.for_each_opening([](connection& c) { c.check_opening(now_ns()); });
             pool_.drop_retired();
         }
@@ -29585,11 +29660,11 @@ private:
         const long long until = due == 0 ? next_tick_ns_ : std::min(due - ahead, next_tick_ns_);
         const long long now = now_ns();
         io_.alert.on_sleep(now);
-        io_.sockets.wait(until, now);
+        io_.sockets->wait(until, now);
         io_.woke_ns = io_.seen_ns = now_ns();
-        io_.alert.on_wake(io_.woke_ns, until, io_.sockets.turns_for_all(pool_.size()));
+        io_.alert.on_wake(io_.woke_ns, until, io_.sockets->turns_for_all(pool_.size()));
         catch_up(io_.woke_ns);
-        io_.sockets.each([this] { catch_up(io_.seen_ns); });
+        io_.sockets->each([this] { catch_up(io_.seen_ns); });
         if (io_.woke_ns >= next_tick_ns_) tick(io_.woke_ns, waits);
         catch_up(io_.seen_ns);
         prepare();
@@ -29714,7 +29789,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E37] the load of one repeat ==============================================================
+// ===== [E38] the load of one repeat ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29858,7 +29933,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E38] what of asio a server needs beyond a client =========================================
+// ===== [E39] what of asio a server needs beyond a client =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29871,7 +29946,7 @@ using tcp_acceptor = asio::basic_socket_acceptor<asio::ip::tcp, io_executor>;
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E39] a connection of the simulated server ================================================
+// ===== [E40] a connection of the simulated server ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29982,7 +30057,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E40] what the simulated server does with requests ========================================
+// ===== [E41] what the simulated server does with requests ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30244,7 +30319,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E41] the simulated server's sockets ======================================================
+// ===== [E42] the simulated server's sockets ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30337,10 +30412,15 @@ private:
         acceptor_.async_accept(s->socket, [this, s](asio::error_code e) {
             if (!acceptor_.is_open()) return;
             // No descriptor may be left: who waits in the queue does so until there is one again.
-            if (e) return at(now_ns() + 10000000, [this] { if (acceptor_.is_open()) accept_next(); });
+            if (e) return accept_later();
             service_.add(s);
             s->begin();
             accept_next();
+        });
+    }
+    void accept_later() {
+        at(now_ns() + 10000000, [this] {
+            if (acceptor_.is_open()) accept_next();
         });
     }
     void at(long long ns, std::function<void()> what) {
@@ -30361,7 +30441,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E42] who asks a server ===================================================================
+// ===== [E43] who asks a server ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30443,7 +30523,7 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E43] what a server's first words say against a load ======================================
+// ===== [E44] what a server's first words say against a load ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30533,7 +30613,7 @@ inline std::string why_not_served(const load_target& to, const char* method,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E44] what a server is asked before the load ==============================================
+// ===== [E45] what a server is asked before the load ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30762,7 +30842,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E45] the pages on which a server tells of itself =========================================
+// ===== [E46] the pages on which a server tells of itself =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30924,7 +31004,7 @@ inline std::string why_any_untold(const server_pages& on, const std::vector<slo>
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E46] servers that a gate starts ==========================================================
+// ===== [E47] servers that a gate starts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31029,7 +31109,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E47] targets brought up ==================================================================
+// ===== [E48] targets brought up ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31239,7 +31319,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E48] a server's pages, read beside a load ================================================
+// ===== [E49] a server's pages, read beside a load ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31384,7 +31464,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E49] whether two targets are one server, and two arms one ================================
+// ===== [E50] whether two targets are one server, and two arms one ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31521,7 +31601,7 @@ inline void check_other_requests(const plan& p, const load_target& mine,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E50] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E51] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31684,7 +31764,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E51] all gates of a program and their reports ============================================
+// ===== [E52] all gates of a program and their reports ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32046,7 +32126,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E52] gates inside doctest ================================================================
+// ===== [E53] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32164,7 +32244,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E53] what a gate says before its load ====================================================
+// ===== [E54] what a gate says before its load ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32201,7 +32281,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E54] profiles of servers =================================================================
+// ===== [E55] profiles of servers =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32352,7 +32432,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E55] the progress of a repeat ============================================================
+// ===== [E56] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32488,7 +32568,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E56] one repeat ==========================================================================
+// ===== [E57] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32728,7 +32808,7 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm ar
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E57] one repeat of a load that ranks of MPI send =========================================
+// ===== [E58] one repeat of a load that ranks of MPI send =========================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -32926,7 +33006,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm a
 }  // namespace llmbench
 #endif
 
-// ===== [E58] what the environment asks of a gate =================================================
+// ===== [E59] what the environment asks of a gate =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33016,7 +33096,7 @@ inline void check_writable(const std::string& file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E59] a load that several programs send without a word to each other ======================
+// ===== [E60] a load that several programs send without a word to each other ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33123,7 +33203,7 @@ inline long long steady_ns_at(double unix_time_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E60] one repeat of a load that several programs send =====================================
+// ===== [E61] one repeat of a load that several programs send =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33172,7 +33252,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E61] profiles that could not be ended ====================================================
+// ===== [E62] profiles that could not be ended ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33219,7 +33299,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E62] the repeats of a gate ===============================================================
+// ===== [E63] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33660,7 +33740,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E63] what the result of a gate holds =====================================================
+// ===== [E64] what the result of a gate holds =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33702,7 +33782,7 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E64] gates take turns ====================================================================
+// ===== [E65] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33732,7 +33812,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E65] one gate from its scenario to its result ============================================
+// ===== [E66] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34157,7 +34237,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E66] result files of other tools, judged as a gate =======================================
+// ===== [E67] result files of other tools, judged as a gate =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34239,7 +34319,7 @@ inline result judged_files(const types::list<types::text>& files, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E67] a run that is over, with its requests ===============================================
+// ===== [E68] a run that is over, with its requests ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34397,7 +34477,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E68] the shards of a load, judged as a gate ==============================================
+// ===== [E69] the shards of a load, judged as a gate ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34452,7 +34532,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E69] several settings of a server, measured in turns =====================================
+// ===== [E70] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34692,7 +34772,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E70] several settings from a scenario to their result ====================================
+// ===== [E71] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34844,7 +34924,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E71] public functions ====================================================================
+// ===== [E72] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34941,7 +35021,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E72] records judged again ================================================================
+// ===== [E73] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34998,7 +35078,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E73] main ================================================================================
+// ===== [E74] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

@@ -8,7 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/answers/answer_reader.hpp"
 #include "effects/net/exchange.hpp"
-#include "effects/net/network.hpp"
+#include "effects/net/machine_network.hpp"
 #include "effects/net/socket_user.hpp"
 #include "effects/simulated/asio.hpp"
 
@@ -154,7 +154,7 @@ class by_epoll final : public client {
         network_.wait(until_ns);
         network_.each();
     }
-    detail::network network_{};
+    detail::machine_network network_{};
     std::vector<char> buffer_ = std::vector<char>(256 * 1024);
     std::vector<std::unique_ptr<stream>> streams_{};
 };

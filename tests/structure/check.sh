@@ -68,6 +68,15 @@ one_clock() {
     ! grep -rnE "$time" src/effects | grep -vE '^src/effects/system/(clock|run_queue)\.hpp:'
 }
 
+# Bytes and names go through the network's interface, which a world of its own may be behind. What
+# the simulated server has of asio is its own, and so is the line to the guard of a process.
+one_network() {
+    local calls='::(socket|connect|accept4?|bind|listen|send|sendto|sendmsg|recv|recvfrom|recvmsg'
+    calls+='|getaddrinfo|epoll_[a-z0-9_]*)\('
+    ! grep -rnE "[^a-zA-Z0-9_]$calls" src/effects |
+        grep -vE '^src/effects/net/(sockets|epoll_network|asio_network|process)\.hpp:'
+}
+
 # What users compile is tested with what users take: no part beside it in one program.
 header_or_parts() {
     ! grep -rnE '#include "(api|core|effects)/' examples tests/{consumers,inclusion,live,outcomes}
@@ -169,6 +178,7 @@ check "no function is too long" functions
 check "reports know no statistics and no method" reports_compute_nothing
 check "numbers of files are checked in one place" numbers_of_files_are_checked
 check "time is asked for in one place" one_clock
+check "bytes and names go through one interface" one_network
 check "no program mixes the header and its parts" header_or_parts
 check "every macro has our prefix" macro_names
 check "a file with gates reads no expensive header" included_headers

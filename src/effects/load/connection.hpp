@@ -14,6 +14,7 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/net/exchange.hpp"
+#include "effects/net/machine_network.hpp"
 #include "effects/net/network.hpp"
 #include "effects/net/socket_user.hpp"
 #include "effects/net/sockets.hpp"
@@ -51,7 +52,7 @@ struct client_io {
     const std::vector<address> from;  // in turns, none: the system chooses
     const std::vector<address> addresses;  // of the target, when this load began
     std::size_t next_from = 0;
-    network sockets{};
+    const std::unique_ptr<network> sockets = new_network();
     std::vector<char> buffer = std::vector<char>(256 * 1024);
     std::vector<char> plain{};     // of one read, where it was TLS
     tls_session session{};
@@ -219,7 +220,7 @@ private:
         which_ = tried == 0 ? io_.good_address : (which_ + 1) % addresses.size();
         tried_ = tried;
         // EAGAIN: check_limits tries again.
-        connecting_ = wire_.connect(addresses[which_], io_.sockets, *this,
+        connecting_ = wire_.connect(addresses[which_], *io_.sockets, *this,
                                     io_.from_for(addresses[which_])) ||
                       errno == EAGAIN;
         if (!connecting_) return on_connect_error(errno);

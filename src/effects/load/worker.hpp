@@ -89,9 +89,9 @@ public:
                 ++begun;
             }
             if (pool_.opening() == 0) return;
-            io_.sockets.wait(std::min(until, now + check_interval_ns));
+            io_.sockets->wait(std::min(until, now + check_interval_ns));
             io_.woke_ns = now_ns();
-            io_.sockets.each();
+            io_.sockets->each();
             pool_.for_each_opening([](connection& c) { c.check_opening(now_ns()); });
             pool_.drop_retired();
         }
@@ -130,11 +130,11 @@ private:
         const long long until = due == 0 ? next_tick_ns_ : std::min(due - ahead, next_tick_ns_);
         const long long now = now_ns();
         io_.alert.on_sleep(now);
-        io_.sockets.wait(until, now);
+        io_.sockets->wait(until, now);
         io_.woke_ns = io_.seen_ns = now_ns();
-        io_.alert.on_wake(io_.woke_ns, until, io_.sockets.turns_for_all(pool_.size()));
+        io_.alert.on_wake(io_.woke_ns, until, io_.sockets->turns_for_all(pool_.size()));
         catch_up(io_.woke_ns);
-        io_.sockets.each([this] { catch_up(io_.seen_ns); });
+        io_.sockets->each([this] { catch_up(io_.seen_ns); });
         if (io_.woke_ns >= next_tick_ns_) tick(io_.woke_ns, waits);
         catch_up(io_.seen_ns);
         prepare();

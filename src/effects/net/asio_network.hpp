@@ -3,11 +3,13 @@
 
 #include "effects/system/clock.hpp"
 #include "effects/net/asio.hpp"
+#include "effects/net/network.hpp"
 #include "effects/net/socket_user.hpp"
 #include "effects/net/sockets.hpp"
 
 #include <cerrno>  // errno
-#include <memory>  // shared_ptr, make_shared
+#include <functional>  // what is done in between
+#include <memory>  // shared_ptr, make_shared, static_pointer_cast
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <utility>  // move
@@ -16,6 +18,7 @@
 #if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
 #include <asio/executor_work_guard.hpp>  // a context without work would stop
 #include <asio/generic/stream_protocol.hpp>  // TCP and Unix-domain sockets alike
+#include <sys/socket.h>  // recv, send
 #endif
 
 namespace llmbench {
@@ -25,62 +28,73 @@ namespace detail {
 #if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
 using stream_socket = asio::basic_stream_socket<asio::generic::stream_protocol, io_executor>;
 
-/// A socket that somebody is told of. What is still to be said of it once it is closed goes
-/// nowhere.
-struct asio_socket {
-    asio_socket(asio::io_context& c, int of, socket_user& u) : socket(c), family(of), user(&u) {}
+struct asio_socket final : network_socket {
+    asio_socket(asio::io_context& c, int of, socket_user& u)
+        : network_socket(u), carrier(c), family(of) {
+        awaits_room = false;
+    }
 
-    stream_socket socket;
-    const int family;   // of its addresses
-    socket_user* user;  // null: closed
-    bool awaits_bytes = false, awaits_room = false;
+    stream_socket carrier;
+    const int family;  // of its addresses
+    bool awaits_bytes = false;
 };
 
-/// The sockets of one thread, and one point in time: see network.hpp. asio waits and tells what is
-/// ready; reading is left to whoever is told, so that each stamp is right behind its read.
-class asio_network {
+/// asio waits and tells what is ready; reading is left to whoever is told, so that each stamp is
+/// right behind its read.
+class asio_network final : public network {
 public:
-    using socket = std::shared_ptr<asio_socket>;
-
     asio_network() try : timer_(context_), busy_(context_.get_executor()) {
     } catch (const asio::system_error& e) {
         throw std::runtime_error("the client cannot start: " + e.code().message());
     }
-    asio_network(const asio_network&) = delete;
-    asio_network& operator=(const asio_network&) = delete;
 
+    socket connect(const address& to, const address* from, socket_user& user) override {
+        return watch(connecting_socket(to, from), to.storage.ss_family, user);
+    }
+    /// Takes over a socket on its way to its peer.
     socket watch(descriptor fd, int family, socket_user& user) {
+        if (fd.get() < 0) return nullptr;
         auto s = std::make_shared<asio_socket>(context_, family, user);
         if (!take(*s, std::move(fd))) return nullptr;
         await_room(s);
         return s;
     }
-    void await_room(const socket& s) {
+    static int fd(const socket& s) {
+        return static_cast<asio_socket&>(*s).carrier.native_handle();
+    }
+    int connect_error(const socket& s) override { return connect_error_of(fd(s)); }
+    long long read(const socket& s, char* into, std::size_t bytes) override {
+        return ::recv(fd(s), into, bytes, 0);
+    }
+    long long write(const socket& s, const char* from, std::size_t bytes) override {
+        return ::send(fd(s), from, bytes, no_signal);
+    }
+    void await_room(const socket& s) override {
         if (s->awaits_room) return;
         s->awaits_room = true;
-        s->socket.async_wait(stream_socket::wait_write,
-                             [this, s](const asio::error_code& e) mutable {
-                                 if (e != asio::error::operation_aborted)
-                                     ready_.push_back({std::move(s), false});
-                             });
+        its(s)->carrier.async_wait(stream_socket::wait_write,
+                                   [this, of = its(s)](const asio::error_code& e) mutable {
+                                       if (e != asio::error::operation_aborted)
+                                           ready_.push_back({std::move(of), false});
+                                   });
     }
-    void let_go(socket s) {
+    void close(socket s) override {
         asio::error_code ignored;
         s->user = nullptr;
-        s->socket.close(ignored);
+        its(s)->carrier.close(ignored);
     }
-    static int fd(const socket& s) { return s->socket.native_handle(); }
 
-    void wait(long long until_ns, long long now = now_ns()) {
+    using network::each;
+    using network::wait;
+    void wait(long long until_ns, long long now) override {
         if (until_ns > now) {
             ring(until_ns);
             context_.run_one();
         }
         context_.poll();  // all else that is ready by now
     }
-    static long long turns_for_all(std::size_t) { return 0; }
-    template <class AfterEach>
-    void each(AfterEach&& after_each) {
+    long long turns_for_all(std::size_t) const override { return 0; }
+    void each(const std::function<void()>& after_each) override {
         for (ready& r : ready_) {
             if (!r.s->user) continue;
             if (r.to_read) r.s->user->on_readable();
@@ -94,24 +108,25 @@ public:
         }
         ready_.clear();
     }
-    void each() { each([] {}); }
 
 private:
+    using known_socket = std::shared_ptr<asio_socket>;
     struct ready {
-        socket s;
+        known_socket s;
         bool to_read;
     };
 
+    static known_socket its(const socket& s) { return std::static_pointer_cast<asio_socket>(s); }
     static bool take(asio_socket& s, descriptor fd) {
         asio::error_code error;
-        s.socket.assign(asio::generic::stream_protocol(s.family, 0), fd.get(), error);
+        s.carrier.assign(asio::generic::stream_protocol(s.family, 0), fd.get(), error);
         if (!error) fd.release();
         errno = error.value();
         return !error;
     }
-    void await_bytes(socket s) {
+    void await_bytes(known_socket s) {
         s->awaits_bytes = true;
-        stream_socket& from = s->socket;
+        stream_socket& from = s->carrier;
         from.async_wait(stream_socket::wait_read,
                         [this, s = std::move(s)](const asio::error_code& e) mutable {
                             if (e == asio::error::operation_aborted) return;
@@ -123,7 +138,7 @@ private:
     /// and each would return at once. So the socket becomes one that asio has not seen.
     static void begin_anew(asio_socket& s) {
         asio::error_code error;
-        take(s, descriptor(s.socket.release(error)));  // where it fails, the next wait tells
+        take(s, descriptor(s.carrier.release(error)));  // where it fails, the next wait tells
         s.awaits_bytes = false;
     }
     void ring(long long at_ns) {

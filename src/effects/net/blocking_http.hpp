@@ -9,6 +9,7 @@
 #include "effects/system/signals.hpp"
 #include "effects/net/exchange.hpp"
 #include "effects/net/http_server.hpp"
+#include "effects/net/machine_network.hpp"
 #include "effects/net/network.hpp"
 #include "effects/net/socket_user.hpp"
 #include "effects/net/sockets.hpp"
@@ -16,6 +17,7 @@
 
 #include <algorithm>  // min
 #include <cerrno>  // errno, EAGAIN, ETIMEDOUT
+#include <memory>  // unique_ptr
 #include <optional>
 #include <stdexcept>  // exception, runtime_error
 #include <string>
@@ -62,8 +64,8 @@ private:
         called_ = readable_ = false;
         for (long long now = now_ns(); !called_; now = now_ns()) {
             if (now >= until_ns || interrupted.load() != was_interrupted) return false;
-            net_.wait(std::min(until_ns, now + look_up_ns), now);
-            net_.each();
+            net_->wait(std::min(until_ns, now + look_up_ns), now);
+            net_->each();
         }
         return true;
     }
@@ -97,7 +99,7 @@ private:
     }
     /// 0, or the errno that came of it.
     int try_address(const address& to, long long until_ns) {
-        while (!wire_.connect(to, net_, *this)) {
+        while (!wire_.connect(to, *net_, *this)) {
             if (errno != EAGAIN || now_ns() >= until_ns) return errno;
             sleep_s(0.005);
         }
@@ -156,7 +158,7 @@ private:
     const double within_s_;
     const long long deadline_ns_;
     const bool stays_;
-    network net_{};
+    const std::unique_ptr<network> net_ = new_network();
     exchange wire_{};
     http_answer answer_{};
     std::vector<char> buffer_ = std::vector<char>(16384);

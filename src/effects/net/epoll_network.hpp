@@ -3,12 +3,14 @@
 
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
+#include "effects/net/network.hpp"
 #include "effects/net/socket_user.hpp"
 #include "effects/net/sockets.hpp"
 
 #include <algorithm>  // max
 #include <cerrno>  // errno
-#include <memory>  // shared_ptr, make_shared
+#include <functional>  // what is done in between
+#include <memory>  // make_shared
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <utility>  // move
@@ -16,6 +18,7 @@
 
 #ifdef __linux__
 #include <sys/epoll.h>  // epoll_event
+#include <sys/socket.h>  // recv, send
 #include <sys/timerfd.h>  // waiting for a point in time
 #endif
 
@@ -24,19 +27,15 @@ inline namespace v0 {
 namespace detail {
 
 #ifdef __linux__
-/// A socket that somebody is told of.
-struct epoll_socket {
+struct epoll_socket final : network_socket {
+    epoll_socket(descriptor d, socket_user& u) : network_socket(u), fd(std::move(d)) {}
     descriptor fd;
-    socket_user* user;  // null: closed
-    bool awaits_room = true;  // to connect, or to write more
 };
 
-/// The sockets of one thread, and one point in time: see network.hpp. A socket is told of while it
-/// holds bytes, so one read a turn is enough, and none starves the others.
-class epoll_network {
+/// A socket is told of while it holds bytes, so one read a turn is enough, and none starves the
+/// others.
+class epoll_network final : public network {
 public:
-    using socket = std::shared_ptr<epoll_socket>;
-
     epoll_network() : epoll_(::epoll_create1(EPOLL_CLOEXEC)),
                       timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
         epoll_event e{};
@@ -46,24 +45,38 @@ public:
             throw std::runtime_error("the client cannot start: " + error_text(errno));
     }
 
+    socket connect(const address& to, const address* from, socket_user& user) override {
+        return watch(connecting_socket(to, from), to.storage.ss_family, user);
+    }
+    /// Takes over a socket on its way to its peer.
     socket watch(descriptor fd, int, socket_user& user) {
-        auto s = std::make_shared<epoll_socket>(epoll_socket{std::move(fd), &user});
+        if (fd.get() < 0) return nullptr;
+        auto s = std::make_shared<epoll_socket>(std::move(fd), user);
         return control(EPOLL_CTL_ADD, *s, EPOLLOUT) ? s : nullptr;
     }
-    void await_room(const socket& s) {
+    static int fd(const socket& s) { return its(s).fd.get(); }
+    int connect_error(const socket& s) override { return connect_error_of(fd(s)); }
+    long long read(const socket& s, char* into, std::size_t bytes) override {
+        return ::recv(fd(s), into, bytes, 0);
+    }
+    long long write(const socket& s, const char* from, std::size_t bytes) override {
+        return ::send(fd(s), from, bytes, no_signal);
+    }
+    void await_room(const socket& s) override {
         if (s->awaits_room) return;
         s->awaits_room = true;
-        control(EPOLL_CTL_MOD, *s, EPOLLIN | EPOLLOUT);
+        control(EPOLL_CTL_MOD, its(s), EPOLLIN | EPOLLOUT);
     }
-    void let_go(socket s) {
-        control(EPOLL_CTL_DEL, *s, 0);  // a child of ours may hold it open yet
+    void close(socket s) override {
+        control(EPOLL_CTL_DEL, its(s), 0);  // a child of ours may hold it open yet
         s->user = nullptr;
-        s->fd = descriptor();
+        its(s).fd = descriptor();
         gone_.push_back(std::move(s));
     }
-    static int fd(const socket& s) { return s->fd.get(); }
 
-    void wait(long long until_ns, long long now = now_ns()) {
+    using network::each;
+    using network::wait;
+    void wait(long long until_ns, long long now) override {
         gone_.clear();
         const bool passed = until_ns <= now;
         if (!passed && until_ns != rings_at_ns_) {
@@ -77,11 +90,10 @@ public:
         if (told < 0 && errno == EINTR) told = ::epoll_wait(epoll_.get(), events_, most, 0);
         count_ = std::max(0, told);
     }
-    long long turns_for_all(std::size_t sockets) const {
+    long long turns_for_all(std::size_t sockets) const override {
         return count_ < most ? 0 : static_cast<long long>(sockets) / most + 1;
     }
-    template <class AfterEach>
-    void each(AfterEach&& after_each) {
+    void each(const std::function<void()>& after_each) override {
         for (int i = 0; i < count_; ++i) {
             if (auto* const s = static_cast<epoll_socket*>(events_[i].data.ptr)) {
                 if (!s->user) continue;
@@ -91,11 +103,11 @@ public:
         }
         count_ = 0;
     }
-    void each() { each([] {}); }
 
 private:
     static constexpr int most = 256;  // events of a turn
 
+    static epoll_socket& its(const socket& s) { return static_cast<epoll_socket&>(*s); }
     /// False, with errno, where it cannot.
     bool control(int operation, epoll_socket& s, unsigned events) {
         epoll_event e{};

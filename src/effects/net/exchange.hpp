@@ -6,18 +6,14 @@
 #include "effects/system/errors.hpp"
 #include "effects/net/network.hpp"
 #include "effects/net/socket_user.hpp"
-#include "effects/net/sockets.hpp"
 #include "effects/net/tls.hpp"
 
 #include <cerrno>  // errno, EAGAIN, EWOULDBLOCK, EINTR
 #include <memory>  // unique_ptr, make_unique
 #include <string>
 #include <string_view>
-#include <utility>  // move, exchange
+#include <utility>  // exchange
 #include <vector>
-
-#include <sys/socket.h>  // getsockopt, send, recv
-#include <sys/types.h>  // ssize_t
 
 namespace llmbench {
 inline namespace v0 {
@@ -54,21 +50,14 @@ public:
     /// where it cannot. `from`: a local address, or none.
     bool connect(const address& to, network& net, socket_user& user,
                  const address* from = nullptr) {
-        descriptor fd = connecting_socket(to, from);
-        if (fd.get() < 0) return false;
         net_ = &net;
-        socket_ = net.watch(std::move(fd), to.storage.ss_family, user);
+        socket_ = net.connect(to, from, user);
         return is_open();
     }
-    /// Once the socket can be written to: 0, or the errno that came of connecting.
-    int connect_error() const {
-        int error = 0;
-        socklen_t size = sizeof error;
-        ::getsockopt(fd(), SOL_SOCKET, SO_ERROR, &error, &size);
-        return error;
-    }
+    /// Once it can be written to: 0, or the errno that came of connecting.
+    int connect_error() const { return net_->connect_error(socket_); }
     bool is_open() const { return socket_ != nullptr; }
-    int fd() const { return network::fd(socket_); }
+    const network::socket& socket() const { return socket_; }
 
     // ---- TLS
 
@@ -114,7 +103,7 @@ public:
         while (unsent_ > 0) {
             const char* const from = tls_ ? tls_->outgoing().data()
                                           : request_.data() + request_.size() - unsent_;
-            const ssize_t n = ::send(fd(), from, unsent_, no_signal);
+            const long long n = net_->write(socket_, from, unsent_);
             if (n > 0) {
                 unsent_ -= static_cast<std::size_t>(n);
                 if (tls_) tls_->sent(static_cast<std::size_t>(n));
@@ -132,7 +121,7 @@ public:
 
     /// One read, stamped before anything else is done.
     arrival read(std::vector<char>& buffer) {
-        const ssize_t n = ::recv(fd(), buffer.data(), buffer.size(), 0);
+        const long long n = net_->read(socket_, buffer.data(), buffer.size());
         const long long now = now_ns();
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return {};
         if (n <= 0) return {arrival::kind::end, now, {}, n < 0 ? errno : 0};
@@ -149,7 +138,7 @@ public:
     /// bring words of its own, such as sessions to go on with.
     bool is_quiet(std::vector<char>& buffer, std::vector<char>& room) {
         if (!is_open()) return false;
-        const ssize_t n = ::recv(fd(), buffer.data(), buffer.size(), 0);
+        const long long n = net_->read(socket_, buffer.data(), buffer.size());
         if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
         if (n == 0 || !tls_) return false;
         const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
@@ -160,7 +149,7 @@ public:
         if (tls_ && is_open() && unsent_ == 0) {
             tls_->say_goodbye();
             const std::string_view words = tls_->outgoing();
-            if (!words.empty()) ::send(fd(), words.data(), words.size(), no_signal);
+            if (!words.empty()) net_->write(socket_, words.data(), words.size());
         }
         tls_.reset();
         let_go();
@@ -169,7 +158,7 @@ public:
 
 private:
     void let_go() {
-        if (socket_) net_->let_go(std::exchange(socket_, nullptr));
+        if (socket_) net_->close(std::exchange(socket_, nullptr));
     }
 
     network* net_ = nullptr;

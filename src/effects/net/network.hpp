@@ -1,40 +1,64 @@
-// waiting for sockets
+// connections, and waiting for them
 #pragma once
 
-#include "effects/net/asio_network.hpp"
-#include "effects/net/epoll_network.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/net/socket_user.hpp"
+
+#include <cstddef>  // size_t
+#include <functional>  // what is done in between
+#include <memory>  // shared_ptr
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-// The sockets of one thread, and one point in time:
-//   watch(fd, family, user)   takes over a socket on its way to its peer, and tells when it has
-//                             arrived; of bytes from then on. Null, with errno, where it cannot
-//   await_room(socket)        its user has more to write than it takes now
-//   let_go(socket)            closes it; what is still to be said of it goes nowhere
-//   wait(until_ns)            until something happens, or until then; not at all where that passed
-//   turns_for_all(sockets)    after so many turns each that something came in at has been told of;
-//                             0: the wait found all of them
-//   each(after_each)          tells of what the wait found; `after_each` is called in between
-//
-// Both do the same. On Linux it is epoll itself, because asio costs more there than the raw reader
-// may be exceeded by (1.3 times its CPU time an event of paced streams, 4 times that of a flood).
-// The whole client, medians of five runs in turns; tests/bench/README.md has all of it:
-//
-//   CPU time an event, times the raw reader's    epoll    asio
-//   a flood, 64 streams                            4.0     4.2
-//   an event each 20 ms, 128 streams               1.3     1.5
-//   an event each 20 ms, 1000 streams              1.2     1.3
-//
-// A wait of asio's is a system call for each event more, and another one for each turn to know that
-// all is told; its reads need a buffer for each stream, which a flood wants as large as 64 KiB.
-// LLMBENCH_WAIT_BY_ASIO takes asio on Linux, too: the tests do, in a program of their own.
-#if defined(__linux__) && !defined(LLMBENCH_WAIT_BY_ASIO)
-using network = epoll_network;
-#else
-using network = asio_network;
-#endif
+struct address;
+
+/// A connection that somebody is told of, whoever carries it.
+struct network_socket {
+    explicit network_socket(socket_user& u) : user(&u) {}
+
+    socket_user* user;  // null: closed
+    bool awaits_room = true;  // to connect, or to write more
+
+protected:
+    ~network_socket() = default;
+};
+
+/// The connections of one thread, and one point in time. What fails says why in errno, as calls of
+/// the system do; nothing blocks but wait().
+class network {
+public:
+    using socket = std::shared_ptr<network_socket>;
+
+    network() = default;
+    virtual ~network() = default;
+    network(const network&) = delete;
+    network& operator=(const network&) = delete;
+
+    /// On its way to its peer, from a local address where one is named. Its user is told when it
+    /// has arrived, and of bytes from then on. Null where it cannot; EAGAIN: only asking again
+    /// tells when it can.
+    virtual socket connect(const address& to, const address* from, socket_user& user) = 0;
+    /// What came of connecting: 0, or an errno.
+    virtual int connect_error(const socket& s) = 0;
+    /// As recv() and send() have it. Writing to a peer that is gone is an error and no signal.
+    virtual long long read(const socket& s, char* into, std::size_t bytes) = 0;
+    virtual long long write(const socket& s, const char* from, std::size_t bytes) = 0;
+    /// Its user has more to write than it takes now.
+    virtual void await_room(const socket& s) = 0;
+    /// What is still to be said of it goes nowhere.
+    virtual void close(socket s) = 0;
+
+    /// Until something happens, or until then; not at all where that has passed.
+    virtual void wait(long long until_ns, long long now) = 0;
+    void wait(long long until_ns) { wait(until_ns, now_ns()); }
+    /// After so many turns each that something came in at has been told of; 0: the wait found all.
+    virtual long long turns_for_all(std::size_t sockets) const = 0;
+    /// Tells of what the wait found; `after_each` is called in between.
+    virtual void each(const std::function<void()>& after_each) = 0;
+    void each() { each([] {}); }
+};
 
 }  // namespace detail
 }  // inline namespace v0

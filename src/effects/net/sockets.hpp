@@ -202,6 +202,14 @@ inline descriptor connecting_socket(const address& to, const address* from = nul
     return fd;
 }
 
+/// Once it can be written to: 0, or the errno that came of connecting.
+inline int connect_error_of(int fd) {
+    int error = 0;
+    socklen_t size = sizeof error;
+    ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    return error;
+}
+
 /// What this machine lacks for one more connection, in words and with the remedy; "" where an error
 /// is not of that kind.
 inline std::string own_lack(int error) {

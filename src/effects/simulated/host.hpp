@@ -108,10 +108,15 @@ private:
         acceptor_.async_accept(s->socket, [this, s](asio::error_code e) {
             if (!acceptor_.is_open()) return;
             // No descriptor may be left: who waits in the queue does so until there is one again.
-            if (e) return at(now_ns() + 10000000, [this] { if (acceptor_.is_open()) accept_next(); });
+            if (e) return accept_later();
             service_.add(s);
             s->begin();
             accept_next();
+        });
+    }
+    void accept_later() {
+        at(now_ns() + 10000000, [this] {
+            if (acceptor_.is_open()) accept_next();
         });
     }
     void at(long long ns, std::function<void()> what) {

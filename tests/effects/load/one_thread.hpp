@@ -56,9 +56,9 @@ public:
     }
     /// As long as nobody has anything to say.
     void turn(long long at_most_ns) {
-        io.sockets.wait(now_ns() + at_most_ns);
+        io.sockets->wait(now_ns() + at_most_ns);
         io.woke_ns = io.seen_ns = now_ns();
-        io.sockets.each();
+        io.sockets->each();
     }
 
     load_target target;

@@ -461,10 +461,10 @@ TEST_CASE("what was found of a socket that was closed since is not its successor
     p.ask(0);
     p.server.say(healthy());
     // The answer is found, and nobody told yet.
-    for (int i = 0; i < 5; ++i) p.owner.io.sockets.wait(now_ns() + 20000000);
+    for (int i = 0; i < 5; ++i) p.owner.io.sockets->wait(now_ns() + 20000000);
     p.c.abandon(request_status::cancelled, "interrupted");
     p.c.start(asking(1));
-    p.owner.io.sockets.each();
+    p.owner.io.sockets->each();
     CHECK(p.owner.io.connections_opened == 1);
     CHECK(p.owner.delivered.size() == 1);
     CHECK(p.owner.turn_until([&] { return p.owner.io.connections_opened == 2; }));

@@ -31,8 +31,8 @@ struct pooled final : request_sink {
     template <class Holds>
     void turn_until(Holds&& holds) {
         REQUIRE(peers::turn_until(holds, [this] {
-            io.sockets.wait(now_ns() + 20000000);
-            io.sockets.each();
+            io.sockets->wait(now_ns() + 20000000);
+            io.sockets->each();
         }));
     }
     std::vector<connection*> busy() {

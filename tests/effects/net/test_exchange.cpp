@@ -26,9 +26,11 @@ http_url url_of(int port) { return {.host = "127.0.0.1", .port = std::to_string(
 address address_of(int port) { return resolved(url_of(port)).front(); }
 http_server at(int port) { return server_at(url_of(port)); }
 
+int fd_of(const exchange& wire) { return machine_network::fd(wire.socket()); }
+
 /// Whoever is told of a socket, and counts.
 struct told final : socket_user {
-    network net{};
+    machine_network net{};
     int readable = 0, writable = 0;
     void on_readable() override { ++readable; }
     void on_writable() override { ++writable; }
@@ -55,7 +57,7 @@ struct connected {
         REQUIRE(other.accept());
     }
     arrival next() {
-        REQUIRE(wait_for(wire.fd(), POLLIN));
+        REQUIRE(wait_for(fd_of(wire), POLLIN));
         return wire.read(buffer);
     }
 };
@@ -150,7 +152,7 @@ TEST_CASE("a socket that takes bytes again is told of, and those it brings are a
 TEST_CASE("a socket that was closed is not told of any more") {
     connected c;
     c.other.say("too late");
-    REQUIRE(wait_for(c.wire.fd(), POLLIN));
+    REQUIRE(wait_for(fd_of(c.wire), POLLIN));
     c.user.net.wait(now_ns() + 1000000000);
     c.wire.close();
     c.user.net.each();
@@ -159,7 +161,7 @@ TEST_CASE("a socket that was closed is not told of any more") {
 }
 
 TEST_CASE("a wait ends at its time, and at once where that has passed") {
-    network net;
+    machine_network net;
     const long long began = now_ns();
     for (long long now = began; now < began + 20000000; now = now_ns()) net.wait(began + 20000000);
     net.wait(began);
@@ -198,11 +200,11 @@ TEST_CASE("what the socket does not take waits for the next flush, and nothing o
 TEST_CASE("a flush to whoever is gone fails, and what was said before can still be read") {
     connected c;
     c.other.say("HTTP/1.1 413 Too Large\r\n\r\n");
-    REQUIRE(wait_for(c.wire.fd(), POLLIN));
+    REQUIRE(wait_for(fd_of(c.wire), POLLIN));
     c.other.hang_up();
     const std::string request(1 << 20, '.');
     c.wire.send(request);
-    while (c.wire.flush()) REQUIRE(wait_for(c.wire.fd(), POLLOUT));
+    while (c.wire.flush()) REQUIRE(wait_for(fd_of(c.wire), POLLOUT));
     CHECK(c.wire.unsent() > 0);
     CHECK(c.wire.read(c.buffer).bytes == "HTTP/1.1 413 Too Large\r\n\r\n");
 }
@@ -218,7 +220,7 @@ TEST_CASE("a read of nothing is neither bytes nor an end") {
 TEST_CASE("bytes come with the time at which they left the socket") {
     connected c;
     c.other.say("one");
-    REQUIRE(wait_for(c.wire.fd(), POLLIN));
+    REQUIRE(wait_for(fd_of(c.wire), POLLIN));
     const long long before = now_ns();
     const arrival a = c.wire.read(c.buffer);
     const long long after = now_ns();
@@ -258,12 +260,12 @@ TEST_CASE("a connection is quiet as long as nobody says anything or goes") {
     connected c;
     CHECK(c.wire.is_quiet(c.buffer, c.room));
     c.other.say("unasked");
-    REQUIRE(wait_for(c.wire.fd(), POLLIN));
+    REQUIRE(wait_for(fd_of(c.wire), POLLIN));
     CHECK_FALSE(c.wire.is_quiet(c.buffer, c.room));
 
     connected gone;
     gone.other.hang_up();
-    REQUIRE(wait_for(gone.wire.fd(), POLLIN));
+    REQUIRE(wait_for(fd_of(gone.wire), POLLIN));
     CHECK_FALSE(gone.wire.is_quiet(gone.buffer, gone.room));
     gone.wire.close();
     CHECK_FALSE(gone.wire.is_quiet(gone.buffer, gone.room));
@@ -461,7 +463,7 @@ handshake shaken(exchange& wire, told& user, const tls_client& client, tls_sessi
     REQUIRE(wire.connect_error() == 0);
     handshake hands = wire.begin_handshake(client, last, room);
     while (hands.is == handshake::state::going_on) {
-        REQUIRE(wait_for(wire.fd(), POLLIN));
+        REQUIRE(wait_for(fd_of(wire), POLLIN));
         const arrival a = wire.read(buffer);
         if (is_end(a)) return {handshake::state::failed, closed_in_handshake};
         if (a.what == arrival::kind::bytes) hands = wire.shake_hands(a.bytes, room);
@@ -472,7 +474,7 @@ handshake shaken(exchange& wire, told& user, const tls_client& client, tls_sessi
 std::string content_until(exchange& wire, const std::string& end) {
     std::vector<char> buffer(65536), room;
     std::string all;
-    while (all.find(end) == std::string::npos && wait_for(wire.fd(), POLLIN)) {
+    while (all.find(end) == std::string::npos && wait_for(fd_of(wire), POLLIN)) {
         const arrival a = wire.read(buffer);
         if (is_end(a)) break;
         all += wire.content(a.bytes, room);
@@ -535,7 +537,7 @@ TEST_CASE("a server that speaks no TLS, or goes, ends the handshake with a reaso
         REQUIRE(other.hear());
         if (speaks) other.say("HTTP/1.1 400 Bad Request\r\n\r\n");
         other.hang_up();
-        REQUIRE(wait_for(wire.fd(), POLLIN));
+        REQUIRE(wait_for(fd_of(wire), POLLIN));
         const arrival a = wire.read(buffer);
         CHECK(is_end(a) == !speaks);
         if (!speaks) continue;

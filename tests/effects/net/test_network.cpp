@@ -1,5 +1,5 @@
 // Waiting for sockets, and what ends a wait.
-#include "effects/net/network.hpp"
+#include "effects/net/machine_network.hpp"
 #include "effects/net/socket_user.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/system/clock.hpp"
@@ -42,7 +42,7 @@ TEST_CASE("a wait that a signal ends tells of what has come in") {
     act.sa_handler = write_a_byte;
     REQUIRE(::sigaction(SIGUSR1, &act, &before) == 0);
     {
-        network net;
+        machine_network net;
         told user;
         const auto socket = net.watch(descriptor(ends[0]), AF_UNIX, user);
         REQUIRE(socket);
@@ -62,7 +62,7 @@ TEST_CASE("a wait that a signal ends tells of what has come in") {
         other.join();
         CHECK(user.readable == 1);
         CHECK(now_ns() < until);
-        net.let_go(socket);
+        net.close(socket);
     }
     ::sigaction(SIGUSR1, &before, nullptr);
     ::close(ends[1]);
