@@ -204,64 +204,65 @@
 //   [E14] the machine and the commit
 //   [E15] what the system lets one process have
 //   [E16] how long a thread has waited for a core
-//   [E17] all that a scenario names in files
-//   [E18] asio, under every client and the simulated server
-//   [E19] whoever is told of a socket
-//   [E20] connections, and waiting for them
-//   [E21] TLS
-//   [E22] one request and its answer over one socket
-//   [E23] sockets and addresses
-//   [E24] waiting for sockets, on every other system
-//   [E25] waiting for sockets, on Linux
-//   [E26] the machine's network
-//   [E27] an HTTP server and the way to it
-//   [E28] requests that are not measured
-//   [E29] server processes
-//   [E30] when a thread of the client did not run, as it knows itself
-//   [E31] the warm-up of a load, watched until it has settled
-//   [E32] what a load is told and delivers
-//   [E33] one connection of the load
-//   [E34] what one client thread has to send, and when
-//   [E35] the connections of one client thread
-//   [E36] what came back to one client thread
-//   [E37] one client thread
-//   [E38] the load of one repeat
-//   [E39] what of asio a server needs beyond a client
-//   [E40] a connection of the simulated server
-//   [E41] what the simulated server does with requests
-//   [E42] the simulated server's sockets
-//   [E43] who asks a server
-//   [E44] what a server's first words say against a load
-//   [E45] what a server is asked before the load
-//   [E46] the pages on which a server tells of itself
-//   [E47] servers that a gate starts
-//   [E48] targets brought up
-//   [E49] a server's pages, read beside a load
-//   [E50] whether two targets are one server, and two arms one
-//   [E51] records.jsonl and events.bin, written while the load runs
-//   [E52] all gates of a program and their reports
-//   [E53] gates inside doctest
-//   [E54] what a gate says before its load
-//   [E55] profiles of servers
-//   [E56] the progress of a repeat
-//   [E57] one repeat
-//   [E58] one repeat of a load that ranks of MPI send
-//   [E59] what the environment asks of a gate
-//   [E60] a load that several programs send without a word to each other
-//   [E61] one repeat of a load that several programs send
-//   [E62] profiles that could not be ended
-//   [E63] the repeats of a gate
-//   [E64] what the result of a gate holds
-//   [E65] gates take turns
-//   [E66] one gate from its scenario to its result
-//   [E67] result files of other tools, judged as a gate
-//   [E68] a run that is over, with its requests
-//   [E69] the shards of a load, judged as a gate
-//   [E70] several settings of a server, measured in turns
-//   [E71] several settings from a scenario to their result
-//   [E72] public functions
-//   [E73] records judged again
-//   [E74] main
+//   [E17] what is done again and again beside a load
+//   [E18] all that a scenario names in files
+//   [E19] asio, under every client and the simulated server
+//   [E20] whoever is told of a socket
+//   [E21] connections, and waiting for them
+//   [E22] TLS
+//   [E23] one request and its answer over one socket
+//   [E24] sockets and addresses
+//   [E25] waiting for sockets, on every other system
+//   [E26] waiting for sockets, on Linux
+//   [E27] the machine's network
+//   [E28] an HTTP server and the way to it
+//   [E29] requests that are not measured
+//   [E30] server processes
+//   [E31] when a thread of the client did not run, as it knows itself
+//   [E32] the warm-up of a load, watched until it has settled
+//   [E33] what a load is told and delivers
+//   [E34] one connection of the load
+//   [E35] what one client thread has to send, and when
+//   [E36] the connections of one client thread
+//   [E37] what came back to one client thread
+//   [E38] one client thread
+//   [E39] the load of one repeat
+//   [E40] what of asio a server needs beyond a client
+//   [E41] a connection of the simulated server
+//   [E42] what the simulated server does with requests
+//   [E43] the simulated server's sockets
+//   [E44] who asks a server
+//   [E45] what a server's first words say against a load
+//   [E46] what a server is asked before the load
+//   [E47] the pages on which a server tells of itself
+//   [E48] servers that a gate starts
+//   [E49] targets brought up
+//   [E50] a server's pages, read beside a load
+//   [E51] whether two targets are one server, and two arms one
+//   [E52] records.jsonl and events.bin, written while the load runs
+//   [E53] all gates of a program and their reports
+//   [E54] gates inside doctest
+//   [E55] what a gate says before its load
+//   [E56] profiles of servers
+//   [E57] the progress of a repeat
+//   [E58] one repeat
+//   [E59] one repeat of a load that ranks of MPI send
+//   [E60] what the environment asks of a gate
+//   [E61] a load that several programs send without a word to each other
+//   [E62] one repeat of a load that several programs send
+//   [E63] profiles that could not be ended
+//   [E64] the repeats of a gate
+//   [E65] what the result of a gate holds
+//   [E66] gates take turns
+//   [E67] one gate from its scenario to its result
+//   [E68] result files of other tools, judged as a gate
+//   [E69] a run that is over, with its requests
+//   [E70] the shards of a load, judged as a gate
+//   [E71] several settings of a server, measured in turns
+//   [E72] several settings from a scenario to their result
+//   [E73] public functions
+//   [E74] records judged again
+//   [E75] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -25977,6 +25978,8 @@ public:
     virtual double unix_s() const = 0;
     /// Lets everything happen that happens until then.
     virtual void sleep_until(long long at_ns) = 0;
+    /// Has something happen at a time, while whoever lives in it waits or sleeps.
+    virtual void at(long long ns, std::function<void()> what) = 0;
     /// How long its threads have waited for a core, as the system counts it; -1: nobody does.
     virtual long long waited_ns() const = 0;
 
@@ -26967,7 +26970,79 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E17] all that a scenario names in files ==================================================
+// ===== [E17] what is done again and again beside a load ==========================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Does something at one time after the other until it goes away: in a thread of its own, or where
+/// its owner's world is made up, as one of the things that happen there.
+class repeated {
+public:
+    /// `next_ns`: asked before each time. `failed`: told why it is not done any more.
+    void begin(std::function<long long()> next_ns, std::function<void()> act,
+               std::function<void(const char*)> failed) {
+        what_ = std::make_shared<const steps>(
+            steps{std::move(next_ns), std::move(act), std::move(failed)});
+        if (current_world) happen(what_);
+        else thread_ = contained_thread([this, what = what_] { keep_on(*what); }, what_->failed);
+    }
+    /// It is not being done any more.
+    void stop() {
+        what_.reset();
+        if (!thread_.joinable()) return;
+        {
+            const std::lock_guard lock(mutex_);
+            over_ = true;
+        }
+        wake_.notify_all();
+        thread_.join();
+    }
+    repeated() = default;
+    ~repeated() { stop(); }
+    repeated(const repeated&) = delete;
+    repeated& operator=(const repeated&) = delete;
+
+private:
+    struct steps {
+        std::function<long long()> next_ns{};
+        std::function<void()> act{};
+        std::function<void(const char*)> failed{};
+
+        bool done() const {
+            bool is_done = false;
+            contained([&] { act(); is_done = true; }, failed);
+            return is_done;
+        }
+    };
+    static void happen(const std::shared_ptr<const steps>& what) {
+        current_world->at(what->next_ns(), [known = std::weak_ptr(what)] {
+            const auto still = known.lock();
+            if (still && still->done()) happen(still);
+        });
+    }
+    void keep_on(const steps& what) {
+        std::unique_lock lock(mutex_);
+        while (!wait_until(wake_, lock, what.next_ns(), [this] { return over_; })) {
+            lock.unlock();
+            if (!what.done()) return;
+            lock.lock();
+        }
+    }
+
+    std::shared_ptr<const steps> what_{};
+    std::mutex mutex_{};
+    std::condition_variable wake_{};
+    bool over_ = false;
+    std::thread thread_{};
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E18] all that a scenario names in files ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27043,7 +27118,7 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E18] asio, under every client and the simulated server ===================================
+// ===== [E19] asio, under every client and the simulated server ===================================
 
 #ifndef ASIO_STANDALONE
 #define ASIO_STANDALONE
@@ -27069,7 +27144,7 @@ using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E19] whoever is told of a socket =========================================================
+// ===== [E20] whoever is told of a socket =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27091,7 +27166,7 @@ protected:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E20] connections, and waiting for them ===================================================
+// ===== [E21] connections, and waiting for them ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27149,7 +27224,7 @@ public:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E21] TLS =================================================================================
+// ===== [E22] TLS =================================================================================
 
 #ifdef LLMBENCH_WITH_TLS
 #include <openssl/err.h>
@@ -27346,7 +27421,7 @@ inline constexpr const char* tls_was_cut = "the connection was cut without an en
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E22] one request and its answer over one socket ==========================================
+// ===== [E23] one request and its answer over one socket ==========================================
 // What every client of this program stands on. It never waits: whoever has it knows when.
 
 namespace llmbench {
@@ -27506,7 +27581,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E23] sockets and addresses ===============================================================
+// ===== [E24] sockets and addresses ===============================================================
 
 #ifndef __linux__
 #include <fcntl.h>  // what a socket is made with elsewhere
@@ -27750,7 +27825,7 @@ inline int free_port() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E24] waiting for sockets, on every other system ==========================================
+// ===== [E25] waiting for sockets, on every other system ==========================================
 
 #if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
 #include <asio/executor_work_guard.hpp>  // a context without work would stop
@@ -27899,7 +27974,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E25] waiting for sockets, on Linux =======================================================
+// ===== [E26] waiting for sockets, on Linux =======================================================
 
 #ifdef __linux__
 #include <sys/epoll.h>  // epoll_event
@@ -28021,7 +28096,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E26] the machine's network ===============================================================
+// ===== [E27] the machine's network ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28052,7 +28127,7 @@ inline std::unique_ptr<network> new_network() { return std::make_unique<machine_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E27] an HTTP server and the way to it ====================================================
+// ===== [E28] an HTTP server and the way to it ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28111,7 +28186,7 @@ inline http_server server_at(const http_url& u, std::shared_ptr<tls_client> tls 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E28] requests that are not measured ======================================================
+// ===== [E29] requests that are not measured ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28291,7 +28366,7 @@ inline http_answer blocking_get(const http_server& at, const std::string& path,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E29] server processes ====================================================================
+// ===== [E30] server processes ====================================================================
 
 #ifdef __linux__
 #include <sys/prctl.h>  // a server that ends with us
@@ -28495,7 +28570,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E30] when a thread of the client did not run, as it knows itself =========================
+// ===== [E31] when a thread of the client did not run, as it knows itself =========================
 // No clock: whoever has it says what time it is, with readings that are taken anyway.
 
 namespace llmbench {
@@ -28599,7 +28674,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E31] the warm-up of a load, watched until it has settled =================================
+// ===== [E32] the warm-up of a load, watched until it has settled =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28670,7 +28745,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E32] what a load is told and delivers ====================================================
+// ===== [E33] what a load is told and delivers ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28803,7 +28878,7 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E33] one connection of the load ==========================================================
+// ===== [E34] one connection of the load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29147,7 +29222,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E34] what one client thread has to send, and when ========================================
+// ===== [E35] what one client thread has to send, and when ========================================
 // No clock and no sockets: whoever asks says what time it is.
 
 namespace llmbench {
@@ -29406,7 +29481,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E35] the connections of one client thread ================================================
+// ===== [E36] the connections of one client thread ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29489,7 +29564,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E36] what came back to one client thread =================================================
+// ===== [E37] what came back to one client thread =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29556,7 +29631,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E37] one client thread ===================================================================
+// ===== [E38] one client thread ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29789,7 +29864,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E38] the load of one repeat ==============================================================
+// ===== [E39] the load of one repeat ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29933,7 +30008,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E39] what of asio a server needs beyond a client =========================================
+// ===== [E40] what of asio a server needs beyond a client =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29946,7 +30021,7 @@ using tcp_acceptor = asio::basic_socket_acceptor<asio::ip::tcp, io_executor>;
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E40] a connection of the simulated server ================================================
+// ===== [E41] a connection of the simulated server ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30057,7 +30132,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E41] what the simulated server does with requests ========================================
+// ===== [E42] what the simulated server does with requests ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30319,7 +30394,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E42] the simulated server's sockets ======================================================
+// ===== [E43] the simulated server's sockets ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30441,7 +30516,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E43] who asks a server ===================================================================
+// ===== [E44] who asks a server ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30523,7 +30598,7 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E44] what a server's first words say against a load ======================================
+// ===== [E45] what a server's first words say against a load ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30613,7 +30688,7 @@ inline std::string why_not_served(const load_target& to, const char* method,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E45] what a server is asked before the load ==============================================
+// ===== [E46] what a server is asked before the load ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30842,7 +30917,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E46] the pages on which a server tells of itself =========================================
+// ===== [E47] the pages on which a server tells of itself =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31004,7 +31079,7 @@ inline std::string why_any_untold(const server_pages& on, const std::vector<slo>
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E47] servers that a gate starts ==========================================================
+// ===== [E48] servers that a gate starts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31109,7 +31184,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E48] targets brought up ==================================================================
+// ===== [E49] targets brought up ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31319,7 +31394,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E49] a server's pages, read beside a load ================================================
+// ===== [E50] a server's pages, read beside a load ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31340,7 +31415,7 @@ inline void rest(const server_pages& pages) {
     }
 }
 
-/// Reads once before the load, once a second from a thread of its own, and once after it. It takes
+/// Reads once before the load, once a second beside it, and once after it. It takes
 /// at most a hundredth of a core: pages that take long to read are read less often.
 class page_watch {
 public:
@@ -31354,16 +31429,17 @@ public:
         read_once();
         began_well_ = !word_.readings.empty();
         if (began_well_) word_.from_s = last_told_s_;
-        thread_ = contained_thread([this] { read_on(); }, [this](const char* why) { miss(why); });
+        reading_.begin(
+            [this] { return now_ns() + ns_of(std::max(every_s, cost_s_ / most_cpu_share)); },
+            [this] { read_once(); }, [this](const char* why) { miss(why); });
     }
-    ~page_watch() { stop(); }
     page_watch(const page_watch&) = delete;
     page_watch& operator=(const page_watch&) = delete;
 
     /// What was told. Counters are a little behind on some servers: while fewer requests are told
     /// as finished than were, the last reading is made again, for a second at most.
     server_word word(double finished) {
-        stop();
+        reading_.stop();
         if (!word_.is_read) return std::move(word_);
         for (int tries = 0;; ++tries) {
             const std::size_t before = word_.readings.size();
@@ -31428,43 +31504,20 @@ private:
         }
         return false;
     }
-    void read_on() {
-        std::unique_lock lock(mutex_);
-        for (;;) {
-            const double rest_s = std::max(every_s, cost_s_ / most_cpu_share);
-            if (wait_until(wake_, lock, now_ns() + ns_of(rest_s), [this] { return over_; }))
-                return;
-            lock.unlock();
-            read_once();
-            lock.lock();
-        }
-    }
-    void stop() {
-        if (!thread_.joinable()) return;
-        {
-            const std::lock_guard lock(mutex_);
-            over_ = true;
-        }
-        wake_.notify_one();
-        thread_.join();
-    }
 
     const server_pages& pages_;
-    server_word word_{};  // of the thread while it runs, of its owner before and after
+    server_word word_{};  // of who reads while it does, of its owner before and after
     bool began_well_ = false;
     double last_told_s_ = not_a_number;  // when the last page was, by its server's clock
     double cost_s_ = 0;  // seconds of a core that the last reading took
-    std::mutex mutex_{};
-    std::condition_variable wake_{};
-    bool over_ = false;
-    std::thread thread_{};
+    repeated reading_{};
 };
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E50] whether two targets are one server, and two arms one ================================
+// ===== [E51] whether two targets are one server, and two arms one ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31601,7 +31654,7 @@ inline void check_other_requests(const plan& p, const load_target& mine,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E51] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E52] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31722,21 +31775,11 @@ private:
 class record_writer {
 public:
     record_writer(record_files& files, std::string gate) : files_(files), gate_(std::move(gate)) {
-        thread_ = contained_thread(
-            [this] {
-                std::unique_lock lock(mutex_);
-                while (!wait_until(over_, lock, now_ns() + 200000000, [&] { return done_; }))
-                    write();
-            },
-            [this](const char* why) { files_.give_up(why); });
+        writing_.begin([] { return now_ns() + 200000000; }, [this] { write(); },
+                       [this](const char* why) { files_.give_up(why); });
     }
     ~record_writer() {
-        {
-            const std::lock_guard lock(mutex_);
-            done_ = true;
-        }
-        over_.notify_one();
-        thread_.join();
+        writing_.stop();
         contained([this] { write(); }, [this](const char* why) { files_.give_up(why); });
     }
     record_writer(const record_writer&) = delete;
@@ -31754,17 +31797,14 @@ private:
     std::string gate_;
     outbox box_{};
     delivered_requests batch_{};
-    std::mutex mutex_{};
-    std::condition_variable over_{};
-    bool done_ = false;
-    std::thread thread_{};
+    repeated writing_{};
 };
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E52] all gates of a program and their reports ============================================
+// ===== [E53] all gates of a program and their reports ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32126,7 +32166,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E53] gates inside doctest ================================================================
+// ===== [E54] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32244,7 +32284,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E54] what a gate says before its load ====================================================
+// ===== [E55] what a gate says before its load ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32281,7 +32321,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E55] profiles of servers =================================================================
+// ===== [E56] profiles of servers =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32432,7 +32472,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E56] the progress of a repeat ============================================================
+// ===== [E57] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32446,16 +32486,16 @@ public:
         : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(seconds_of_one(p)) {
         for (const slo& s : p.slos) facts_.slos += !s.is_advisory || p.repeats_are_asked;
         if (mode == progress_mode::off) return;
-        thread_ = contained_thread([this] { tell(); }, [](const char*) {});  // no gate needs it
+        telling_.begin([this] { return next_ns(); },
+                       [this] {
+                           const std::lock_guard lock(mutex_);
+                           tell();
+                       },
+                       [](const char*) {});  // no gate needs it
     }
     ~progress_meter() {
-        {
-            const std::lock_guard lock(mutex_);
-            over_ = true;
-            clear();
-        }
-        wake_.notify_all();
-        if (thread_.joinable()) thread_.join();
+        telling_.stop();
+        clear();
     }
     progress_meter(const progress_meter&) = delete;
     progress_meter& operator=(const progress_meter&) = delete;
@@ -32489,25 +32529,21 @@ public:
     }
 
 private:
+    long long next_ns() const {
+        const long long now = now_ns();
+        const double plain_s = now - began_ns_ < 60000000000 ? 5 : 15;
+        return now + ns_of(mode_ == progress_mode::line ? 0.2 : plain_s);
+    }
     void tell() {
-        std::unique_lock lock(mutex_);
-        const auto next_ns = [&] {
-            const long long now = now_ns();
-            const double plain_s = now - began_ns_ < 60000000000 ? 5 : 15;
-            return now + ns_of(mode_ == progress_mode::line ? 0.2 : plain_s);
-        };
-        while (!wait_until(wake_, lock, next_ns(), [&] { return over_; })) {
-            gather();
-            if (mode_ == progress_mode::plain) {
-                std::cout << progress_line(facts_, 0, style_.unicode) + "\n" << std::flush;
-                continue;
-            }
-            // One column is left free: a full line would wrap on some terminals.
-            const std::size_t width = std::max<std::size_t>(console_width(), 2) - 1;
-            std::cout << "\r" + progress_line(facts_, width, style_.unicode) + "\x1b[K"
-                      << std::flush;
-            drawn_ = true;
+        gather();
+        if (mode_ == progress_mode::plain) {
+            std::cout << progress_line(facts_, 0, style_.unicode) + "\n" << std::flush;
+            return;
         }
+        // One column is left free: a full line would wrap on some terminals.
+        const std::size_t width = std::max<std::size_t>(console_width(), 2) - 1;
+        std::cout << "\r" + progress_line(facts_, width, style_.unicode) + "\x1b[K" << std::flush;
+        drawn_ = true;
     }
     void gather() {
         facts_.elapsed_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
@@ -32542,13 +32578,12 @@ private:
     const plan& plan_;
     const long long began_ns_;
     std::mutex mutex_{};
-    std::condition_variable wake_{};
     progress_facts facts_{};
     const load_state* load_ = nullptr;
     long long load_began_ns_ = 0;
     double each_s_;
-    bool over_ = false, drawn_ = false;
-    std::thread thread_{};
+    bool drawn_ = false;
+    repeated telling_{};
 };
 /// Shows one load for as long as it lives.
 class progress_watch {
@@ -32568,7 +32603,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E57] one repeat ==========================================================================
+// ===== [E58] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32808,7 +32843,7 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm ar
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E58] one repeat of a load that ranks of MPI send =========================================
+// ===== [E59] one repeat of a load that ranks of MPI send =========================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -33006,7 +33041,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm a
 }  // namespace llmbench
 #endif
 
-// ===== [E59] what the environment asks of a gate =================================================
+// ===== [E60] what the environment asks of a gate =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33096,7 +33131,7 @@ inline void check_writable(const std::string& file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E60] a load that several programs send without a word to each other ======================
+// ===== [E61] a load that several programs send without a word to each other ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33203,7 +33238,7 @@ inline long long steady_ns_at(double unix_time_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E61] one repeat of a load that several programs send =====================================
+// ===== [E62] one repeat of a load that several programs send =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33252,7 +33287,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E62] profiles that could not be ended ====================================================
+// ===== [E63] profiles that could not be ended ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33299,7 +33334,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E63] the repeats of a gate ===============================================================
+// ===== [E64] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33740,7 +33775,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E64] what the result of a gate holds =====================================================
+// ===== [E65] what the result of a gate holds =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33782,7 +33817,7 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E65] gates take turns ====================================================================
+// ===== [E66] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33812,7 +33847,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E66] one gate from its scenario to its result ============================================
+// ===== [E67] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34237,7 +34272,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E67] result files of other tools, judged as a gate =======================================
+// ===== [E68] result files of other tools, judged as a gate =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34319,7 +34354,7 @@ inline result judged_files(const types::list<types::text>& files, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E68] a run that is over, with its requests ===============================================
+// ===== [E69] a run that is over, with its requests ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34477,7 +34512,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E69] the shards of a load, judged as a gate ==============================================
+// ===== [E70] the shards of a load, judged as a gate ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34532,7 +34567,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E70] several settings of a server, measured in turns =====================================
+// ===== [E71] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34772,7 +34807,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E71] several settings from a scenario to their result ====================================
+// ===== [E72] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34924,7 +34959,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E72] public functions ====================================================================
+// ===== [E73] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35021,7 +35056,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E73] records judged again ================================================================
+// ===== [E74] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35078,7 +35113,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E74] main ================================================================================
+// ===== [E75] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

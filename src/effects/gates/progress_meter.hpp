@@ -12,16 +12,14 @@
 #include "core/reports/words.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
+#include "effects/system/repeated.hpp"
 #include "effects/system/settings.hpp"
-#include "effects/system/threads.hpp"
 #include "effects/load/order.hpp"
 
 #include <algorithm>  // max
-#include <condition_variable>
 #include <iostream>  // cout
-#include <mutex>  // lock_guard, unique_lock
+#include <mutex>  // lock_guard
 #include <string>
-#include <thread>
 #include <utility>  // exchange
 #include <vector>
 
@@ -37,16 +35,16 @@ public:
         : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(seconds_of_one(p)) {
         for (const slo& s : p.slos) facts_.slos += !s.is_advisory || p.repeats_are_asked;
         if (mode == progress_mode::off) return;
-        thread_ = contained_thread([this] { tell(); }, [](const char*) {});  // no gate needs it
+        telling_.begin([this] { return next_ns(); },
+                       [this] {
+                           const std::lock_guard lock(mutex_);
+                           tell();
+                       },
+                       [](const char*) {});  // no gate needs it
     }
     ~progress_meter() {
-        {
-            const std::lock_guard lock(mutex_);
-            over_ = true;
-            clear();
-        }
-        wake_.notify_all();
-        if (thread_.joinable()) thread_.join();
+        telling_.stop();
+        clear();
     }
     progress_meter(const progress_meter&) = delete;
     progress_meter& operator=(const progress_meter&) = delete;
@@ -80,25 +78,21 @@ public:
     }
 
 private:
+    long long next_ns() const {
+        const long long now = now_ns();
+        const double plain_s = now - began_ns_ < 60000000000 ? 5 : 15;
+        return now + ns_of(mode_ == progress_mode::line ? 0.2 : plain_s);
+    }
     void tell() {
-        std::unique_lock lock(mutex_);
-        const auto next_ns = [&] {
-            const long long now = now_ns();
-            const double plain_s = now - began_ns_ < 60000000000 ? 5 : 15;
-            return now + ns_of(mode_ == progress_mode::line ? 0.2 : plain_s);
-        };
-        while (!wait_until(wake_, lock, next_ns(), [&] { return over_; })) {
-            gather();
-            if (mode_ == progress_mode::plain) {
-                std::cout << progress_line(facts_, 0, style_.unicode) + "\n" << std::flush;
-                continue;
-            }
-            // One column is left free: a full line would wrap on some terminals.
-            const std::size_t width = std::max<std::size_t>(console_width(), 2) - 1;
-            std::cout << "\r" + progress_line(facts_, width, style_.unicode) + "\x1b[K"
-                      << std::flush;
-            drawn_ = true;
+        gather();
+        if (mode_ == progress_mode::plain) {
+            std::cout << progress_line(facts_, 0, style_.unicode) + "\n" << std::flush;
+            return;
         }
+        // One column is left free: a full line would wrap on some terminals.
+        const std::size_t width = std::max<std::size_t>(console_width(), 2) - 1;
+        std::cout << "\r" + progress_line(facts_, width, style_.unicode) + "\x1b[K" << std::flush;
+        drawn_ = true;
     }
     void gather() {
         facts_.elapsed_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
@@ -133,13 +127,12 @@ private:
     const plan& plan_;
     const long long began_ns_;
     std::mutex mutex_{};
-    std::condition_variable wake_{};
     progress_facts facts_{};
     const load_state* load_ = nullptr;
     long long load_began_ns_ = 0;
     double each_s_;
-    bool over_ = false, drawn_ = false;
-    std::thread thread_{};
+    bool drawn_ = false;
+    repeated telling_{};
 };
 /// Shows one load for as long as it lives.
 class progress_watch {

@@ -9,17 +9,16 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/system/files.hpp"
+#include "effects/system/repeated.hpp"
 #include "effects/system/threads.hpp"
 #include "effects/load/order.hpp"
 
 #include <cerrno>  // errno, EWOULDBLOCK
-#include <condition_variable>
 #include <cstdint>  // uint32_t
 #include <filesystem>  // error_code
 #include <iostream>  // cerr
-#include <mutex>  // unique_lock, lock_guard
+#include <mutex>  // lock_guard
 #include <string>
-#include <thread>
 #include <utility>  // exchange, move, pair
 
 #include <fcntl.h>  // open
@@ -145,21 +144,11 @@ private:
 class record_writer {
 public:
     record_writer(record_files& files, std::string gate) : files_(files), gate_(std::move(gate)) {
-        thread_ = contained_thread(
-            [this] {
-                std::unique_lock lock(mutex_);
-                while (!wait_until(over_, lock, now_ns() + 200000000, [&] { return done_; }))
-                    write();
-            },
-            [this](const char* why) { files_.give_up(why); });
+        writing_.begin([] { return now_ns() + 200000000; }, [this] { write(); },
+                       [this](const char* why) { files_.give_up(why); });
     }
     ~record_writer() {
-        {
-            const std::lock_guard lock(mutex_);
-            done_ = true;
-        }
-        over_.notify_one();
-        thread_.join();
+        writing_.stop();
         contained([this] { write(); }, [this](const char* why) { files_.give_up(why); });
     }
     record_writer(const record_writer&) = delete;
@@ -177,10 +166,7 @@ private:
     std::string gate_;
     outbox box_{};
     delivered_requests batch_{};
-    std::mutex mutex_{};
-    std::condition_variable over_{};
-    bool done_ = false;
-    std::thread thread_{};
+    repeated writing_{};
 };
 
 }  // namespace detail

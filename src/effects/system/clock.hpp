@@ -9,6 +9,7 @@
 #include <cmath>  // llround
 #include <condition_variable>
 #include <ctime>  // clock_gettime, timespec
+#include <functional>  // what happens at a time
 #include <mutex>  // unique_lock
 #include <thread>  // this_thread
 #include <utility>  // exchange, forward
@@ -24,6 +25,8 @@ public:
     virtual double unix_s() const = 0;
     /// Lets everything happen that happens until then.
     virtual void sleep_until(long long at_ns) = 0;
+    /// Has something happen at a time, while whoever lives in it waits or sleeps.
+    virtual void at(long long ns, std::function<void()> what) = 0;
     /// How long its threads have waited for a core, as the system counts it; -1: nobody does.
     virtual long long waited_ns() const = 0;
 

@@ -7,15 +7,12 @@
 #include "core/measured/server_word.hpp"
 #include "core/wire/metrics_page.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/system/repeated.hpp"
 #include "effects/system/signals.hpp"
-#include "effects/system/threads.hpp"
 #include "effects/targets/server_pages.hpp"
 
 #include <algorithm>  // max
-#include <condition_variable>
-#include <mutex>  // unique_lock
 #include <string>
-#include <thread>
 #include <utility>  // move
 #include <vector>
 
@@ -38,7 +35,7 @@ inline void rest(const server_pages& pages) {
     }
 }
 
-/// Reads once before the load, once a second from a thread of its own, and once after it. It takes
+/// Reads once before the load, once a second beside it, and once after it. It takes
 /// at most a hundredth of a core: pages that take long to read are read less often.
 class page_watch {
 public:
@@ -52,16 +49,17 @@ public:
         read_once();
         began_well_ = !word_.readings.empty();
         if (began_well_) word_.from_s = last_told_s_;
-        thread_ = contained_thread([this] { read_on(); }, [this](const char* why) { miss(why); });
+        reading_.begin(
+            [this] { return now_ns() + ns_of(std::max(every_s, cost_s_ / most_cpu_share)); },
+            [this] { read_once(); }, [this](const char* why) { miss(why); });
     }
-    ~page_watch() { stop(); }
     page_watch(const page_watch&) = delete;
     page_watch& operator=(const page_watch&) = delete;
 
     /// What was told. Counters are a little behind on some servers: while fewer requests are told
     /// as finished than were, the last reading is made again, for a second at most.
     server_word word(double finished) {
-        stop();
+        reading_.stop();
         if (!word_.is_read) return std::move(word_);
         for (int tries = 0;; ++tries) {
             const std::size_t before = word_.readings.size();
@@ -126,36 +124,13 @@ private:
         }
         return false;
     }
-    void read_on() {
-        std::unique_lock lock(mutex_);
-        for (;;) {
-            const double rest_s = std::max(every_s, cost_s_ / most_cpu_share);
-            if (wait_until(wake_, lock, now_ns() + ns_of(rest_s), [this] { return over_; }))
-                return;
-            lock.unlock();
-            read_once();
-            lock.lock();
-        }
-    }
-    void stop() {
-        if (!thread_.joinable()) return;
-        {
-            const std::lock_guard lock(mutex_);
-            over_ = true;
-        }
-        wake_.notify_one();
-        thread_.join();
-    }
 
     const server_pages& pages_;
-    server_word word_{};  // of the thread while it runs, of its owner before and after
+    server_word word_{};  // of who reads while it does, of its owner before and after
     bool began_well_ = false;
     double last_told_s_ = not_a_number;  // when the last page was, by its server's clock
     double cost_s_ = 0;  // seconds of a core that the last reading took
-    std::mutex mutex_{};
-    std::condition_variable wake_{};
-    bool over_ = false;
-    std::thread thread_{};
+    repeated reading_{};
 };
 
 }  // namespace detail

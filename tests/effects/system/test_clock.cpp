@@ -2,9 +2,13 @@
 #include <doctest/doctest.h>
 
 #include "effects/system/clock.hpp"
+#include "effects/system/repeated.hpp"
 #include "effects/system/run_queue.hpp"
 #include "effects/targets/page_watch.hpp"
 
+#include <atomic>
+#include <functional>
+#include <map>
 #include <thread>
 
 using namespace llmbench::detail;
@@ -13,9 +17,18 @@ namespace {
 
 struct still_world final : world {
     long long now = 5000000000;
+    std::multimap<long long, std::function<void()>> to_come{};
     long long now_ns() const override { return now; }
     double unix_s() const override { return 1e9 + static_cast<double>(now) * 1e-9; }
-    void sleep_until(long long at_ns) override { now = at_ns; }
+    void sleep_until(long long at_ns) override {
+        while (!to_come.empty() && to_come.begin()->first <= at_ns) {
+            const auto next = to_come.extract(to_come.begin());
+            now = next.key();
+            next.mapped()();
+        }
+        now = at_ns;
+    }
+    void at(long long ns, std::function<void()> what) override { to_come.emplace(ns, what); }
     long long waited_ns() const override { return 7; }
 };
 
@@ -46,4 +59,44 @@ TEST_CASE("what the client waits for between two loads is made-up time there") {
     const inside_world here(&made_up);
     rest({});
     CHECK(made_up.now == 5200000000);
+}
+
+TEST_CASE("what is done again and again happens in a made-up world, and in a thread elsewhere") {
+    std::atomic<int> done{0};
+    const auto each = [](long long ns) { return [ns] { return now_ns() + ns; }; };
+    {
+        still_world made_up;
+        const inside_world here(&made_up);
+        repeated often;
+        often.begin(each(1000000000), [&] { ++done; }, [](const char*) {});
+        CHECK(done == 0);
+        sleep_s(10);
+        CHECK(done == 10);
+        often.stop();
+        sleep_s(10);
+        CHECK(done == 10);
+    }
+    repeated often;
+    const std::thread::id mine = std::this_thread::get_id();
+    std::atomic<bool> elsewhere{false};
+    std::atomic<bool> has_failed{false};
+    const auto act = [&] {
+        elsewhere = std::this_thread::get_id() != mine;
+        if (++done == 12) throw std::runtime_error("the disk is gone");
+    };
+    often.begin(each(1000000), act, [&](const char* why) {
+        has_failed = std::string(why) == "the disk is gone";
+    });
+    while (!has_failed) sleep_s(0.001);
+    sleep_s(0.01);
+    often.stop();
+    CHECK(done == 12);
+    CHECK(elsewhere);
+    repeated never;
+    never.stop();
+    for (int i = 0; i < 200; ++i) {  // stopped before its thread runs
+        repeated soon;
+        soon.begin(each(0), [] {}, [](const char*) {});
+        soon.stop();
+    }
 }
