@@ -30,7 +30,7 @@ inline blind_stretches::const_iterator first_after(const blind_stretches& all, l
 }
 /// How much too late something may have been stamped, at most.
 inline long long possible_delay(const blind_stretches& all, long long stamp_ns) {
-    const auto at = first_after(all, stamp_ns);
+    const auto at = first_after(all, stamp_ns - 1);  // its end is of it: clocks have ticks
     if (at == all.end() || at->from_ns >= stamp_ns) return 0;
     return std::min(stamp_ns - at->from_ns, at->most_delay_ns);
 }

@@ -15,7 +15,8 @@ TEST_CASE("a stamp is late by the time since the stretch began, and by its longe
     CHECK(possible_delay(two, 100) == 0);
     CHECK(possible_delay(two, 130) == 30);
     CHECK(possible_delay(two, 199) == 60);
-    CHECK(possible_delay(two, 200) == 0);
+    CHECK(possible_delay(two, 200) == 60);  // stamped as it ended, it was held up by it
+    CHECK(possible_delay(two, 201) == 0);
     CHECK(possible_delay(two, 250) == 0);
     CHECK(possible_delay(two, 399) == 99);
     CHECK(possible_delay(two, 500) == 0);
