@@ -214,55 +214,58 @@
 //   [E24] sockets and addresses
 //   [E25] waiting for sockets, on every other system
 //   [E26] waiting for sockets, on Linux
-//   [E27] the machine's network
+//   [E27] the network that a thread has
 //   [E28] an HTTP server and the way to it
 //   [E29] requests that are not measured
-//   [E30] server processes
-//   [E31] when a thread of the client did not run, as it knows itself
-//   [E32] the warm-up of a load, watched until it has settled
-//   [E33] what a load is told and delivers
-//   [E34] one connection of the load
-//   [E35] what one client thread has to send, and when
-//   [E36] the connections of one client thread
-//   [E37] what came back to one client thread
-//   [E38] one client thread
-//   [E39] the load of one repeat
-//   [E40] what of asio a server needs beyond a client
-//   [E41] a connection of the simulated server
-//   [E42] what the simulated server does with requests
-//   [E43] the simulated server's sockets
-//   [E44] who asks a server
-//   [E45] what a server's first words say against a load
-//   [E46] what a server is asked before the load
-//   [E47] the pages on which a server tells of itself
-//   [E48] servers that a gate starts
-//   [E49] targets brought up
-//   [E50] a server's pages, read beside a load
-//   [E51] whether two targets are one server, and two arms one
-//   [E52] records.jsonl and events.bin, written while the load runs
-//   [E53] all gates of a program and their reports
-//   [E54] gates inside doctest
-//   [E55] what a gate says before its load
-//   [E56] profiles of servers
-//   [E57] the progress of a repeat
-//   [E58] one repeat
-//   [E59] one repeat of a load that ranks of MPI send
-//   [E60] what the environment asks of a gate
-//   [E61] a load that several programs send without a word to each other
-//   [E62] one repeat of a load that several programs send
-//   [E63] profiles that could not be ended
-//   [E64] the repeats of a gate
-//   [E65] what the result of a gate holds
-//   [E66] gates take turns
-//   [E67] one gate from its scenario to its result
-//   [E68] result files of other tools, judged as a gate
-//   [E69] a run that is over, with its requests
-//   [E70] the shards of a load, judged as a gate
-//   [E71] several settings of a server, measured in turns
-//   [E72] several settings from a scenario to their result
-//   [E73] public functions
-//   [E74] records judged again
-//   [E75] main
+//   [E30] a made-up machine: its time and its network
+//   [E31] the network of a made-up machine
+//   [E32] server processes
+//   [E33] when a thread of the client did not run, as it knows itself
+//   [E34] the warm-up of a load, watched until it has settled
+//   [E35] what a load is told and delivers
+//   [E36] one connection of the load
+//   [E37] what one client thread has to send, and when
+//   [E38] the connections of one client thread
+//   [E39] what came back to one client thread
+//   [E40] one client thread
+//   [E41] the load of one repeat
+//   [E42] what of asio a server needs beyond a client
+//   [E43] a connection of the simulated server
+//   [E44] what the simulated server does with requests
+//   [E45] the simulated server's sockets
+//   [E46] the simulated server in a made-up world
+//   [E47] who asks a server
+//   [E48] what a server's first words say against a load
+//   [E49] what a server is asked before the load
+//   [E50] the pages on which a server tells of itself
+//   [E51] servers that a gate starts
+//   [E52] targets brought up
+//   [E53] a server's pages, read beside a load
+//   [E54] whether two targets are one server, and two arms one
+//   [E55] records.jsonl and events.bin, written while the load runs
+//   [E56] all gates of a program and their reports
+//   [E57] gates inside doctest
+//   [E58] what a gate says before its load
+//   [E59] profiles of servers
+//   [E60] the progress of a repeat
+//   [E61] one repeat
+//   [E62] one repeat of a load that ranks of MPI send
+//   [E63] what the environment asks of a gate
+//   [E64] a load that several programs send without a word to each other
+//   [E65] one repeat of a load that several programs send
+//   [E66] profiles that could not be ended
+//   [E67] the repeats of a gate
+//   [E68] what the result of a gate holds
+//   [E69] gates take turns
+//   [E70] one gate from its scenario to its result
+//   [E71] result files of other tools, judged as a gate
+//   [E72] a run that is over, with its requests
+//   [E73] the shards of a load, judged as a gate
+//   [E74] several settings of a server, measured in turns
+//   [E75] several settings from a scenario to their result
+//   [E76] public functions
+//   [E77] records judged again
+//   [E78] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -17326,6 +17329,7 @@ struct target_facts {
     std::string options{};      // where the arms differ in them: what this one's requests say
     std::vector<std::string> notes{};  // what is to be said of it before the load
     std::string measured_by{};  // the tool whose files these are, "" where it was this program
+    bool is_virtual = false;  // simulated, in virtual time
 };
 
 }  // namespace llmbench
@@ -21896,7 +21900,8 @@ inline std::string target_text(const target_facts& t) {
         return "files of " + t.measured_by + ": " + t.url +
                (t.model.empty() ? "" : "; model " + t.model);
     std::string s =
-        (t.kind == target_kind::endpoint ? "" : to_string(t.kind) + std::string(" at ")) + t.url;
+        t.is_virtual ? "simulated in virtual time"
+        : (t.kind == target_kind::endpoint ? "" : to_string(t.kind) + std::string(" at ")) + t.url;
     if (!t.model.empty()) s += ", model " + t.model;
     if (!t.options.empty()) s += ", options " + t.options;
     return t.tls == tls_trust::not_verified ? s + ", " + unverified_text : s;
@@ -25608,7 +25613,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 
 #include <atomic>  // memory_order_relaxed
 #include <barrier>  // the start of a load
-#include <cerrno>  // errno, EINTR, EAGAIN, EWOULDBLOCK, EINPROGRESS, EMFILE, ETIMEDOUT
+#include <cerrno>  // errno, EINTR, EAGAIN, EWOULDBLOCK, EINPROGRESS, EMFILE, ETIMEDOUT, ECONNRESET
 #include <chrono>
 #include <condition_variable>
 #include <ctime>  // clock_gettime, timespec, time_t, strftime
@@ -25971,6 +25976,10 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+class network;
+struct address;
+struct http_url;
+
 /// What a thread takes for the machine, where that is made up.
 class world {
 public:
@@ -25982,6 +25991,9 @@ public:
     virtual void at(long long ns, std::function<void()> what) = 0;
     /// How long its threads have waited for a core, as the system counts it; -1: nobody does.
     virtual long long waited_ns() const = 0;
+    virtual std::unique_ptr<network> new_network() = 0;
+    /// Throws std::runtime_error.
+    virtual std::vector<address> resolved(const http_url& u) const = 0;
 
 protected:
     ~world() = default;
@@ -27626,6 +27638,7 @@ inline bool is_localhost(std::string_view host) {
 /// All addresses of a host, or the one of a Unix-domain socket. Throws std::runtime_error where
 /// there is none.
 inline std::vector<address> resolved(const http_url& u) {
+    if (current_world) return current_world->resolved(u);
     if (!u.socket.empty()) {
         sockaddr_un a{};
         a.sun_family = AF_UNIX;
@@ -28096,7 +28109,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E27] the machine's network ===============================================================
+// ===== [E27] the network that a thread has =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28121,7 +28134,10 @@ using machine_network = epoll_network;
 using machine_network = asio_network;
 #endif
 
-inline std::unique_ptr<network> new_network() { return std::make_unique<machine_network>(); }
+/// Of the calling thread's world.
+inline std::unique_ptr<network> new_network() {
+    return current_world ? current_world->new_network() : std::make_unique<machine_network>();
+}
 
 }  // namespace llmbench
 }  // inline namespace v0
@@ -28366,7 +28382,464 @@ inline http_answer blocking_get(const http_server& at, const std::string& path,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E30] server processes ====================================================================
+// ===== [E30] a made-up machine: its time and its network =========================================
+// Everything in it happens in one thread, in the order of its times, and all that is left to chance
+// is drawn from one seed: the same world is the same to the byte every time.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What a made-up network, server and client are in for. Rates are of the occasions that there are;
+/// as it stands nothing takes any time and nothing goes wrong.
+struct hardships {
+    std::uint64_t seed = 1;
+    // of each direction
+    double latency_s = 0, jitter_s = 0;
+    double bytes_a_second = 0;  // 0: as many as come
+    double cut = 0;             // a write is parted somewhere
+    double bytewise = 0;        // a write comes byte by byte
+    // of connecting
+    double refused = 0, lost = 0, queue_full = 0, no_descriptor = 0;
+    int dead_addresses = 0;  // of a server's name, before the one that answers
+    // of what is open: at each write of the server, and of a request on a kept connection
+    double reset = 0, half_closed = 0, closed_idle = 0;
+    // of the server, a second: it does nothing for so long, or begins anew after it
+    double stalls = 0, stall_s = 0, restarts = 0, away_s = 0;
+    // of the client, each time it is woken and each time it reads
+    double pauses = 0, pause_s = 0;
+    bool pauses_are_told = true;  // by the kernel's account
+};
+/// What came of them.
+struct hardships_met {
+    long long refused = 0, lost = 0, queue_full = 0, no_descriptor = 0;
+    long long reset = 0, half_closed = 0, closed_idle = 0, stalls = 0, restarts = 0, pauses = 0;
+    long long longest_way_ns = 0;  // of bytes, from one end to the other
+};
+
+class virtual_world;
+
+/// The server's end of a connection.
+class virtual_peer {
+public:
+    virtual void on_bytes(std::string_view bytes) = 0;
+    virtual void on_end() = 0;
+    /// It takes bytes again.
+    virtual void on_room() = 0;
+    /// A request on it has been answered, and none is being answered now.
+    virtual bool is_kept_idle() const = 0;
+    virtual ~virtual_peer() = default;
+};
+
+/// A connection between a client and a server of the same world: two streams of bytes in order.
+struct virtual_link {
+    struct direction {
+        long long last_ns = 0;      // when the last of what is on its way arrives
+        std::size_t under_way = 0;  // bytes, those included that nobody has read
+    };
+    direction to_server{}, to_client{};
+    std::shared_ptr<virtual_peer> server{};  // null: not accepted yet, or gone
+    // the client's end
+    std::string inbox{};
+    bool has_ended = false, is_let_go = false;
+    int error = 0;  // of the end, or of connecting
+    bool is_writable = false, is_broken = false;
+    std::function<void()> on_change{};  // there is something to tell of
+
+    static constexpr std::size_t window = 1 << 18;
+};
+using shared_link = std::shared_ptr<virtual_link>;
+
+/// What stands at an address.
+class virtual_listener {
+public:
+    /// Null: it takes none now.
+    virtual std::shared_ptr<virtual_peer> accepted(const shared_link& l) = 0;
+    /// It goes away, and is back after a while, knowing nothing.
+    virtual void restart(double away_s) = 0;
+
+protected:
+    ~virtual_listener() = default;
+};
+
+class virtual_world final : public world {
+public:
+    virtual_world() = default;
+    virtual_world(const virtual_world&) = delete;
+    virtual_world& operator=(const virtual_world&) = delete;
+
+    /// From now on.
+    void suffer(const hardships& h) {
+        in_for_ = h;
+        chance_ = generator(h.seed, 1);
+        pauses_ = generator(h.seed, 2);
+        after_a_while(h.stalls, [this] {
+            ++met.stalls;
+            stalled_until_ns_ = now_ns_ + ns_of(in_for_.stall_s * chance_.exponential());
+        });
+        after_a_while(h.restarts, [this] {
+            for (auto* const server : servers_) server->restart(in_for_.away_s);
+            met.restarts += static_cast<long long>(servers_.size());
+        });
+    }
+    const hardships& in_for() const { return in_for_; }
+
+    // ---- time
+
+    long long now_ns() const override { return now_ns_; }
+    double unix_s() const override { return static_cast<double>(now_ns_) * 1e-9 + 1e9; }
+    long long waited_ns() const override { return in_for_.pauses_are_told ? paused_ns_ : -1; }
+    void sleep_until(long long at_ns) override { pass(at_ns, [] { return false; }); }
+    void at(long long ns, std::function<void()> what) override {
+        to_come_.push_back({std::max(ns, now_ns_), ++number_, std::move(what)});
+        std::push_heap(to_come_.begin(), to_come_.end(), later);
+    }
+    /// Lets happen what happens until then, or until the end of the moment in which it is enough.
+    template <class Enough>
+    void pass(long long until_ns, Enough&& enough) {
+        bool ends = false;
+        while (!to_come_.empty() && to_come_.front().at_ns <= (ends ? now_ns_ : until_ns)) {
+            std::pop_heap(to_come_.begin(), to_come_.end(), later);
+            const event next = std::move(to_come_.back());
+            to_come_.pop_back();
+            move_to(next.at_ns);
+            next.what();
+            ends = ends || enough();
+        }
+        if (!ends) move_to(until_ns);
+    }
+    /// Whoever turns without an end while no time passes would do so for ever.
+    void note_turn() {
+        if (++turns_ > most_turns_at_a_time)
+            throw std::logic_error("a million turns in one moment of virtual time");
+    }
+    /// The client may not run for a while, with all else going on.
+    void client_runs() {
+        if (in_for_.pauses <= 0 || pauses_.uniform() >= in_for_.pauses) return;
+        const long long lost = ns_of(in_for_.pause_s * pauses_.exponential());
+        ++met.pauses;
+        paused_ns_ += lost;
+        sleep_until(now_ns_ + lost);
+    }
+
+    // ---- addresses
+
+    /// Takes connections from now on; returns the URL.
+    std::string listen(virtual_listener& server) {
+        servers_.push_back(&server);
+        return prefix + std::to_string(servers_.size());
+    }
+    std::vector<address> resolved(const http_url& u) const override {
+        std::vector<address> all;
+        for (std::size_t n = 1; n <= servers_.size(); ++n)
+            if ("http://" + u.host == prefix + std::to_string(n))
+                for (int i = in_for_.dead_addresses; i >= 0; --i)
+                    all.push_back(address_of(n, i));
+        if (all.empty())
+            throw std::runtime_error("the host \"" + printable(u.host) +
+                                     "\" is not in this virtual world");
+        return all;
+    }
+    std::unique_ptr<network> new_network() override;
+    /// Null where nobody ever answers.
+    virtual_listener* listener_at(const address& a) const {
+        sockaddr_in in{};
+        std::memcpy(&in, &a.storage, sizeof in);
+        const std::size_t number = ntohs(in.sin_port);
+        const bool is_dead = ntohl(in.sin_addr.s_addr) != first_address;
+        return is_dead || number > servers_.size() ? nullptr : servers_[number - 1];
+    }
+
+    // ---- bytes
+
+    bool happens(double rate) { return rate > 0 && chance_.uniform() < rate; }
+    double uniform() { return chance_.uniform(); }
+    long long way_ns() {
+        const double jitter = in_for_.jitter_s > 0 ? in_for_.jitter_s * chance_.exponential() : 0;
+        return ns_of(in_for_.latency_s + jitter);
+    }
+    /// What the server does at a time, unless it is stalled then: afterwards.
+    void at_server(long long ns, std::function<void()> what) {
+        if (in_for_.stalls <= 0) return at(ns, std::move(what));
+        at(ns, [this, what = std::move(what)]() mutable {
+            if (now_ns_ < stalled_until_ns_) at(stalled_until_ns_, std::move(what));
+            else what();
+        });
+    }
+    /// `arrive` gets the bytes, parted as it happens.
+    template <class Arrive>
+    void carry(virtual_link::direction& d, std::string_view bytes, const Arrive& arrive) {
+        d.under_way += bytes.size();
+        while (!bytes.empty()) {
+            std::size_t n = bytes.size();
+            if (n > 1 && happens(in_for_.bytewise)) n = 1;
+            else if (n > 1 && happens(in_for_.cut)) n = 1 + chance_.below(n - 1);
+            after_all(d, n, [piece = std::string(bytes.substr(0, n)), arrive] { arrive(piece); });
+            bytes.remove_prefix(n);
+        }
+    }
+    /// Behind everything that is on its way.
+    template <class What>
+    void after_all(virtual_link::direction& d, std::size_t bytes, What&& what) {
+        const double sending_s =
+            in_for_.bytes_a_second > 0 ? static_cast<double>(bytes) / in_for_.bytes_a_second : 0;
+        d.last_ns = std::max(now_ns_ + way_ns(), d.last_ns) + ns_of(sending_s);
+        met.longest_way_ns = std::max(met.longest_way_ns, d.last_ns - now_ns_);
+        at(d.last_ns, std::forward<What>(what));
+    }
+    /// The server's side: the bytes that are taken now, below 0 where nobody will.
+    long long send_to_client(const shared_link& l, std::string_view bytes) {
+        if (l->is_let_go || l->is_broken) return -1;
+        if (happens(in_for_.reset)) {
+            ++met.reset;
+            end_from_server(l, ECONNRESET);
+            return -1;
+        }
+        const std::size_t room =
+            virtual_link::window - std::min(virtual_link::window, l->to_client.under_way);
+        bytes = bytes.substr(0, room);
+        carry(l->to_client, bytes, [l](const std::string& piece) {
+            if (l->is_let_go || l->has_ended) return;
+            l->inbox += piece;
+            l->on_change();
+        });
+        if (happens(in_for_.half_closed)) {
+            ++met.half_closed;
+            end_from_server(l, 0);
+        }
+        return static_cast<long long>(bytes.size());
+    }
+    /// `error`: 0 or that of a reset.
+    void end_from_server(const shared_link& l, int error) {
+        if (l->is_broken) return;
+        l->is_broken = true;
+        after_all(l->to_client, 0, [l, error] {
+            if (l->is_let_go || l->has_ended) return;
+            l->has_ended = true;
+            l->error = error;
+            l->on_change();
+        });
+        at(now_ns_, [l] { l->server.reset(); });  // not while it is what calls
+    }
+    void send_to_server(const shared_link& l, std::string_view bytes) {
+        carry(l->to_server, bytes, [this, l](const std::string& piece) {
+            at_server(now_ns_, [this, l, piece] {
+                l->to_server.under_way -= piece.size();
+                if (!l->server) return;
+                if (l->server->is_kept_idle() && happens(in_for_.closed_idle)) {
+                    ++met.closed_idle;
+                    return end_from_server(l, happens(0.5) ? ECONNRESET : 0);
+                }
+                l->server->on_bytes(piece);
+                if (!l->is_let_go) l->on_change();
+            });
+        });
+    }
+    void end_from_client(const shared_link& l) {
+        l->is_let_go = true;
+        after_all(l->to_server, 0, [l] {
+            if (const auto peer = std::exchange(l->server, nullptr)) peer->on_end();
+        });
+    }
+    hardships_met met{};
+
+private:
+    static constexpr long long most_turns_at_a_time = 1000000;
+    static constexpr std::uint32_t first_address = 0x0A000001;
+    static constexpr const char* prefix = "http://simulated-";
+
+    struct event {
+        long long at_ns = 0, number = 0;
+        std::function<void()> what{};
+    };
+    static bool later(const event& a, const event& b) {
+        return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : a.number > b.number;
+    }
+    /// So many times a second, now and then.
+    void after_a_while(double rate, std::function<void()> what) {
+        if (rate <= 0) return;
+        at(now_ns_ + ns_of(chance_.exponential() / rate), [this, rate, what = std::move(what)] {
+            what();
+            after_a_while(rate, what);
+        });
+    }
+    void move_to(long long ns) {
+        if (ns <= now_ns_) return;
+        now_ns_ = ns;
+        turns_ = 0;
+    }
+    /// The `which`-th of a server's; the last of them, 0, answers.
+    static address address_of(std::size_t server, int which) {
+        sockaddr_in in{};
+        in.sin_family = AF_INET;
+        in.sin_port = htons(static_cast<std::uint16_t>(server));
+        in.sin_addr.s_addr = htonl(first_address + static_cast<std::uint32_t>(which));
+        address a;
+        std::memcpy(&a.storage, &in, sizeof in);
+        a.size = sizeof in;
+        return a;
+    }
+
+    long long now_ns_ = 1000000000000, number_ = 0, turns_ = 0, paused_ns_ = 0;
+    long long stalled_until_ns_ = 0;
+    std::vector<event> to_come_{};  // a heap
+    hardships in_for_{};
+    std::vector<virtual_listener*> servers_{};
+    generator chance_{1, 1}, pauses_{1, 2};
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E31] the network of a made-up machine ====================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The client's end of a connection.
+struct virtual_socket final : network_socket {
+    virtual_socket(socket_user& u, shared_link l) : network_socket(u), link(std::move(l)) {}
+    shared_link link;
+    bool is_due = false;  // to be told of something
+
+    bool can_be_read() const { return !link->inbox.empty() || link->has_ended; }
+    bool can_be_written() const {
+        return link->is_writable &&
+               (link->has_ended || link->to_server.under_way < virtual_link::window);
+    }
+};
+
+class virtual_network final : public network {
+public:
+    explicit virtual_network(virtual_world& w) : world_(w) {}
+
+    socket connect(const address& to, const address*, socket_user& user) override {
+        world_.client_runs();
+        if (world_.happens(world_.in_for().no_descriptor)) {
+            ++world_.met.no_descriptor;
+            errno = EMFILE;
+            return nullptr;
+        }
+        if (world_.happens(world_.in_for().queue_full)) {
+            ++world_.met.queue_full;
+            errno = EAGAIN;
+            return nullptr;
+        }
+        const auto link = std::make_shared<virtual_link>();
+        const auto s = std::make_shared<virtual_socket>(user, link);
+        link->on_change = [this, weak = std::weak_ptr(s)] {
+            if (const auto known = weak.lock()) note(known);
+        };
+        virtual_listener* const server = world_.listener_at(to);
+        if (!server) return s;
+        if (world_.happens(world_.in_for().lost)) {
+            ++world_.met.lost;
+            return s;
+        }
+        const bool is_refused = world_.happens(world_.in_for().refused);
+        world_.met.refused += is_refused;
+        world_.after_all(link->to_server, 0, [this, link, server, is_refused] {
+            if (!is_refused && !link->is_let_go) link->server = server->accepted(link);
+            if (!link->server) link->error = ECONNREFUSED;
+            world_.after_all(link->to_client, 0, [link] {
+                link->is_writable = true;
+                if (!link->is_let_go) link->on_change();
+            });
+        });
+        return s;
+    }
+    int connect_error(const socket& s) override {
+        const virtual_link& l = *its(s).link;
+        return l.has_ended ? 0 : std::exchange(its(s).link->error, 0);
+    }
+    long long read(const socket& s, char* into, std::size_t bytes) override {
+        virtual_link& l = *its(s).link;
+        if (l.inbox.empty() && !l.has_ended) return failed(EAGAIN);
+        if (l.inbox.empty()) return l.error == 0 ? 0 : failed(l.error);
+        const std::size_t n = l.inbox.copy(into, std::min(bytes, l.inbox.size()));
+        l.inbox.erase(0, n);
+        const bool was_full = l.to_client.under_way >= virtual_link::window;
+        l.to_client.under_way -= n;
+        if (was_full && l.server)
+            world_.after_all(l.to_server, 0, [link = its(s).link] {
+                if (link->server) link->server->on_room();
+            });
+        world_.client_runs();
+        return static_cast<long long>(n);
+    }
+    long long write(const socket& s, const char* from, std::size_t bytes) override {
+        const shared_link& l = its(s).link;
+        if (l->has_ended && l->error != 0) return failed(l->error);
+        const std::size_t room =
+            virtual_link::window - std::min(virtual_link::window, l->to_server.under_way);
+        const std::size_t n = std::min(bytes, room);
+        if (n == 0) return failed(EAGAIN);
+        world_.send_to_server(l, {from, n});
+        return static_cast<long long>(n);
+    }
+    void await_room(const socket& s) override {
+        s->awaits_room = true;
+        if (its(s).can_be_written()) note(std::static_pointer_cast<virtual_socket>(s));
+    }
+    void close(socket s) override {
+        s->user = nullptr;
+        world_.end_from_client(its(s).link);
+    }
+
+    using network::each;
+    using network::wait;
+    void wait(long long until_ns, long long now) override {
+        world_.note_turn();
+        const bool has_some = !due_.empty();
+        world_.pass(has_some ? now : std::max(until_ns, now), [this] { return !due_.empty(); });
+        world_.client_runs();
+    }
+    long long turns_for_all(std::size_t) const override { return 0; }
+    void each(const std::function<void()>& after_each) override {
+        std::vector<known_socket> now;
+        std::swap(now, due_);
+        for (const known_socket& s : now) {
+            s->is_due = false;
+            if (s->user && s->awaits_room && s->can_be_written()) {
+                s->awaits_room = false;
+                s->user->on_writable();
+            }
+            if (s->user && s->link->is_writable && s->can_be_read()) s->user->on_readable();
+            if (s->user) note(s);  // as long as there is something
+            after_each();
+        }
+    }
+
+private:
+    using known_socket = std::shared_ptr<virtual_socket>;
+
+    static virtual_socket& its(const socket& s) { return static_cast<virtual_socket&>(*s); }
+    static long long failed(int error) {
+        errno = error;
+        return -1;
+    }
+    void note(const known_socket& s) {
+        const bool any = s->can_be_read() || (s->awaits_room && s->can_be_written());
+        if (s->is_due || !s->user || !s->link->is_writable || !any) return;
+        s->is_due = true;
+        due_.push_back(s);
+    }
+
+    virtual_world& world_;
+    std::vector<known_socket> due_{};
+};
+
+inline std::unique_ptr<network> virtual_world::new_network() {
+    return std::make_unique<virtual_network>(*this);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E32] server processes ====================================================================
 
 #ifdef __linux__
 #include <sys/prctl.h>  // a server that ends with us
@@ -28570,7 +29043,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E31] when a thread of the client did not run, as it knows itself =========================
+// ===== [E33] when a thread of the client did not run, as it knows itself =========================
 // No clock: whoever has it says what time it is, with readings that are taken anyway.
 
 namespace llmbench {
@@ -28674,7 +29147,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E32] the warm-up of a load, watched until it has settled =================================
+// ===== [E34] the warm-up of a load, watched until it has settled =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28745,7 +29218,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E33] what a load is told and delivers ====================================================
+// ===== [E35] what a load is told and delivers ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28878,7 +29351,7 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E34] one connection of the load ==========================================================
+// ===== [E36] one connection of the load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29222,7 +29695,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E35] what one client thread has to send, and when ========================================
+// ===== [E37] what one client thread has to send, and when ========================================
 // No clock and no sockets: whoever asks says what time it is.
 
 namespace llmbench {
@@ -29481,7 +29954,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E36] the connections of one client thread ================================================
+// ===== [E38] the connections of one client thread ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29564,7 +30037,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E37] what came back to one client thread =================================================
+// ===== [E39] what came back to one client thread =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29631,7 +30104,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E38] one client thread ===================================================================
+// ===== [E40] one client thread ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29864,7 +30337,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E39] the load of one repeat ==============================================================
+// ===== [E41] the load of one repeat ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29930,9 +30403,10 @@ inline std::uint64_t most_gaps_kept = 32ull << 20;
 /// Runs one load on as many threads as asked for and gathers what they saw.
 inline void run_load(const load_order& order, load_state& state, repeat_data& into,
                      request_log& log) {
-    make_room_for(order);
     const auto asked = static_cast<std::size_t>(static_cast<long long>(order.what->client.threads));
     std::size_t threads = asked > 0 ? asked : default_threads(order);
+    if (current_world) threads = 1;  // which has all the time that it needs
+    else make_room_for(order);
     // A cap below the number of threads would give some of them nothing to send.
     if (order.what->arrivals.max_in_flight > 0)
         threads = std::min(threads, std::max<std::size_t>(1, in_flight_at_most(order)));
@@ -30008,7 +30482,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E40] what of asio a server needs beyond a client =========================================
+// ===== [E42] what of asio a server needs beyond a client =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30021,7 +30495,7 @@ using tcp_acceptor = asio::basic_socket_acceptor<asio::ip::tcp, io_executor>;
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E41] a connection of the simulated server ================================================
+// ===== [E43] a connection of the simulated server ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30064,6 +30538,7 @@ public:
     /// An answer is complete: the next pipelined request may follow.
     void next() {
         busy_ = false;
+        ++answered_;
         const bool keep = parser_.keep_alive;
         parser_.reset();
         const std::string held = std::exchange(early_, {});
@@ -30079,6 +30554,8 @@ public:
     std::uint64_t answering = 0;  // the handler's name of the answer that it is giving, 0: none
 
 protected:
+    /// It is kept after an answer, and none is given now.
+    bool is_kept() const { return answered_ > 0 && !busy_; }
     /// Bytes have come. False where none are wanted after them.
     bool take(std::string_view bytes) {
         if (busy_) early_.append(bytes);
@@ -30124,6 +30601,7 @@ private:
     request_parser parser_{};
     std::string early_{};  // bytes of the next request, come while this one is answered
     std::deque<std::string> queue_{};
+    long long answered_ = 0;
     bool busy_ = false;
     bool close_when_written_ = false;
 };
@@ -30132,7 +30610,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E42] what the simulated server does with requests ========================================
+// ===== [E44] what the simulated server does with requests ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30394,7 +30872,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E43] the simulated server's sockets ======================================================
+// ===== [E45] the simulated server's sockets ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30516,7 +30994,98 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E44] who asks a server ===================================================================
+// ===== [E46] the simulated server in a made-up world =============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A connection of a world that is made up.
+class virtual_session final : public simulated_session, public virtual_peer {
+public:
+    virtual_session(virtual_world& w, const shared_link& l, const request_handler& handler)
+        : simulated_session(handler), world_(w), link_(l) {}
+
+    void on_bytes(std::string_view bytes) override {
+        if (wants_bytes_) wants_bytes_ = take(bytes);
+    }
+    void on_end() override { gone(); }
+    void on_room() override { write_more(); }
+    bool is_kept_idle() const override { return is_kept(); }
+
+private:
+    long long give(std::string_view bytes) override {
+        const shared_link l = link_.lock();
+        return l ? world_.send_to_client(l, bytes) : -1;
+    }
+    void end(bool by_reset) override {
+        wants_bytes_ = false;
+        if (const shared_link l = link_.lock())
+            world_.end_from_server(l, by_reset ? ECONNRESET : 0);
+    }
+
+    virtual_world& world_;
+    const std::weak_ptr<virtual_link> link_;
+    bool wants_bytes_ = true;
+};
+
+/// The simulated server, at an address of such a world.
+class virtual_server final : public virtual_listener {
+public:
+    /// It stays until nothing happens in its world any more.
+    virtual_server(virtual_world& w, const engine& e)
+        : world_(w), engine_(e), service_(new_service()), url_(w.listen(*this)) {}
+    virtual_server(const virtual_server&) = delete;
+    virtual_server& operator=(const virtual_server&) = delete;
+
+    const std::string& url() const { return url_; }
+    /// Finished answers so far, as this side saw them.
+    std::vector<simulated_service::log_entry> log() {
+        std::vector<simulated_service::log_entry> all = of_old_;
+        for (auto& x : service_->log()) all.push_back(std::move(x));
+        return all;
+    }
+
+    std::shared_ptr<virtual_peer> accepted(const shared_link& l) override {
+        if (is_away_) return nullptr;
+        const auto s = std::make_shared<virtual_session>(world_, l, service_->handler());
+        service_->add(s);
+        return s;
+    }
+    void restart(double away_s) override {
+        if (is_away_) return;
+        service_->go_away();
+        of_old_ = log();
+        life_ = std::make_shared<int>();
+        world_.at(world_.now_ns() + ns_of(away_s), [this] { service_ = new_service(); });
+    }
+
+private:
+    std::unique_ptr<simulated_service> new_service() {
+        is_away_ = false;
+        return std::make_unique<simulated_service>(
+            engine_,
+            [this, life = std::weak_ptr(life_)](long long ns, std::function<void()> what) {
+                world_.at_server(ns, [life, what = std::move(what)] {
+                    if (!life.expired()) what();
+                });
+            },
+            [this] { is_away_ = true; });
+    }
+    virtual_world& world_;
+    const engine engine_;
+    std::shared_ptr<int> life_ = std::make_shared<int>();
+    bool is_away_ = false;
+    std::vector<simulated_service::log_entry> of_old_{};
+    std::unique_ptr<simulated_service> service_;
+    const std::string url_;
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E47] who asks a server ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30598,7 +31167,7 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E45] what a server's first words say against a load ======================================
+// ===== [E48] what a server's first words say against a load ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30688,7 +31257,7 @@ inline std::string why_not_served(const load_target& to, const char* method,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E46] what a server is asked before the load ==============================================
+// ===== [E49] what a server is asked before the load ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30917,7 +31486,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E47] the pages on which a server tells of itself =========================================
+// ===== [E50] the pages on which a server tells of itself =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31079,7 +31648,7 @@ inline std::string why_any_untold(const server_pages& on, const std::vector<slo>
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E48] servers that a gate starts ==========================================================
+// ===== [E51] servers that a gate starts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31184,7 +31753,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E49] targets brought up ==================================================================
+// ===== [E52] targets brought up ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31192,10 +31761,21 @@ namespace detail {
 
 /// endpoint{...}: nothing is to be started.
 struct running_already {};
-/// simulated(): the built-in server, on a thread of its own.
+/// simulated(): the built-in server, in the world of the gate where that is made up, else on a
+/// thread of its own.
 struct simulated_engine {
     engine settings{};
     std::unique_ptr<simulated_host> host{};
+    std::unique_ptr<virtual_server> made_up{};
+
+    std::string start() {
+        if (auto* const world = dynamic_cast<virtual_world*>(current_world)) {
+            made_up = std::make_unique<virtual_server>(*world, settings);
+            return made_up->url();
+        }
+        host = std::make_unique<simulated_host>(settings);
+        return host->url();
+    }
 };
 
 /// The API of a target, as the gate or else LLMBENCH_API names it.
@@ -31219,6 +31799,8 @@ inline const api_traits& api_of(const any_target& t) {
     return api_of(at);
 }
 
+inline bool is_made_up(const any_target& t) { return t.what().get<simulated_server>() != nullptr; }
+
 /// A target that answers, and what it takes to send requests to it.
 class live_target {
 public:
@@ -31239,8 +31821,8 @@ public:
             p->keep_secrets(own);
             at_.url = p->start(*load_.api, own.secrets, at_most_s);
         } else if (auto* s = std::get_if<simulated_engine>(&server_)) {
-            s->host = std::make_unique<simulated_host>(s->settings);
-            at_.url = s->host->url();
+            at_.url = s->start();
+            facts_.is_virtual = current_world != nullptr;
         }
         load_.fields = std::move(own.fields);
         load_.secrets = std::move(own.secrets);
@@ -31394,7 +31976,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E50] a server's pages, read beside a load ================================================
+// ===== [E53] a server's pages, read beside a load ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31517,7 +32099,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E51] whether two targets are one server, and two arms one ================================
+// ===== [E54] whether two targets are one server, and two arms one ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31654,7 +32236,7 @@ inline void check_other_requests(const plan& p, const load_target& mine,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E52] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E55] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31804,7 +32386,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E53] all gates of a program and their reports ============================================
+// ===== [E56] all gates of a program and their reports ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32166,7 +32748,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E54] gates inside doctest ================================================================
+// ===== [E57] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32284,7 +32866,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E55] what a gate says before its load ====================================================
+// ===== [E58] what a gate says before its load ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32321,7 +32903,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E56] profiles of servers =================================================================
+// ===== [E59] profiles of servers =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32472,7 +33054,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E57] the progress of a repeat ============================================================
+// ===== [E60] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32603,7 +33185,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E58] one repeat ==========================================================================
+// ===== [E61] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32843,7 +33425,7 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm ar
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E59] one repeat of a load that ranks of MPI send =========================================
+// ===== [E62] one repeat of a load that ranks of MPI send =========================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -33041,7 +33623,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm a
 }  // namespace llmbench
 #endif
 
-// ===== [E60] what the environment asks of a gate =================================================
+// ===== [E63] what the environment asks of a gate =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33131,7 +33713,7 @@ inline void check_writable(const std::string& file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E61] a load that several programs send without a word to each other ======================
+// ===== [E64] a load that several programs send without a word to each other ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33238,7 +33820,7 @@ inline long long steady_ns_at(double unix_time_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E62] one repeat of a load that several programs send =====================================
+// ===== [E65] one repeat of a load that several programs send =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33287,7 +33869,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E63] profiles that could not be ended ====================================================
+// ===== [E66] profiles that could not be ended ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33334,7 +33916,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E64] the repeats of a gate ===============================================================
+// ===== [E67] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33775,7 +34357,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E65] what the result of a gate holds =====================================================
+// ===== [E68] what the result of a gate holds =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33817,7 +34399,7 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E66] gates take turns ====================================================================
+// ===== [E69] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33847,7 +34429,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E67] one gate from its scenario to its result ============================================
+// ===== [E70] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34272,7 +34854,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E68] result files of other tools, judged as a gate =======================================
+// ===== [E71] result files of other tools, judged as a gate =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34354,7 +34936,7 @@ inline result judged_files(const types::list<types::text>& files, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E69] a run that is over, with its requests ===============================================
+// ===== [E72] a run that is over, with its requests ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34512,7 +35094,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E70] the shards of a load, judged as a gate ==============================================
+// ===== [E73] the shards of a load, judged as a gate ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34567,7 +35149,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E71] several settings of a server, measured in turns =====================================
+// ===== [E74] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34807,7 +35389,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E72] several settings from a scenario to their result ====================================
+// ===== [E75] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34959,7 +35541,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E73] public functions ====================================================================
+// ===== [E76] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35056,7 +35638,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E74] records judged again ================================================================
+// ===== [E77] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35113,7 +35695,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E75] main ================================================================================
+// ===== [E78] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

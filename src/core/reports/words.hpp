@@ -155,7 +155,8 @@ inline std::string target_text(const target_facts& t) {
         return "files of " + t.measured_by + ": " + t.url +
                (t.model.empty() ? "" : "; model " + t.model);
     std::string s =
-        (t.kind == target_kind::endpoint ? "" : to_string(t.kind) + std::string(" at ")) + t.url;
+        t.is_virtual ? "simulated in virtual time"
+        : (t.kind == target_kind::endpoint ? "" : to_string(t.kind) + std::string(" at ")) + t.url;
     if (!t.model.empty()) s += ", model " + t.model;
     if (!t.options.empty()) s += ", options " + t.options;
     return t.tls == tls_trust::not_verified ? s + ", " + unverified_text : s;

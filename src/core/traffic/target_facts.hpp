@@ -50,6 +50,7 @@ struct target_facts {
     std::string options{};      // where the arms differ in them: what this one's requests say
     std::vector<std::string> notes{};  // what is to be said of it before the load
     std::string measured_by{};  // the tool whose files these are, "" where it was this program
+    bool is_virtual = false;  // simulated, in virtual time
 };
 
 }  // namespace detail

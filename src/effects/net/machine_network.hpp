@@ -1,6 +1,7 @@
-// the machine's network
+// the network that a thread has
 #pragma once
 
+#include "effects/system/clock.hpp"
 #include "effects/net/asio_network.hpp"
 #include "effects/net/epoll_network.hpp"
 #include "effects/net/network.hpp"
@@ -30,7 +31,10 @@ using machine_network = epoll_network;
 using machine_network = asio_network;
 #endif
 
-inline std::unique_ptr<network> new_network() { return std::make_unique<machine_network>(); }
+/// Of the calling thread's world.
+inline std::unique_ptr<network> new_network() {
+    return current_world ? current_world->new_network() : std::make_unique<machine_network>();
+}
 
 }  // namespace detail
 }  // inline namespace v0

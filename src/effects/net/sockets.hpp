@@ -4,6 +4,7 @@
 #include "api/text.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
+#include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/system/limits.hpp"
 
@@ -62,6 +63,7 @@ inline bool is_localhost(std::string_view host) {
 /// All addresses of a host, or the one of a Unix-domain socket. Throws std::runtime_error where
 /// there is none.
 inline std::vector<address> resolved(const http_url& u) {
+    if (current_world) return current_world->resolved(u);
     if (!u.socket.empty()) {
         sockaddr_un a{};
         a.sun_family = AF_UNIX;

@@ -55,6 +55,7 @@ public:
     /// An answer is complete: the next pipelined request may follow.
     void next() {
         busy_ = false;
+        ++answered_;
         const bool keep = parser_.keep_alive;
         parser_.reset();
         const std::string held = std::exchange(early_, {});
@@ -70,6 +71,8 @@ public:
     std::uint64_t answering = 0;  // the handler's name of the answer that it is giving, 0: none
 
 protected:
+    /// It is kept after an answer, and none is given now.
+    bool is_kept() const { return answered_ > 0 && !busy_; }
     /// Bytes have come. False where none are wanted after them.
     bool take(std::string_view bytes) {
         if (busy_) early_.append(bytes);
@@ -115,6 +118,7 @@ private:
     request_parser parser_{};
     std::string early_{};  // bytes of the next request, come while this one is answered
     std::deque<std::string> queue_{};
+    long long answered_ = 0;
     bool busy_ = false;
     bool close_when_written_ = false;
 };

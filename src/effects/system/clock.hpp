@@ -10,13 +10,19 @@
 #include <condition_variable>
 #include <ctime>  // clock_gettime, timespec
 #include <functional>  // what happens at a time
+#include <memory>  // unique_ptr
 #include <mutex>  // unique_lock
 #include <thread>  // this_thread
 #include <utility>  // exchange, forward
+#include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+class network;
+struct address;
+struct http_url;
 
 /// What a thread takes for the machine, where that is made up.
 class world {
@@ -29,6 +35,9 @@ public:
     virtual void at(long long ns, std::function<void()> what) = 0;
     /// How long its threads have waited for a core, as the system counts it; -1: nobody does.
     virtual long long waited_ns() const = 0;
+    virtual std::unique_ptr<network> new_network() = 0;
+    /// Throws std::runtime_error.
+    virtual std::vector<address> resolved(const http_url& u) const = 0;
 
 protected:
     ~world() = default;

@@ -11,12 +11,15 @@
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/target_facts.hpp"
+#include "effects/system/clock.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/net/blocking_http.hpp"
 #include "effects/net/http_server.hpp"
 #include "effects/net/tls.hpp"
+#include "effects/net/virtual_network.hpp"
 #include "effects/load/order.hpp"
 #include "effects/simulated/host.hpp"
+#include "effects/simulated/virtual_server.hpp"
 #include "effects/targets/credentials.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/server_pages.hpp"
@@ -36,10 +39,21 @@ namespace detail {
 
 /// endpoint{...}: nothing is to be started.
 struct running_already {};
-/// simulated(): the built-in server, on a thread of its own.
+/// simulated(): the built-in server, in the world of the gate where that is made up, else on a
+/// thread of its own.
 struct simulated_engine {
     engine settings{};
     std::unique_ptr<simulated_host> host{};
+    std::unique_ptr<virtual_server> made_up{};
+
+    std::string start() {
+        if (auto* const world = dynamic_cast<virtual_world*>(current_world)) {
+            made_up = std::make_unique<virtual_server>(*world, settings);
+            return made_up->url();
+        }
+        host = std::make_unique<simulated_host>(settings);
+        return host->url();
+    }
 };
 
 /// The API of a target, as the gate or else LLMBENCH_API names it.
@@ -63,6 +77,8 @@ inline const api_traits& api_of(const any_target& t) {
     return api_of(at);
 }
 
+inline bool is_made_up(const any_target& t) { return t.what().get<simulated_server>() != nullptr; }
+
 /// A target that answers, and what it takes to send requests to it.
 class live_target {
 public:
@@ -83,8 +99,8 @@ public:
             p->keep_secrets(own);
             at_.url = p->start(*load_.api, own.secrets, at_most_s);
         } else if (auto* s = std::get_if<simulated_engine>(&server_)) {
-            s->host = std::make_unique<simulated_host>(s->settings);
-            at_.url = s->host->url();
+            at_.url = s->start();
+            facts_.is_virtual = current_world != nullptr;
         }
         load_.fields = std::move(own.fields);
         load_.secrets = std::move(own.secrets);

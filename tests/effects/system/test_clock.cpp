@@ -9,7 +9,9 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <memory>
 #include <thread>
+#include <vector>
 
 using namespace llmbench::detail;
 
@@ -30,6 +32,8 @@ struct still_world final : world {
     }
     void at(long long ns, std::function<void()> what) override { to_come.emplace(ns, what); }
     long long waited_ns() const override { return 7; }
+    std::unique_ptr<network> new_network() override { return nullptr; }
+    std::vector<address> resolved(const http_url&) const override { return {}; }
 };
 
 }  // namespace

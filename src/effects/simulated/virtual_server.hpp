@@ -1,0 +1,104 @@
+// the simulated server in a made-up world
+#pragma once
+
+#include "api/target.hpp"
+#include "effects/net/virtual_world.hpp"
+#include "effects/simulated/service.hpp"
+#include "effects/simulated/session.hpp"
+
+#include <cerrno>  // ECONNRESET
+#include <functional>  // what is to be done at a time
+#include <memory>  // make_shared, shared_ptr, unique_ptr, weak_ptr
+#include <string>
+#include <string_view>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A connection of a world that is made up.
+class virtual_session final : public simulated_session, public virtual_peer {
+public:
+    virtual_session(virtual_world& w, const shared_link& l, const request_handler& handler)
+        : simulated_session(handler), world_(w), link_(l) {}
+
+    void on_bytes(std::string_view bytes) override {
+        if (wants_bytes_) wants_bytes_ = take(bytes);
+    }
+    void on_end() override { gone(); }
+    void on_room() override { write_more(); }
+    bool is_kept_idle() const override { return is_kept(); }
+
+private:
+    long long give(std::string_view bytes) override {
+        const shared_link l = link_.lock();
+        return l ? world_.send_to_client(l, bytes) : -1;
+    }
+    void end(bool by_reset) override {
+        wants_bytes_ = false;
+        if (const shared_link l = link_.lock())
+            world_.end_from_server(l, by_reset ? ECONNRESET : 0);
+    }
+
+    virtual_world& world_;
+    const std::weak_ptr<virtual_link> link_;
+    bool wants_bytes_ = true;
+};
+
+/// The simulated server, at an address of such a world.
+class virtual_server final : public virtual_listener {
+public:
+    /// It stays until nothing happens in its world any more.
+    virtual_server(virtual_world& w, const engine& e)
+        : world_(w), engine_(e), service_(new_service()), url_(w.listen(*this)) {}
+    virtual_server(const virtual_server&) = delete;
+    virtual_server& operator=(const virtual_server&) = delete;
+
+    const std::string& url() const { return url_; }
+    /// Finished answers so far, as this side saw them.
+    std::vector<simulated_service::log_entry> log() {
+        std::vector<simulated_service::log_entry> all = of_old_;
+        for (auto& x : service_->log()) all.push_back(std::move(x));
+        return all;
+    }
+
+    std::shared_ptr<virtual_peer> accepted(const shared_link& l) override {
+        if (is_away_) return nullptr;
+        const auto s = std::make_shared<virtual_session>(world_, l, service_->handler());
+        service_->add(s);
+        return s;
+    }
+    void restart(double away_s) override {
+        if (is_away_) return;
+        service_->go_away();
+        of_old_ = log();
+        life_ = std::make_shared<int>();
+        world_.at(world_.now_ns() + ns_of(away_s), [this] { service_ = new_service(); });
+    }
+
+private:
+    std::unique_ptr<simulated_service> new_service() {
+        is_away_ = false;
+        return std::make_unique<simulated_service>(
+            engine_,
+            [this, life = std::weak_ptr(life_)](long long ns, std::function<void()> what) {
+                world_.at_server(ns, [life, what = std::move(what)] {
+                    if (!life.expired()) what();
+                });
+            },
+            [this] { is_away_ = true; });
+    }
+    virtual_world& world_;
+    const engine engine_;
+    std::shared_ptr<int> life_ = std::make_shared<int>();
+    bool is_away_ = false;
+    std::vector<simulated_service::log_entry> of_old_{};
+    std::unique_ptr<simulated_service> service_;
+    const std::string url_;
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,69 @@
+// One repeat in a world that is made up.
+#pragma once
+
+#include "core/reports/result_json.hpp"
+#include "core/traffic/planning.hpp"
+#include "effects/gates/repeat.hpp"
+#include "effects/net/virtual_network.hpp"
+#include "effects/simulated/virtual_server.hpp"
+#include "effects/targets/live_target.hpp"
+
+#include <string>
+#include <vector>
+
+namespace made_up {
+
+using namespace llmbench;
+using namespace llmbench::detail;
+
+/// What the client and the server say of the same repeat, and how long it took.
+struct repeat {
+    plan what{};
+    repeat_data seen{};
+    std::vector<simulated_service::log_entry> served{};
+    hardships_met met{};
+    double took_s = 0;
+
+    const simulated_service::log_entry* served_as(const std::string& id) const {
+        const simulated_service::log_entry* last = nullptr;
+        for (const auto& e : served)
+            if (e.request_id == id) last = &e;
+        return last;
+    }
+    std::string records() const {
+        std::string all;
+        for (const record& r : seen.records) all += record_json(r, "");
+        return all;
+    }
+};
+
+/// The server is found and asked before anything goes wrong.
+inline repeat repeat_of(scenario s, const engine& e, const hardships& h = {}) {
+    virtual_world world;
+    const inside_world here(&world);
+    virtual_server server(world, e);
+    s.target = endpoint{.url = text(server.url())};
+    repeat r;
+    r.what = planned(s, h.seed);
+    live_target target(s.target, run_arm::candidate);
+    target.bring_up();
+    target.learn_tokens(r.what, 5);
+    world.suffer(h);
+    const long long began = now_ns();
+    r.seen = run_repeat(r.what, target, run_arm::candidate, 0, 1);
+    r.took_s = static_cast<double>(now_ns() - began) * 1e-9;
+    r.met = world.met;
+    r.served = server.log();
+    return r;
+}
+
+/// Some requests, streamed, at an even rate.
+inline scenario some(long long requests = 20, double rate = 10, long long tokens = 8) {
+    return {.workload = synthetic{.prompt_tokens = fixed(64), .output_tokens = fixed(tokens)},
+            .arrivals = poisson(request_rate(rate)),
+            .warmup = 0,
+            .requests = requests,
+            .slos = {}};
+}
+
+}  // namespace made_up
