@@ -28415,6 +28415,7 @@ struct hardships_met {
     long long refused = 0, lost = 0, queue_full = 0, no_descriptor = 0;
     long long reset = 0, half_closed = 0, closed_idle = 0, stalls = 0, restarts = 0, pauses = 0;
     long long longest_way_ns = 0;  // of bytes, from one end to the other
+    long long paused_ns = 0;       // in which the client did not run
 };
 
 class virtual_world;
@@ -28488,7 +28489,7 @@ public:
 
     long long now_ns() const override { return now_ns_; }
     double unix_s() const override { return static_cast<double>(now_ns_) * 1e-9 + 1e9; }
-    long long waited_ns() const override { return in_for_.pauses_are_told ? paused_ns_ : -1; }
+    long long waited_ns() const override { return in_for_.pauses_are_told ? met.paused_ns : -1; }
     void sleep_until(long long at_ns) override { pass(at_ns, [] { return false; }); }
     void at(long long ns, std::function<void()> what) override {
         to_come_.push_back({std::max(ns, now_ns_), ++number_, std::move(what)});
@@ -28518,7 +28519,7 @@ public:
         if (in_for_.pauses <= 0 || pauses_.uniform() >= in_for_.pauses) return;
         const long long lost = ns_of(in_for_.pause_s * pauses_.exponential());
         ++met.pauses;
-        paused_ns_ += lost;
+        met.paused_ns += lost;
         sleep_until(now_ns_ + lost);
     }
 
@@ -28680,7 +28681,7 @@ private:
         return a;
     }
 
-    long long now_ns_ = 1000000000000, number_ = 0, turns_ = 0, paused_ns_ = 0;
+    long long now_ns_ = 1000000000000, number_ = 0, turns_ = 0;
     long long stalled_until_ns_ = 0;
     std::vector<event> to_come_{};  // a heap
     hardships in_for_{};

@@ -38,7 +38,8 @@ struct repeat {
 };
 
 /// The server is found and asked before anything goes wrong.
-inline repeat repeat_of(scenario s, const engine& e, const hardships& h = {}) {
+inline repeat repeat_of(scenario s, const engine& e, const hardships& h = {},
+                        double interrupted_after_s = 0) {
     virtual_world world;
     const inside_world here(&world);
     virtual_server server(world, e);
@@ -50,7 +51,10 @@ inline repeat repeat_of(scenario s, const engine& e, const hardships& h = {}) {
     target.learn_tokens(r.what, 5);
     world.suffer(h);
     const long long began = now_ns();
+    if (interrupted_after_s > 0)
+        world.at(began + ns_of(interrupted_after_s), [] { interrupted = true; });
     r.seen = run_repeat(r.what, target, run_arm::candidate, 0, 1);
+    interrupted = false;
     r.took_s = static_cast<double>(now_ns() - began) * 1e-9;
     r.met = world.met;
     r.served = server.log();
