@@ -83,7 +83,8 @@ public:
         acceptor_.listen(4096);
         port_ = acceptor_.local_endpoint().port();
         accept_next();
-        thread_ = contained_thread([this] { io_.run(); }, [this](const char*) { service_.go_away(); });
+        thread_ = contained_thread([this] { io_.run(); },
+                                   [this](const char*) { service_.go_away(); });
     }
     ~simulated_host() {
         asio::post(io_, [this] {
