@@ -8,7 +8,8 @@ source=$(cd ../.. && pwd)
 cmake=${CMAKE:-cmake}
 export CXX=${CXX:-g++}
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+squatter=''
+trap '[[ ! $squatter ]] || kill "$squatter" 2> /dev/null; rm -rf "$work"' EXIT
 unset LLMBENCH_URL
 
 if [[ $kind == bare ]]; then
@@ -66,8 +67,9 @@ if [[ $kind == package ]]; then
         echo "a gate measured another server than its own"
         exit 1
     fi
-    grep -q "something answers at http://127.0.0.1:$port/health already" squatted.log
+    grep -q "something is at http://127.0.0.1:$port/health already" squatted.log
     kill "$squatter"
+    squatter=''
     # What is written wrong is told by name when it is configured.
     refused() {
         printf '%s\n' 'cmake_minimum_required(VERSION 3.22)' 'project(wrong LANGUAGES CXX)' \
