@@ -128,15 +128,15 @@ TEST_CASE("longer answers are forced where the API can, else they end where the 
         CAPTURE(x.name);
         const logging_server server(short_steps());
         scenario s = few(at(server.url(), x.api));
-        s.workload = synthetic{.prompt_tokens = fixed(20), .output_tokens = fixed(80)};
+        s.workload = synthetic{.prompt_tokens = fixed(20), .output_tokens = fixed(200)};
         s.repeats = 1;
         const heard out;
         const result r = run(s);
         CHECK(holds(out.text(), "answers end where the model ends them") == !x.forces);
-        bool some_shorter = false;
+        bool some_shorter = false;  // seven of ten end by themselves
         for (const record& q : all_ok(r)) {
-            some_shorter = some_shorter || q.output_tokens < 80;
-            if (q.output_tokens < 80 && x.tells_usage) CHECK(std::string(q.finish_reason) == "stop");
+            some_shorter = some_shorter || q.output_tokens < 200;
+            if (q.output_tokens < 200 && x.tells_usage) CHECK(std::string(q.finish_reason) == "stop");
         }
         CHECK(some_shorter == !x.forces);
     }

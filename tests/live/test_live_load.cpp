@@ -447,7 +447,7 @@ TEST_CASE("every request of a run is a line of records.jsonl") {
         const auto when = [&](const char* field, long long v) {
             return v == 0 ? line.get(field).is<picojson::null>() : is(field, v);
         };
-        CHECK(line.get<picojson::object>().size() == 33);
+        CHECK(line.get<picojson::object>().size() == 35);
         CHECK(same("id", x.id));
         CHECK(same("arm", "candidate"));
         CHECK(is("repeat", x.repeat));
@@ -475,6 +475,8 @@ TEST_CASE("every request of a run is a line of records.jsonl") {
         CHECK(is("reads", x.reads));
         CHECK(is("first_read_events", x.first_read_events));
         CHECK(is("text_bytes", x.text_bytes));
+        CHECK(is("hidden_tokens", 0));
+        CHECK(is("most_prompt_tokens", x.most_prompt_tokens));
         CHECK(is("choices", 1));
         CHECK(is("resends", 0));
     }

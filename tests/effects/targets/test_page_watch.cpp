@@ -94,7 +94,7 @@ server_word watched(taking_turns& all, int requests) {
 }  // namespace
 
 TEST_CASE("processes in turns are several by two readings, whether or not they tell a beginning") {
-    for (const std::size_t first : {0, 1}) {
+    for (const std::size_t first : {0u, 1u}) {
         taking_turns untold;
         untold.next = first;
         const server_word w = watched(untold, 50);
