@@ -13566,8 +13566,7 @@ inline probe probe_of_repeat(const evidence& e, const terms& t, const repeat_dat
     p.load = d.load;
     p.margin = worst_margin(t.keeps, d);
     p.over = is_over(d, e.arrival_cv2);
-    p.invalid = !d.disturbed.empty() || !self_check_of(e, d).ok ||
-                is_misled(t, d, p);
+    p.invalid = !d.disturbed.empty() || !self_check_of(e, d).ok || is_misled(t, d, p);
     return p;
 }
 
@@ -31800,8 +31799,6 @@ inline const api_traits& api_of(const any_target& t) {
     if (const auto* p = what.get<process>()) at.api = p->api;
     return api_of(at);
 }
-
-inline bool is_made_up(const any_target& t) { return t.what().get<simulated_server>() != nullptr; }
 
 /// A target that answers, and what it takes to send requests to it.
 class live_target {

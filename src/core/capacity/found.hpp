@@ -57,8 +57,7 @@ inline probe probe_of_repeat(const evidence& e, const terms& t, const repeat_dat
     p.load = d.load;
     p.margin = worst_margin(t.keeps, d);
     p.over = is_over(d, e.arrival_cv2);
-    p.invalid = !d.disturbed.empty() || !self_check_of(e, d).ok ||
-                is_misled(t, d, p);
+    p.invalid = !d.disturbed.empty() || !self_check_of(e, d).ok || is_misled(t, d, p);
     return p;
 }
 

@@ -77,8 +77,6 @@ inline const api_traits& api_of(const any_target& t) {
     return api_of(at);
 }
 
-inline bool is_made_up(const any_target& t) { return t.what().get<simulated_server>() != nullptr; }
-
 /// A target that answers, and what it takes to send requests to it.
 class live_target {
 public:
