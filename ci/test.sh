@@ -18,9 +18,12 @@ case ${1:-} in
     *) die "usage: ci/test.sh [--all]" ;;
 esac
 
+# Who builds all tests to run them once compiles several in one go; who edits one does not (tests/README.md).
+common=(-DLLMBENCH_WERROR=ON -DLLMBENCH_TESTS_AT_ONCE=16)
+
 # build_leg NAME CMAKE_OPTION...
 build_leg() {
-    configure "$1" -DLLMBENCH_WERROR=ON "${@:2}"
+    configure "$1" "${common[@]}" "${@:2}"
     cmake --build "build/$1" --parallel "$(cores)"
 }
 
@@ -51,7 +54,7 @@ for need in "${needs[@]}"; do "$need"; done
 # or compile although they must not, a header out of shape, consumers that cannot use it.
 # -O2 instead of CMake's -O3: a quarter less time to compile, and what most users have.
 leg gcc-build
-configure gcc -DLLMBENCH_WERROR=ON -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"
+configure gcc "${common[@]}" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"
 targets=(--target llmbench_tests llmbench_tests_by_asio llmbench_simulated llmbench_live_tests
     outcomes_gates outcomes_own_main outcomes_no_doctest)
 if [[ $all ]]; then targets=(); fi
@@ -73,7 +76,7 @@ other_builds() {
         -DLLMBENCH_BUILD_EXAMPLES=OFF -DLLMBENCH_BUILD_BENCH=OFF)
     # A second front end: what must compile, what must not, and the fuzzers. The tests themselves go
     # through it below, with sanitizers.
-    configure clang "${debug[@]}" -DLLMBENCH_WERROR=ON -DLLMBENCH_BUILD_FUZZERS=ON
+    configure clang "${common[@]}" "${debug[@]}" -DLLMBENCH_BUILD_FUZZERS=ON
     cmake --build build/clang --parallel "$(cores)" --target llmbench_fuzzers
     # Finds what only g++ accepts, reads beyond a buffer in the parsers, coroutines that outlive what
     # they refer to, leaks of a cancelled request, signed overflow and bad casts in the arithmetic of

@@ -67,7 +67,23 @@ struct named_values {
     types::list<double> values{};
 };
 
-struct slo_verdict {
+/// How a verdict was reached. result.json spells these as they stand here.
+enum class verdict_method : unsigned char {
+    none,
+    counts,         ///< bounds on the share of misses
+    counted_misses, ///< the same where failures reach the statistic
+    moderated_t,    ///< the repeats' spread, moderated by what is believed of it
+    noisy_t,        ///< the same with what is believed of a noisy machine
+    t,              ///< the repeats' own spread
+    batch_means, slices, loads, margins
+};
+/// What a verdict counts its evidence in.
+enum class verdict_unit : unsigned char { none, repeat, pair, stage, probe };
+const char* to_string(verdict_method m);
+const char* to_string(verdict_unit u);
+
+/// A verdict as it was decided.
+struct verdict_numbers {
     slo what{};
     verdict outcome = verdict::skipped;
     /// The data: the statistic of the requests of all repeats together, as tables show it; of a
@@ -78,9 +94,20 @@ struct slo_verdict {
     /// What this sample would have shown four times in five: a relative regression, or the share of
     /// misses where those are counted.
     double detectable = 0;
-    int repeats = 0;        ///< or pairs, or stages of fresh traffic
+    int repeats = 0;         ///< or pairs, or stages of fresh traffic
+    long long requests = 0;  ///< measured ones, all repeats
+    verdict_method decided_by = verdict_method::none;
+    verdict_unit counted_in = verdict_unit::none;
+};
+/// One cause of a verdict's reason: names that result.json has and that do not change, and numbers.
+struct verdict_cause {
+    types::text name{};  ///< "too_close", "sent_late"
+    types::text whose{}; ///< fault it is: "client", "plan", "server", "baseline_server", "baseline"
+    types::list<double> numbers{};
+};
+/// The same in sentences.
+struct slo_verdict : verdict_numbers {
     types::text unit{};     ///< "repeat", "pair" or "stage"
-    long long requests = 0; ///< measured ones, all repeats
     types::text method{};
     types::text reason{};
     types::text advice{};  ///< a limit that would be decided more often, where this one is tight
@@ -90,6 +117,7 @@ struct slo_verdict {
     types::text explain() const;
     types::text arithmetic{};
     types::list<named_values> inputs{};
+    types::list<verdict_cause> causes{};  ///< of the reason, in its order
 };
 
 /// TLS handshakes of one kind, over all repeats. Their time is part of the connection's.

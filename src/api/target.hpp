@@ -122,7 +122,9 @@ struct engine {
 struct simulated_server {
     engine settings{};
 };
-/// The built-in server on a thread of its own: real sockets, modelled compute.
+/// The built-in server, its compute modelled. A load on it runs in virtual time, in which nothing
+/// is waited for, and is the same every time; beside a baseline or a setting that is not simulated,
+/// and by serve_simulated(), it has real sockets.
 inline simulated_server simulated(const engine& e = {}) { return {e}; }
 
 struct stored_result {

@@ -11,12 +11,13 @@
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/judge.hpp"
+#include "core/traffic/share.hpp"
+#include "core/described/described.hpp"
 #include "core/capacity/found.hpp"
 #include "core/capacity/relative.hpp"
-#include "core/traffic/check_slo.hpp"
-#include "core/traffic/searched.hpp"
-#include "core/traffic/share.hpp"
-#include "core/reports/stored.hpp"
+#include "core/capacity/searched.hpp"
+#include "core/planning/check_slo.hpp"
+#include "core/stored/stored.hpp"
 #include "effects/gates/stored_run.hpp"
 
 #include <algorithm>  // all_of, any_of
@@ -34,15 +35,15 @@ inline void divide_by_loads(stored_gate& g) {
     const auto is_a_probe = [](const repeat_data& d) { return d.load > 0; };
     const bool searched = std::any_of(probes.begin(), probes.end(), is_a_probe);
     const bool has_capacity = std::any_of(g.held.slos.begin(), g.held.slos.end(), is_of_capacity);
-    require(searched || !has_capacity,
-            "slos: \"" + g.name + "\" was measured at one load, which shows no capacity");
+    if (!searched && has_capacity)
+        refuse({"slos: \"", g.name, "\" was measured at one load, which shows no capacity"});
     if (!searched) return;
     const bool one_load = std::all_of(probes.begin(), probes.end(), [&](const repeat_data& d) {
         return d.load == probes.front().load;
     });
-    require(has_capacity || one_load,
-            "slos: \"" + g.name + "\" was measured at several loads: ask for its capacity, beside "
-            "what a load must keep");
+    if (!has_capacity && !one_load)
+        refuse({"slos: \"", g.name, "\" was measured at several loads: ask for its capacity, "
+                                    "beside what a load must keep"});
     if (!has_capacity) return;
     for (slo& s : g.held.slos)
         if (s.factor > 0 && is_of_capacity(s) && g.context.in_users)
@@ -51,7 +52,7 @@ inline void divide_by_loads(stored_gate& g) {
     for (const slo& s : g.held.slos)
         (is_of_capacity(s) ? capacities : g.held.keeps).push_back(s);
     g.held.slos = std::move(capacities);
-    require(!g.held.keeps.empty(), "slos: they must say what a load has to keep");
+    if (g.held.keeps.empty()) refuse({"slos: they must say what a load has to keep"});
 }
 }  // namespace detail
 
@@ -60,20 +61,18 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
     using namespace detail;
     stored_run run = read_stored_run(str(records_file), str(gate));
     stored_gate& g = run.gate;
-    require(g.shards == 1, str(records_file) + ": of \"" + g.name + "\" " +
-                               shard_words({g.shard, g.shards}));
+    if (!g.load.share.is_whole())
+        refuse({str(records_file), ": of \"", g.name, "\" ", shard_words(g.load.share)});
     const std::string& problem = run.problem_of_events;
     for (const slo& s : slos) g.held.slos.push_back(s);
     g.context.slos = g.held.slos;
     divide_by_loads(g);
     for (const slo& s : slos) {
         check_slo(s, g.context);
-        require(problem.empty() || !concerns(s.what, &metric_facts::needs_event_times),
-                "the SLO " + str(s.text()) + " needs the time of every event: " + problem);
+        if (!problem.empty() && concerns(s.what, &metric_facts::needs_event_times))
+            refuse({"the SLO ", str(s.text()), " needs the time of every event: ", problem});
     }
-    list<slo_verdict> out;
-    for (const slo_verdict& v : assess_loads(g.seen, g.held).verdicts) out.push_back(v);
-    return out;
+    return described(assess_loads(g.seen, g.held).verdicts);
 }
 
 }  // inline namespace v0

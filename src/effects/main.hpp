@@ -53,7 +53,8 @@ int main(int argc, char** argv) {
     const gate_outcome outcome = session.final_outcome();
     if (!is_first) return 0;  // rank 0 tells
     const int code = exit_code_of(outcome);
-    const bool is_green = outcome == gate_outcome::passed || outcome == gate_outcome::skipped;
+    const bool is_green = !session.is_rehearsal() && (outcome == gate_outcome::passed ||
+                                                      outcome == gate_outcome::skipped);
     return result != 0 && is_green ? 1 : code;
 }
 #endif

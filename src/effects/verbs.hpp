@@ -10,10 +10,10 @@
 #include "api/verbs.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/judging/words.hpp"
-#include "core/figures/held_gate.hpp"
+#include "core/described/verdict_words.hpp"
 #include "core/reports/console.hpp"
-#include "core/reports/stored.hpp"
+#include "core/bodies/held.hpp"
+#include "core/stored/stored.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/files.hpp"
@@ -22,7 +22,6 @@
 #include "effects/simulated/host.hpp"
 #include "effects/gates/doctest_host.hpp"
 #include "effects/gates/judged_files.hpp"
-#include "effects/gates/judged_shards.hpp"
 #include "effects/gates/measure.hpp"
 #include "effects/gates/measure_settings.hpp"
 #include "effects/gates/session.hpp"
@@ -30,6 +29,7 @@
 #include <iostream>  // cerr
 #include <stdexcept>  // invalid_argument, exception
 #include <string>
+#include <vector>
 
 namespace llmbench {
 inline namespace v0 {
@@ -55,7 +55,8 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
         return assertion(real, file, line, expression, true, e.what());
     }
     v.what.is_advisory = is_advisory;
-    all.add_verdict(g->number, v, outcome_of({v}, g->undecided_is), g->seen, inside_test_case());
+    all.add_verdict(g->number, v, outcome_of(std::vector{v}, g->undecided_is), g->seen,
+                    inside_test_case());
     say(verdict_block(v, 0, surroundings_of_program().style()));
     assert_verdict(real, file, line, expression, v, g->undecided_is);
 }

@@ -100,7 +100,7 @@ struct tally {
 void add_gate(tally& t, const terms& held, const slo& s, bool is_guard,
               const std::function<repeat_data(int)>& measured) {
     evidence e;
-    slo_verdict v;
+    decision v;
     while (static_cast<int>(e.candidate.size()) < last_look) {
         e.candidate.push_back(measured(static_cast<int>(e.candidate.size())));
         if (static_cast<int>(e.candidate.size()) < first_look) continue;

@@ -3,6 +3,7 @@
 //   healthy_gate [--runs N]        default 20
 #define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
+#include "effects/simulated/host.hpp"
 
 #include <cmath>
 #include <cstdio>
@@ -40,9 +41,10 @@ int main(int argc, char** argv) {
     int green = 0, red = 0, inconclusive = 0, invalid = 0;
     double repeats = 0;
     for (int n = 0; n < runs; ++n) {
+        const detail::simulated_host server(engine{.seed = n + 1});
         const result r = run({
             .name = std::to_string(n + 1).c_str(),
-            .target = simulated(engine{.seed = n + 1}),
+            .target = endpoint{.url = server.url()},
             .workload = synthetic{.prompt_tokens = lognormal(64, 0.5), .output_tokens = fixed(32)},
             .arrivals = poisson(40_rps),
             .requests = 120,

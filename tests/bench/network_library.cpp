@@ -9,7 +9,7 @@
 #include "core/answers/answer_reader.hpp"
 #include "effects/net/exchange.hpp"
 #include "effects/net/machine_network.hpp"
-#include "effects/net/socket_user.hpp"
+#include "effects/net/network.hpp"
 #include "effects/simulated/asio.hpp"
 
 #include "flood_server.hpp"

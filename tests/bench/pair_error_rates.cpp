@@ -10,7 +10,7 @@
 #include "core/base/random.hpp"
 #include "core/base/statistics.hpp"
 #include "core/judging/judge.hpp"
-#include "core/traffic/planning.hpp"
+#include "core/planning/planning.hpp"
 
 #include "../support/measurements.hpp"
 

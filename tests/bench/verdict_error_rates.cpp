@@ -14,8 +14,8 @@
 #include "core/base/random.hpp"
 #include "core/base/statistics.hpp"
 #include "core/judging/judge.hpp"
-#include "core/traffic/planning.hpp"
 #include "core/traffic/requests.hpp"
+#include "core/planning/planning.hpp"
 #include "core/simulated/engine_model.hpp"
 
 #include "../support/measurements.hpp"
@@ -546,9 +546,9 @@ saturation_cell measured_saturation(const setting& at, long long trials) {
         for (int i = 0; i < last_look; ++i) {
             m.candidate.push_back(
                 simulated_run(p, machine(drawn_slowness(at.noise, random), random.next())));
-            if (i == 0) c.one += !over_saturation_reason(m).empty();
+            if (i == 0) c.one += static_cast<bool>(over_saturation_of(m, arms_of(m)));
         }
-        c.five += !over_saturation_reason(m).empty();
+        c.five += static_cast<bool>(over_saturation_of(m, arms_of(m)));
     });
 }
 

@@ -1,4 +1,4 @@
-// Looks at the page of examples/history.cpp: makes the results of 25 commits out of one, and asks
+// Looks at the page of ci/history.cpp: makes the results of 25 commits out of one, and asks
 // the page what a person would ask it.
 //   node history.mjs CHROMIUM LLMBENCH_HISTORY RESULT_JSON
 import assert from "node:assert/strict";

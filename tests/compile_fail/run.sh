@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What must not compile. Each case of cases.txt is compiled twice: wrong, which must fail with the
-# message the case names, and right, which must compile, so that nothing fails for another reason.
-# So are options with which no gate means what it says: they are refused in one sentence.
+# What must not compile. Of all cases of cases.txt what is right is compiled, which must be taken, so that
+# nothing fails for another reason; then what is wrong, where each case must fail with the message it names.
+# Options with which no gate means what it says are refused in one sentence.
 #   tests/compile_fail/run.sh [compiler...]   default: $CXX, else g++ and every clang++ found
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -20,27 +20,60 @@ passed=0 failed=0
 
 complain() { printf '%s: [%s] %s\n' "$compiler" "$case" "$1"; failed=$((failed + 1)); }
 
-# compile CODE: the code stands in a function body; messages go to $work/log
-compile() {
-    printf '#include "llmbench.hpp"\nusing namespace llmbench;\nvoid probe() { %s }\n' "$1" \
-        > "$work/case.cpp"
-    LC_ALL=C "$compiler" -std=c++20 -I../.. "${cppflags[@]}" -Werror -fsyntax-only \
-        "$work/case.cpp" > "$work/log" 2>&1
+# read_cases: sets names, and for each of them in order what is wrong, what is right and the message; and
+# the lines where the two stand
+read_cases() {
+    local line number=0
+    names=() wrong=() right=() message=() wrong_at=() right_at=()
+    while IFS= read -r line; do
+        number=$((number + 1))
+        case $line in
+            '['*']') names+=("${line:1:-1}") ;;
+            'wrong: '*) wrong+=("${line#wrong: }") wrong_at+=("$number") ;;
+            'right: '*) right+=("${line#right: }") right_at+=("$number") ;;
+            'error: '*) message+=("${line#error: }") ;;
+            '' | '#'*) ;;
+            *) echo "cases.txt: cannot read: $line"; exit 2 ;;
+        esac
+    done < cases.txt
+    if ((${#wrong[@]} != ${#names[@]} || ${#right[@]} != ${#names[@]} || ${#message[@]} != ${#names[@]})); then
+        echo "cases.txt: a case has a name, what is wrong, what is right, and an error"
+        exit 2
+    fi
 }
 
-check_case() {
-    local ok=1
-    if ! compile "$right"; then
-        complain "the corrected form does not compile: $right"; head -n 10 "$work/log"; ok=0
+# compile wrong|right: each case is the inside of a function, and the compiler names its line in
+# cases.txt; what it says goes to $work/log
+compile() {
+    local -n code=$1 at=$1_at
+    local i
+    {
+        printf '#include "llmbench.hpp"\nusing namespace llmbench;\n'
+        for i in "${!code[@]}"; do
+            printf '#line %d "cases.txt"\nvoid case_%d() { %s }\n' "${at[i]}" "$i" "${code[i]}"
+        done
+    } > "$work/$1.cpp"
+    LC_ALL=C "$compiler" -std=c++20 -I../.. "${cppflags[@]}" -Werror -fsyntax-only "${all_errors[@]}" \
+        "$work/$1.cpp" > "$work/log" 2>&1
+}
+
+check_cases() {
+    local i said
+    if ! compile right; then
+        case="what is right"
+        complain "does not compile"
+        grep 'error:' "$work/log" | head -n 10
     fi
-    if compile "$wrong"; then
-        complain "compiles, but must not: $wrong"; ok=0
-    elif ! grep -Eq "error: .*($error)" "$work/log"; then
-        complain "fails with another message than /$error/: $wrong"
-        grep -m 5 'error:' "$work/log" || head -n 10 "$work/log"
-        ok=0
-    fi
-    passed=$((passed + ok))
+    if compile wrong; then echo "$compiler: takes all that is wrong"; fi
+    for i in "${!names[@]}"; do
+        case=${names[i]}
+        said=$(sed -n "s/^cases\.txt:${wrong_at[i]}:.*error: //p" "$work/log")
+        if [[ ! $said ]]; then complain "compiles, but must not: ${wrong[i]}"
+        elif ! grep -Eq "${message[i]}" <<< "$said"; then
+            complain "fails with another message than /${message[i]}/: ${wrong[i]}"
+            head -n 5 <<< "$said"
+        else passed=$((passed + 1)); fi
+    done
 }
 
 # under FILE OPTION...: "gates" or "implementation", compiled with these; messages go to $work/log
@@ -83,24 +116,12 @@ check_options() {
     takes gates -Ofast -fno-finite-math-only
 }
 
+read_cases
 for compiler in "${compilers[@]}"; do
-    if ! compile ';'; then
-        echo "$compiler: the header alone does not compile"
-        head -n 20 "$work/log"
-        exit 1
-    fi
+    all_errors=()
+    if [[ $compiler == *clang* ]]; then all_errors=(-ferror-limit=0); fi
     check_options
-    case='' wrong='' right='' error=''
-    while IFS= read -r line; do
-        case $line in
-            '['*']') case=${line:1:-1} ;;
-            'wrong: '*) wrong=${line#wrong: } ;;
-            'right: '*) right=${line#right: } ;;
-            'error: '*) error=${line#error: }; check_case ;;
-            '' | '#'*) ;;
-            *) echo "cases.txt: cannot read: $line"; exit 2 ;;
-        esac
-    done < cases.txt
+    check_cases
 done
 echo "$passed passed, $failed failed"
 ((failed == 0 && passed > 0))

@@ -25,12 +25,14 @@ if [[ $kind == bare ]]; then
     exit
 fi
 
-options=(-DLLMBENCH_SOURCE="$source" -DCMAKE_BUILD_TYPE=Debug)
+# As users debug, but without what a debugger reads: nobody debugs these, and it takes time.
+type=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0)
+options=(-DLLMBENCH_SOURCE="$source" "${type[@]}")
 if [[ $kind == package ]]; then
     "$cmake" -S "$source" -B "$work/llmbench" -DCMAKE_INSTALL_PREFIX="$work/prefix" \
         -DLLMBENCH_BUILD_TESTS=OFF -DLLMBENCH_BUILD_EXAMPLES=OFF -DLLMBENCH_BUILD_BENCH=OFF
     "$cmake" --install "$work/llmbench"
-    options=(-DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Debug)
+    options=(-DCMAKE_PREFIX_PATH="$work/prefix" "${type[@]}")
 fi
 port=$(python3 ../support/free_ports.py 1)
 options+=("-DSERVER_PORT=$port")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Every example runs, several at a time because they mostly wait, and ends as it says it does. What
-# they leave is held against the schemas of those who read it.
-#   tests/examples/run.sh DIRECTORY        where the programs of examples/ were built
+# Every example runs, and ci/history.cpp behind them: several at a time because they mostly wait. Each
+# ends as it says it does, and what they leave is held against the schemas of those who read it.
+#   tests/examples/run.sh DIRECTORY        where they were built
 # Exits 77 where all is well but what the machine held up.
 set -euo pipefail
 bin=$(realpath "${1:?usage: run.sh DIRECTORY}")
@@ -66,7 +66,7 @@ finish() {
 for file in "$source"/examples/*.cpp; do
     name=$(basename "$file" .cpp)
     case $name in
-        simulated_server | history | judge_again | judge_files | judge_shards) ;;  # the server above; what reads comes below
+        simulated_server | judge_again | judge_files | judge_shards) ;;  # the server above; what reads comes below
         quickstart) start 0 quickstart "$bin/quickstart" --test-case="chat*" ;;  # ci/demo.sh: all
         server)
             start 0 server "$bin/server" --test-case="chat*"

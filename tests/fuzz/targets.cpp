@@ -1,19 +1,21 @@
-#include "targets.hpp"
+#include "fuzz/targets.hpp"
 
 #include "llmbench.hpp"
+#include "core/metric/slo_text.hpp"
+#include "core/wire/go_float.hpp"
+#include "core/wire/metrics_page.hpp"
+#include "core/wire/series.hpp"
+#include "core/server_metrics/server_names.hpp"
 #include "core/dialects/openai.hpp"
-#include "core/dialects/server_names.hpp"
 #include "core/dialects/table.hpp"
 #include "core/answers/answer_reader.hpp"
 #include "core/files/datasets.hpp"
 #include "core/files/traces.hpp"
-#include "core/metric/slo_text.hpp"
 #include "core/others/result_files.hpp"
 #include "core/others/runs_together.hpp"
-#include "core/reports/stored.hpp"
-#include "core/wire/go_float.hpp"
-#include "core/wire/metrics_page.hpp"
-#include "core/wire/series.hpp"
+#include "core/stored/calibration.hpp"
+#include "core/stored/record_json.hpp"
+#include "core/stored/stored.hpp"
 
 #include <cmath>
 #include <cstdio>
@@ -335,10 +337,8 @@ void fuzz::metrics_page(std::string_view input) {
             if (q.page.created.empty())
                 must_agree(written_again(q.page, q.page.samples), again, "a page and its copy");
         }
-        for (const page_sample& s : p.page.samples) {
-            buckets_of(p.page, s.name.substr(0, s.name.rfind('_')));
+        for (const page_sample& s : p.page.samples)
             totals_of(p.page, s.name.substr(0, s.name.rfind('_')));
-        }
         for (const server_name& row : server_table::rows)
             if (value_on(p.page, row.server, row.of) && p.page.samples.empty()) std::abort();
         found_in(p.page);

@@ -1,8 +1,7 @@
 // With doctest's short names off, every short name is the user's own, CHECK_SLO included; so is
-// main(), to which only our implementation is added.
+// main(), to which only our implementation is added, asked for as late as can be.
 #define DOCTEST_CONFIG_NO_SHORT_MACRO_NAMES
 #define DOCTEST_CONFIG_IMPLEMENT
-#define LLMBENCH_IMPLEMENT
 #define CHECK mine
 #define REQUIRE mine
 #define INFO mine
@@ -25,3 +24,6 @@ DOCTEST_TEST_CASE("long names") {
 DOCTEST_TEST_CASE("a gate under another main") { llmbench::gate(tiny_scenario()); }
 
 int main(int argc, char** argv) { return doctest::Context(argc, argv).run(); }
+
+#define LLMBENCH_IMPLEMENT
+#include "llmbench.hpp"

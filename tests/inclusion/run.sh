@@ -36,7 +36,7 @@ if [[ $case == libcxx ]]; then
 fi
 
 sources=("$case.cpp")
-if [[ $case == libcxx ]]; then sources=(late_implement.cpp); fi
+if [[ $case == libcxx ]]; then sources=(no_short_names.cpp); fi
 if [[ $case == two_units ]]; then sources=(two_units_a.cpp two_units_b.cpp); fi
 "${cxx[@]}" "${flags[@]}" "${sources[@]}" -o "$work/program"
 cd "$work"

@@ -1,14 +1,8 @@
-// The one file of the live tests that carries doctest's and llmbench's implementation. Its main
-// knows nothing of llmbench's own: that verdicts reach such a main is tested that way.
-#define DOCTEST_CONFIG_IMPLEMENT
-#include <cfloat>  // doctest 2.4.9 leaves it to libstdc++
-
-#include <doctest/doctest.h>
-
+// llmbench's implementation, for the live tests and for every other program with a main() of its own; and
+// what the live tests need of its inside.
 #define LLMBENCH_IMPLEMENT
 #include "llmbench.hpp"
 
-#include "live/held_up.hpp"
 #include "support/effects.hpp"
 #include "support/texts.hpp"
 
@@ -102,10 +96,15 @@ std::string fnv1a_64(const std::string& bytes) {
     hash.add(bytes.data(), bytes.size());
     return hash.text();
 }
+llmbench::endpoint on_sockets(const llmbench::engine& e) {
+    static std::vector<std::unique_ptr<simulated_host>> all;
+    all.push_back(std::make_unique<simulated_host>(e));
+    return {.url = all.back()->url()};
+}
 std::string escaped(const std::string& text) { return xml_escaped(text); }
 
-gaps_kept::gaps_kept(unsigned long long most) : before_(most_gaps_kept) { most_gaps_kept = most; }
-gaps_kept::~gaps_kept() { most_gaps_kept = before_; }
+gaps_used_up::gaps_used_up() { session::of_this_program().note_gaps(most_gaps_kept); }
+gaps_used_up::~gaps_used_up() { session::of_this_program().note_gaps(0 - most_gaps_kept); }
 
 std::vector<llmbench::record> unreported_records_of(const llmbench::scenario& s) {
     live_target t(s.target, llmbench::run_arm::candidate);
@@ -121,13 +120,3 @@ std::string refusal_to_run(const llmbench::scenario& s) {
     });
 }
 }  // namespace live
-
-int main(int argc, char** argv) {
-    // As a server of its own, for the tests of process{...}: llmbench_live_tests --serve PORT
-    if (argc == 3 && std::string(argv[1]) == "--serve") {
-        llmbench::engine fast;
-        fast.decode_step = llmbench::time_span::from_seconds(0.002);
-        return llmbench::serve_simulated(fast, std::atoi(argv[2]));
-    }
-    return live::held_up::exit_code(doctest::Context(argc, argv).run());
-}

@@ -202,7 +202,7 @@ TEST_CASE("a baseline of other traffic, another model or gate is refused with wh
         CHECK(holds(why, field));
     };
     const std::string good = content_of(file);
-    CHECK(holds(good, "llmbench/result/1"));
+    CHECK(holds(good, "llmbench/result/2"));
 
     const auto varied = [&](auto&& change) {
         scenario other = s;
@@ -231,7 +231,7 @@ TEST_CASE("a baseline of other traffic, another model or gate is refused with wh
 
     write(file, replaced(good, "\"metrics/1\"", "\"metrics/0\""));
     refused_for("definitions version", s);
-    write(file, replaced(good, "llmbench/result/1", "llmbench/result/9"));
+    write(file, replaced(good, "llmbench/result/2", "llmbench/result/9"));
     refused_for("schema", s);
     write(file, good.substr(0, good.size() / 2));
     refused_for("is not a result", s);

@@ -12,6 +12,7 @@
 using namespace llmbench;
 using namespace live;
 using namespace std::chrono_literals;
+using live::asking;
 using scripted::chat_chunk;
 using scripted::chunk;
 using scripted::done;

@@ -153,7 +153,10 @@ TEST_CASE("a ramp and stages leave when they are due") {
 TEST_CASE("sends that are spun for are not early either") {
     scenario s = short_requests(constant(100_rps));
     s.client = {.spin = true};
-    for (const record& r : all_ok(run(s))) CHECK(r.dispatched_ns >= r.scheduled_ns);
+    for (const any_target& target : {any_target(simulated(quick)), any_target(on_sockets(quick))}) {
+        s.target = target;
+        for (const record& r : all_ok(run(s))) CHECK(r.dispatched_ns >= r.scheduled_ns);
+    }
 }
 
 TEST_CASE("all_at_once sends everything at the start, after the warm-up was answered") {
@@ -234,6 +237,7 @@ TEST_CASE("max_in_flight is shared between threads") {
     for (const int cap : {5, 2, 1}) {
         CAPTURE(cap);
         scenario s = short_requests(constant(1000_rps).max_in_flight(cap));
+        s.target = on_sockets(quick);
         s.client = {.threads = 2};
         CHECK(most_in_flight(all_ok(run(s))) <= cap);
     }
@@ -344,6 +348,7 @@ TEST_CASE("two threads send what one would send") {
           arrival_pattern(all_at_once())}) {
         CAPTURE(static_cast<int>(a.data().kind));
         scenario s = short_requests(a);
+        s.target = on_sockets(quick);
         s.warmup = 3;
         s.client = {.threads = 2};
         const records all = all_ok(run(s));
@@ -352,6 +357,7 @@ TEST_CASE("two threads send what one would send") {
         for (const record& r : all) CHECK(r.dispatched_ns >= r.scheduled_ns);
     }
     scenario s = short_requests(poisson(200_rps));
+    s.target = on_sockets(quick);
     s.client = {.threads = 2};
     check_follows(all_ok(run(s)), open_loop_times(poisson(200_rps), 40));
 }
@@ -524,6 +530,7 @@ TEST_CASE("events.bin holds the gaps of every record, and result.json where they
 
 TEST_CASE("result.json and junit.xml tell the verdicts of a run") {
     scenario s = short_requests(closed_loop(4));
+    s.target = on_sockets(quick);
     s.name = "verdicts <on> disk";
     s.requests = 60;
     s.warmup = 4;
@@ -536,7 +543,7 @@ TEST_CASE("result.json and junit.xml tell the verdicts of a run") {
     const picojson::value g = reported_gate("verdicts <on> disk");
     REQUIRE(g.is<picojson::object>());
     CHECK(g.get("refusal").to_str() == "");
-    CHECK(g.get("target").get("kind").to_str() == "simulated");
+    CHECK(g.get("target").get("kind").to_str() == "endpoint");
     CHECK(g.get("target").get("model").to_str() == "simulated");
     CHECK(g.get("scenario").get("users").get<double>() == 4);
     CHECK(g.get("scenario").get("requests").get<double>() == 60);
@@ -622,6 +629,7 @@ private:
 
 TEST_CASE("a client that is starved of its core says so, and no miss rests on it") {
     scenario s = short_requests(poisson(40_rps));
+    s.target = on_sockets(quick);
     s.requests = 80;
     s.repeats = 2;
     s.slos = {p90(ttft) <= 40_ms, max(itl) <= 30_ms};
@@ -656,6 +664,7 @@ TEST_CASE("a client that is starved of its core says so, and no miss rests on it
 
 TEST_CASE("every result tells how the client kept up") {
     scenario s = short_requests(poisson(100_rps));
+    s.target = on_sockets(quick);
     s.client.threads = 2;
     const self_check_t c = run(s).self_check();
     CHECK(c.lateness_max >= c.lateness_p99);

@@ -127,7 +127,7 @@ TEST_CASE("a gate of more gaps than are kept says so, decides the same and is ju
     s.slos = slos;
     const result exact = run(s);
     // The first repeat has 20 requests of 5 to 9 gaps: the second one is more than there is room for.
-    const gaps_kept few(0);
+    const gaps_used_up none_left;
     s.name = "few gaps kept";
     const heard said;
     const result counted = run(s);

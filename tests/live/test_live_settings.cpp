@@ -177,7 +177,7 @@ TEST_CASE("a time budget leaves what was measured by then, and says so") {
     s.requests = 0;
     s.duration = 30_s;
     const comparison_result c = compared(
-        s, {engine_named("a", engine_of(5_ms)), engine_named("b", engine_of(5_ms))});
+        s, {{"a", on_sockets(engine_of(5_ms))}, {"b", on_sockets(engine_of(5_ms))}});
     CHECK(holds(c.line(), " s is spent after 0 of 2 rounds"));
     CHECK(c["a"].verdicts()[0].outcome == verdict::inconclusive);
 }

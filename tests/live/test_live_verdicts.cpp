@@ -158,7 +158,7 @@ TEST_CASE("a variable that makes no sense is refused in one sentence with its na
 // ---- the time budget
 
 TEST_CASE("a gate that the time budget cuts off is inconclusive with the reason") {
-    scenario s = brief(simulated(engine_of(5_ms)), "one repeat fits");
+    scenario s = brief(on_sockets(engine_of(5_ms)), "one repeat fits");
     s.arrivals = constant(10_rps);  // two seconds a repeat
     s.slos = {mean(tpot) <= 5_s, p50(ttft_from_send) <= 5_s};
     const variable budget("LLMBENCH_TIME_BUDGET", budget_from_now(3.7));
@@ -202,7 +202,7 @@ TEST_CASE("a repeat that the time budget cuts in the middle is no evidence") {
 }
 
 TEST_CASE("where the time budget leaves nothing measured, nothing is said to hold") {
-    scenario s = brief(simulated(engine_of(5_ms)), "nothing measured");
+    scenario s = brief(on_sockets(engine_of(5_ms)), "nothing measured");
     s.arrivals = constant(1_rps);
     s.slos = {mean(tpot) <= 5_s, goodput(e2e <= 30_s) >= 80_pct};
     const variable budget("LLMBENCH_TIME_BUDGET", budget_from_now(1));

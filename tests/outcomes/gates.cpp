@@ -23,6 +23,8 @@ static const bool early = [] {
 
 TEST_CASE("pass") { gate(quick(simulated(fast_engine()), within_reach())); }
 
+TEST_CASE("pass in real time") { gate(quick(served(), within_reach())); }
+
 TEST_CASE("miss") { gate(quick(simulated(fast_engine()), out_of_reach())); }
 
 TEST_CASE("advisory miss") {
@@ -79,7 +81,7 @@ TEST_CASE("server gone") {
 
 // Takes more descriptors than a low limit on them leaves.
 TEST_CASE("many threads") {
-    scenario s = quick(simulated(fast_engine()), within_reach());
+    scenario s = quick(served(), within_reach());
     s.client.threads = 64;
     gate(s);
 }
@@ -89,7 +91,7 @@ TEST_CASE("the program ends first") {
         std::this_thread::sleep_for(std::chrono::milliseconds(700));
         std::exit(0);
     }).detach();
-    scenario s = quick(simulated(fast_engine()), within_reach());
+    scenario s = quick(served(), within_reach());
     s.arrivals = constant(1_rps);
     gate(s);
 }
@@ -241,7 +243,7 @@ TEST_CASE("long with a child") { gate(one_minute(server_with_child)); }
 // A moment of each part of a gate's life: users who come, are measured and leave, twice, beside a page
 // of metrics; then a load that waits for nobody.
 TEST_CASE("a whole life of users") {
-    scenario s = quick(simulated(fast_engine()), {mean(tpot) <= 1_s, mean(queue_time) <= 10_s});
+    scenario s = quick(served(), {mean(tpot) <= 1_s, mean(queue_time) <= 10_s});
     s.arrivals = closed_loop(4).ramp(300_ms);
     s.requests = 0;
     s.duration = 700_ms;
@@ -250,7 +252,7 @@ TEST_CASE("a whole life of users") {
 }
 
 TEST_CASE("a whole life of an open loop") {
-    scenario s = quick(simulated(fast_engine()), within_reach());
+    scenario s = quick(served(), within_reach());
     s.arrivals = poisson(60_rps);
     s.repeats = 2;
     gate(s);
@@ -259,6 +261,14 @@ TEST_CASE("a whole life of an open loop") {
 // Its sleeper does not heed SIGTERM: to end it takes five seconds, or SIGKILL.
 TEST_CASE("long with a stubborn child") {
     gate(one_minute({.command = "trap '' TERM; sleep 600 & echo $! > \"$CHILD\"; \"$SERVER\" serve {port}"}));
+}
+
+TEST_CASE("an hour of a rehearsal") {
+    scenario s = quick({}, within_reach());
+    s.arrivals = poisson(100_rps);
+    s.requests = 0;
+    s.duration = 60_min;
+    gate(s);
 }
 
 TEST_CASE("long comparison") {
@@ -388,7 +398,7 @@ TEST_CASE("a child with a gate") {
 // ---- threads
 
 static scenario named(const char* name, const slo_list& slos) {
-    scenario s = quick(simulated(fast_engine()), slos);
+    scenario s = quick(served(), slos);
     s.name = name;
     return s;
 }

@@ -15,7 +15,10 @@ static void measure(std::string_view how) {
     if (how == "refused") s.requests = 0;
     if (how == "gone") s.target = endpoint{.url = "http://127.0.0.1:1"};
     if (how == "judged") s.slos = {};
-    if (how == "many threads") s.client.threads = 64;
+    if (how == "many threads") {
+        s.target = served();
+        s.client.threads = 64;
+    }
     const result r = run(s);
     for (const slo_verdict& v : r.verdicts()) std::printf("verdict: %s\n", to_string(v.outcome));
     std::printf("judged afterwards: %s, %s\n", to_string(judge(r, mean(tpot) <= 1_s).outcome),

@@ -8,7 +8,7 @@ own_main=$(realpath "$2")
 no_doctest=$(realpath "$3")
 source=$(cd "$(dirname "$0")" && pwd)/gates.cpp
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'kill "$served" 2> /dev/null || true; rm -rf "$work"' EXIT
 unset "${!LLMBENCH_@}" NO_COLOR CLICOLOR_FORCE
 export LC_ALL=C
 export LLMBENCH_REPORT_DIR=$work/report
@@ -18,6 +18,13 @@ log=$work/log
 passed=0 failed=0 held_up='' what=
 # shellcheck source=tests/support/too_busy.sh
 source "$(dirname "$source")/../support/too_busy.sh"
+
+# The simulated server in real time, for the cases that are about signals, threads and the clock.
+port=$(python3 "$(dirname "$source")/../support/free_ports.py" 1)
+"$no_doctest" serve "$port" > "$work/served.log" 2>&1 &
+served=$!
+until (: < "/dev/tcp/127.0.0.1/$port") 2> /dev/null; do sleep 0.05; done
+export SERVED=http://127.0.0.1:$port
 
 ok() { passed=$((passed + 1)); }
 wrong() {
@@ -226,9 +233,7 @@ nothing_escapes() {
         ends 3 "${@:2}" "$no_doctest" pass
         ends 3 "${@:2}" "$own_main" --test-case=pass
     }
-    for file in events.bin records.jsonl; do
-        never_whole "$file: File too large" bash -c 'with_full_disk 1 "$@"' disk
-    done
+    never_whole "records.jsonl: File too large" bash -c 'with_full_disk 1 "$@"' disk
     for file in result.json report.html; do
         # shellcheck disable=SC2016  # for the shell that it is given to
         never_whole "$file: File exists" \
@@ -496,15 +501,132 @@ calibration() {
     says "LLMBENCH_CALIBRATION" "$work/none.json cannot be read"
 }
 
+# ---- a rehearsal: never a pass, whatever is asked of it, and nothing is sent or started
+rehearsal() {
+    local name how
+    cases 77 "pass,miss,server gone,process never ready,default target" LLMBENCH_REHEARSE=1
+    says "5 gates: 5 rehearsed" "REHEARSAL of 5 gates on a model: nothing was sent"
+    says_like 'SKIPPED +mean\(tpot\) <= 0\.5 ms .*a rehearsal: fail on the model; inconclusive in 0 % of the runs; a miss is shown in nine of ten from 5[0-9]* us on'
+    says_like 'SKIPPED +mean\(tpot\) <= 1 s .*a rehearsal: pass on the model'
+    says_not "still loading"
+    reported
+    report_says "REHEARSAL" report.html
+    report_says '"rehearsal"'
+    report_says 'name="rehearsal"' junit.xml
+    report_says 'failures="0" errors="0"' junit.xml
+    report_says 'rehearsal="yes"' metrics.txt
+    summary_says "REHEARSAL of 5 gates"
+    if ! python3 -c 'import jsonschema' 2> /dev/null; then echo "result.json is held against no schema: no jsonschema"
+    elif python3 "$(dirname "$source")/../formats/check.py" results \
+        "$(dirname "$source")/../../ci/result.schema.json" "$LLMBENCH_REPORT_DIR/result.json" > "$work/schema" 2>&1
+    then ok; else wrong "result.json: $(tail -n 3 "$work/schema")"; fi
+    # Of whoever's main() it is, of assertions of one's own, of what is measured in other ways.
+    for name in pass miss "many threads" "nothing but errors"; do
+        ends 77 env LLMBENCH_REHEARSE=1 "$own_main" --test-case="$name"
+    done
+    for how in pass miss gone judged unasked explored; do
+        ends 77 env LLMBENCH_REHEARSE=1 "$no_doctest" "$how"
+    done
+    ends 77 env LLMBENCH_REHEARSE=1 GATE_BEFORE_MAIN=1 "$own_main" --test-case=pass
+    cases 77 "CHECK_SLO misses,a plain CHECK fails,may fail" LLMBENCH_REHEARSE=1
+    for name in "exit after a miss" "quick_exit after a miss" "a plain CHECK fails,exit after a pass"; do
+        cases 3 "$name" LLMBENCH_REHEARSE=1
+    done
+    cases 77 "pull request,head against base,settings,settings of which one is lost" LLMBENCH_REHEARSE=1
+    says "settings of which one is lost / lost: rehearsed" "baseline rehearsed on a model"
+    cases 77 "miss" LLMBENCH_REHEARSE=1 LLMBENCH_INCONCLUSIVE=fail GITHUB_ACTIONS=true
+    says_not "::error"
+    # Refused is refused, and says why.
+    cases 2 "pass,refused" LLMBENCH_REHEARSE=1
+    says "below saturation a throughput only measures the arrival rate"
+    cases 77 "two seconds a repeat" LLMBENCH_REHEARSE=1 LLMBENCH_TIME_BUDGET=3.8
+    says "LLMBENCH_TIME_BUDGET of 3.8 s is spent after 1 of 5 repeats"
+
+    # A stored baseline is made up as well; nothing is written, and none is made of a rehearsal.
+    rm -rf "$work/baselines"
+    cases 77 "stored baseline" LLMBENCH_REHEARSE=1
+    says_like 'SKIPPED +p50\(tpot\) <= 2 \* baseline .*a rehearsal: pass on the model'
+    if [[ -e $work/baselines ]]; then wrong "it wrote a baseline"; else ok; fi
+    cp "$LLMBENCH_REPORT_DIR/result.json" "$work/rehearsed.json"
+    cases 2 "stored baseline" BASELINE="$work/rehearsed.json"
+    says 'was a rehearsal, which is evidence of no server'
+    for how in "LLMBENCH_WRITE_BASELINE=1" "LLMBENCH_CALIBRATE=3"; do
+        cases 2 "stored baseline" LLMBENCH_REHEARSE=1 "$how"
+        says "LLMBENCH_REHEARSE and ${how%=*} are both set"
+    done
+
+    # Fitted to a run that was measured: about as fast, and each gate to the one of its name.
+    cases 0 "pass,pull request"
+    cp "$LLMBENCH_REPORT_DIR/result.json" "$work/measured.json"
+    cases 77 "pass" LLMBENCH_REHEARSE="$work/measured.json"
+    says "an engine fitted to "
+    what="the pace of a fitted engine"
+    if python3 - "$work/measured.json" "$LLMBENCH_REPORT_DIR/result.json" > "$work/pace" 2>&1 << 'PY'
+import json, sys
+was, now = (next(g for g in json.load(open(f))["gates"] if g["name"] == "pass")["candidate"] for f in sys.argv[1:])
+for metric in ("ttft", "tpot"):
+    ratio = now[metric]["mean"] / was[metric]["mean"]
+    assert 0.7 < ratio < 1.4, f"{metric}: {ratio}"
+PY
+    then ok; else wrong "$(tail -n 1 "$work/pace")"; fi
+    cases 2 "miss" LLMBENCH_REHEARSE="$work/measured.json"
+    says 'has no measured gate "miss": it has "pass", "pull request"'
+    cases 2 "pass" LLMBENCH_REHEARSE="$work/rehearsed.json"
+    cases 2 "pass" LLMBENCH_REHEARSE="$work/none.json"
+    says "LLMBENCH_REHEARSE: $work/none.json cannot be read"
+    sed 's#llmbench/result/2#llmbench/result/9#' "$work/measured.json" > "$work/newer.json"
+    cases 2 "pass" LLMBENCH_REHEARSE="$work/newer.json"
+    says "newer.json is not a result of this schema"
+    cases 2 "pass" LLMBENCH_REHEARSE=maybe
+    says 'LLMBENCH_REHEARSE is "maybe": it must be 1, 0, or the result.json of a run that was measured'
+    cases 0 "pass" LLMBENCH_REHEARSE=0
+
+    # The result that it is fitted to stays: reports have a directory of their own, or it is refused.
+    what="a rehearsal beside the reports of a run"
+    mkdir -p "$work/beside/llmbench-report"
+    cp "$work/measured.json" "$work/beside/llmbench-report/result.json"
+    for how in 1 2; do
+        status=0
+        (cd "$work/beside" && env -u LLMBENCH_REPORT_DIR LLMBENCH_REHEARSE=llmbench-report/result.json \
+            "$gates" --test-case=pass) > "$log" 2>&1 || status=$?
+        if ((status == 77)); then ok; else wrong "exit code $status instead of 77"; fi
+    done
+    says "llmbench-rehearsal/report.html"
+    status=0
+    (cd "$work/beside" && LLMBENCH_REPORT_DIR=llmbench-report LLMBENCH_REHEARSE=./llmbench-report/result.json \
+        "$gates" --test-case=pass) > "$log" 2>&1 || status=$?
+    if ((status == 2)); then ok; else wrong "exit code $status instead of 2"; fi
+    says "which the rehearsal's own reports would be written over"
+    if cmp "$work/measured.json" "$work/beside/llmbench-report/result.json"; then ok
+    else wrong "the result is another one"; fi
+
+    what="SIGINT during a rehearsal"
+    rm -rf "$LLMBENCH_REPORT_DIR"
+    : > "$log"
+    LLMBENCH_REHEARSE=1 "$gates" --test-case="an hour of a rehearsal" >> "$log" 2>&1 &
+    pid=$!
+    for ((i = 0; i < 400; i++)); do grep -q "rehearsed on a model" "$log" && break; sleep 0.05; done
+    sleep 0.3
+    kill -INT "$pid"
+    status=0
+    wait "$pid" || status=$?
+    if ((status == 3)); then ok; else wrong "exit code $status instead of 3"; fi
+    says "the run was interrupted"
+    report_says '"rehearsal"'
+}
+
 # ---- progress
 progress() {
     for how in auto plain off; do
         cases 0 "pass" LLMBENCH_PROGRESS=$how
         says_not $'\r'
     done
-    cases 0 "pass" LLMBENCH_PROGRESS=line
+    cases 0 "pass in real time" LLMBENCH_PROGRESS=line
     says_like $'\r  repeat [12] of 2-5.*\x1b\\[K'
     says_like $'\r\x1b\\[K'  # cleared before the block that closes the gate
+    cases 0 "pass" LLMBENCH_PROGRESS=line  # what is computed takes no time to tell of
+    says "simulated in virtual time"
+    says_not $'\r'
     cases 2 "pass" LLMBENCH_PROGRESS=loud
     says 'LLMBENCH_PROGRESS is "loud": it must be auto, line, plain or off'
     cases 0 "pass" CLICOLOR_FORCE=1
@@ -713,7 +835,7 @@ other_mains() {
 
 parts=("${@:4}")
 if ((${#parts[@]} == 0)); then
-    parts=(one_gate guard_alone refusals no_server nothing_escapes exits threads files_of_runs words_of_others over_capacity time_budget stored_baselines calibration
+    parts=(one_gate guard_alone refusals no_server nothing_escapes exits threads files_of_runs words_of_others over_capacity time_budget stored_baselines calibration rehearsal
         progress several_gates own_assertions questions settings signals_at_any_moment signals other_mains)
 fi
 for part in "${parts[@]}"; do "$part"; done

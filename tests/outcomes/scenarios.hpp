@@ -12,6 +12,10 @@ inline engine fast_engine() {
     return {.decode_step = 2_ms, .step_per_sequence = 0_ms, .prefill_per_token = 0_ms, .jitter = 0};
 }
 
+// The same on a port, in real time, which run.sh has started: where a signal, a thread, a limit of the
+// machine or the clock is what a case is about.
+inline endpoint served() { return {.url = std::getenv("SERVED")}; }
+
 inline scenario quick(const any_target& target, const slo_list& slos) {
     return {
         .target = target,

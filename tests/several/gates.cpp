@@ -97,18 +97,16 @@ TEST_CASE("a search") {
 // ---- what goes wrong between ranks
 
 #ifdef LLMBENCH_WITH_MPI
-void gate_with_a_late_rank() {
+void gate_with_a_late_rank(bool machine_has_one_clock) {
     scenario s = load();
     s.slos = {mean(tpot) <= 5_s};  // without a limit on ttft they may begin 5 ms apart
-    detail::delay_of_starts_ns = rank() == 2 ? 20000000 : 0;
+    auto& ranks = detail::rank_group::of_this_program();
+    ranks.set_starts({machine_has_one_clock, rank() == 2 ? 20000000 : 0});
     gate(s);
-    detail::delay_of_starts_ns = 0;
+    ranks.set_starts({});
 }
-TEST_CASE("rank 2 is late") { gate_with_a_late_rank(); }
-TEST_CASE("clocks are measured") {
-    detail::believes_in_one_clock = false;
-    gate_with_a_late_rank();
-}
+TEST_CASE("rank 2 is late") { gate_with_a_late_rank(true); }
+TEST_CASE("clocks are measured") { gate_with_a_late_rank(false); }
 TEST_CASE("rank 1 has another plan") {
     scenario s = load();
     if (rank() == 1) s.requests = 121;

@@ -1,12 +1,14 @@
 // One repeat in a world that is made up.
 #pragma once
 
+#include "simulated/hard_world.hpp"
+#include "core/planning/planning.hpp"
+#include "core/stored/record_json.hpp"
 #include "core/reports/result_json.hpp"
-#include "core/traffic/planning.hpp"
-#include "effects/gates/repeat.hpp"
 #include "effects/net/virtual_network.hpp"
 #include "effects/simulated/virtual_server.hpp"
 #include "effects/targets/live_target.hpp"
+#include "effects/gates/repeat.hpp"
 
 #include <string>
 #include <vector>
@@ -37,13 +39,11 @@ struct repeat {
     }
 };
 
-/// The server is found and asked before anything goes wrong.
-inline repeat repeat_of(scenario s, const engine& e, const hardships& h = {},
-                        double interrupted_after_s = 0) {
-    virtual_world world;
-    const inside_world here(&world);
-    virtual_server server(world, e);
-    s.target = endpoint{.url = text(server.url())};
+/// Of a server that is at this address of the world already. It is found and asked before anything
+/// goes wrong.
+inline repeat repeat_at(hard_world& world, virtual_server& server, const endpoint& at,
+                        scenario s, const hardships& h, double interrupted_after_s = 0) {
+    s.target = at;
     repeat r;
     r.what = planned(s, h.seed);
     live_target target(s.target, run_arm::candidate);
@@ -59,6 +59,13 @@ inline repeat repeat_of(scenario s, const engine& e, const hardships& h = {},
     r.met = world.met;
     r.served = server.log();
     return r;
+}
+inline repeat repeat_of(const scenario& s, const engine& e, const hardships& h = {},
+                        double interrupted_after_s = 0) {
+    hard_world world;
+    const inside_world here(&world);
+    virtual_server server(world, e);
+    return repeat_at(world, server, {.url = text(server.url())}, s, h, interrupted_after_s);
 }
 
 /// Some requests, streamed, at an even rate.

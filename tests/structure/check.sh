@@ -53,6 +53,20 @@ reports_compute_nothing() {
     ! grep -rnE "#include \"core/($methods|measured/metrics)\.hpp\"" src/core/reports
 }
 
+# A rule that reads its own sentences would be another one when somebody corrects a word of them.
+verdicts_read_no_text() { python3 tests/structure/decides.py; }
+texts_that_are_read() {
+    mkdir -p "$work/rules/core"/{judging,capacity}
+    printf '%s\n' 'if (v.unit == "pair") return;' 'v.why = "too close to call";' \
+        'if (why.find("; the") > 0) return;  // "a == b"' > "$work/rules/core/judging/a.hpp"
+    printf '%s\n' 'return x.reason != "none" ? "no load is carried" : "";' \
+        > "$work/rules/core/capacity/b.hpp"
+    python3 tests/structure/decides.py "$work/rules" > "$work/told" && return 1
+    cut -d: -f1,2 "$work/told" | diff - <(printf '%s\n' 'judging/a.hpp:1 looks into a text' \
+        'judging/a.hpp:2 says a sentence' 'judging/a.hpp:3 looks into a text' \
+        'capacity/b.hpp:1 looks into a text')
+}
+
 # Whatever a file says is a number becomes one of ours in core/base/checked_json.hpp alone: there
 # is its range, and the sentence where it lies outside.
 numbers_of_files_are_checked() {
@@ -74,12 +88,12 @@ one_network() {
     local calls='::(socket|connect|accept4?|bind|listen|send|sendto|sendmsg|recv|recvfrom|recvmsg'
     calls+='|getaddrinfo|epoll_[a-z0-9_]*)\('
     ! grep -rnE "[^a-zA-Z0-9_]$calls" src/effects |
-        grep -vE '^src/effects/net/(sockets|epoll_network|asio_network|process)\.hpp:'
+        grep -vE '^src/effects/(net/(sockets|epoll_network|asio_network)|targets/process)\.hpp:'
 }
 
 # What users compile is tested with what users take: no part beside it in one program.
 header_or_parts() {
-    ! grep -rnE '#include "(api|core|effects)/' examples tests/{consumers,inclusion,live,outcomes}
+    ! grep -rnE '#include "(api|core|effects)/' examples ci/history.cpp tests/{consumers,inclusion,live,outcomes}
 }
 
 # Ours, the three short names, and the configuration of the two libraries below us.
@@ -176,6 +190,8 @@ check "no part is too long" lines
 check "nothing is thrown out of a thread" threads_are_contained
 check "no function is too long" functions
 check "reports know no statistics and no method" reports_compute_nothing
+check "verdicts are decided on no text" verdicts_read_no_text
+check "a text that decides is found" texts_that_are_read
 check "numbers of files are checked in one place" numbers_of_files_are_checked
 check "time is asked for in one place" one_clock
 check "bytes and names go through one interface" one_network

@@ -40,7 +40,8 @@ run exits <<< 'exit 0'
 ended exits 1 "passed  one" "KILLED  two"
 for signal in TERM:143 HUP:129; do
     rm -f pid
-    run "$signal" <<< 'echo "$$" > pid; sleep 60'
+    # Not while the output of the shell itself goes to that file.
+    run "$signal" <<< 'echo "$$" > draft; mv draft pid; sleep 60'
     begun
     kill -s "${signal%:*}" -- "-$run"
     ended "$signal" "${signal#*:}" "passed  one" "KILLED  two"

@@ -22,6 +22,10 @@ struct profiler_log_entry {
     int status = 0;
 };
 
+/// The simulated server in real time, on a port of its own until the program ends: for tests of what
+/// the kernel and the threads do. On simulated() a gate is computed.
+llmbench::endpoint on_sockets(const llmbench::engine& e);
+
 /// The simulated server with its own log of what it wrote when.
 class logging_server {
 public:
@@ -58,16 +62,13 @@ std::string refusal_to_plan(const llmbench::scenario& s);
 /// Starts the process, waits until it is ready, ends it. What was wrong, or "".
 std::string bring_up_and_end(const llmbench::process& p);
 
-/// Sets how many gaps the program keeps one by one, for as long as it lives.
-class gaps_kept {
+/// As long as it lives, the program has no room for more gaps to be kept one by one.
+class gaps_used_up {
 public:
-    explicit gaps_kept(unsigned long long most);
-    ~gaps_kept();
-    gaps_kept(const gaps_kept&) = delete;
-    gaps_kept& operator=(const gaps_kept&) = delete;
-
-private:
-    unsigned long long before_;
+    gaps_used_up();
+    ~gaps_used_up();
+    gaps_used_up(const gaps_used_up&) = delete;
+    gaps_used_up& operator=(const gaps_used_up&) = delete;
 };
 
 /// Why a load is refused when it is about to begin, or "".

@@ -2,30 +2,33 @@
 
 #include "core/judging/calibration.hpp"
 #include "core/judging/judge.hpp"
+#include "core/described/described.hpp"
 
 namespace measurements {
 
 llmbench::slo_verdict judge_evidence(const measurement& m, const llmbench::slo& s, bool to_the_end) {
-    return lb::judge_evidence(m, m, s, to_the_end);
+    return lb::described(lb::judge_evidence(m, m, s, to_the_end));
 }
 llmbench::slo_verdict judge_values(const measurement& m, const llmbench::slo& s, bool to_the_end) {
-    return lb::judge_values(m, m, s, to_the_end);
+    return lb::described(lb::estimated(lb::judge_values(m, m, s, to_the_end), m));
 }
 llmbench::slo_verdict judge_counts(const measurement& m, const llmbench::slo& s, bool to_the_end) {
-    return lb::judge_counts(m, m, s, to_the_end);
+    return lb::described(lb::estimated(lb::judge_counts(m, m, s, to_the_end), m));
 }
 llmbench::slo_verdict judged(const measurement& m, const llmbench::slo& s, bool guard) {
     const lb::grounds g = lb::grounds_of(m);
-    return lb::settled(m, m, lb::judged(m, m, g, lb::ended_part_of(m, g), s, guard));
+    return lb::described(lb::settled(m, m, lb::judged(m, m, g, lb::ended_part_of(m, g), s, guard)));
 }
 std::vector<llmbench::slo_verdict> judge_all(const measurement& m) {
-    return lb::assess(m, m).verdicts;
+    return lb::described(lb::assess(m, m).verdicts);
 }
 llmbench::self_check_t self_check_of(const measurement& m) {
-    return lb::assess(m, m).on.self_check;
+    return lb::described(lb::assess(m, m).on.self_check);
 }
 std::string slo_invalid_reason(const measurement& m, const llmbench::slo& s) {
-    return lb::slo_invalid_reason(m, m, lb::grounds_of(m), lb::judge_evidence(m, m, s));
+    const lb::cause why =
+        lb::fault_of_verdict(m, m, lb::grounds_of(m), lb::judge_evidence(m, m, s));
+    return lb::described(why, s);
 }
 double prior_sd_of(const measurement& m, const llmbench::slo& s) {
     return lb::prior_sd_of(m, m, s);

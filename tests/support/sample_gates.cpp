@@ -1,6 +1,6 @@
 #include "support/sample_gates.hpp"
 
-#include "core/traffic/planning.hpp"
+#include "core/planning/planning.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/words.hpp"
 

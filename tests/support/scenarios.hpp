@@ -2,7 +2,7 @@
 #pragma once
 
 #include "llmbench.hpp"
-#include "core/traffic/planning.hpp"
+#include "core/planning/planning.hpp"
 #include "support/texts.hpp"
 
 #include <limits>

@@ -1,7 +1,7 @@
 // What a server told of itself, written by hand: readings once a second around a steady window.
 #pragma once
 
-#include "core/dialects/page_readings.hpp"
+#include "core/server_metrics/page_readings.hpp"
 #include "core/measured/repeat.hpp"
 #include "support/timelines.hpp"
 

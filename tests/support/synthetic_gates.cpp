@@ -1,8 +1,8 @@
 #include "support/synthetic_gates.hpp"
 
 #include "core/base/random.hpp"
-#include "core/traffic/planning.hpp"
 #include "core/traffic/requests.hpp"
+#include "core/planning/planning.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,3 @@
-#define LLMBENCH_MAIN  // this one file carries the implementation and main()
 #include "llmbench.hpp"
 
 using namespace llmbench;

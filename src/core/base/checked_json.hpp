@@ -4,6 +4,7 @@
 // file, the field, the value and what is.
 #pragma once
 
+#include "core/base/fields.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 
@@ -21,12 +22,6 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline constexpr double longest_time_s = 1e7;  // of anything that anybody measured
-inline constexpr double most_tokens = 1e8;     // of one request
-inline constexpr double most_count = 9e15;     // which a double holds to the last one
-/// Nanoseconds of a clock: 31 years since it began, so that times can be moved and added.
-inline constexpr double latest_time_ns = 1e18;
-
 /// Where a number stands, told where it is none that is allowed: "ttfts[3]".
 inline std::string element_name(const std::string& list, std::size_t i) {
     return list + printed("[%zu]", i);
@@ -40,8 +35,7 @@ inline std::string shown_value(const picojson::value& v) {
 /// Says which value of which file is none that is allowed.
 [[noreturn]] inline void refuse_value(const std::string& file, const std::string& name,
                                       const picojson::value& v, const std::string& allowed) {
-    const std::string of = file.empty() ? "" : file + ": ";
-    throw std::invalid_argument(of + name + " is " + shown_value(v) + ", " + allowed);
+    refuse({file, file.empty() ? "" : ": ", name, " is ", shown_value(v), ", ", allowed});
 }
 /// `name` is asked only where something is wrong: there are millions of these.
 template <class Name>
@@ -77,33 +71,43 @@ public:
     checked_object(const picojson::value& v, std::string file, std::string path)
         : v_(v), file_(std::move(file)), path_(std::move(path)) {}
 
-    bool has(const char* name) const {
+    /// A member that is there and not null, or nullptr.
+    const picojson::value* told(const char* name) const {
         const picojson::value* m = member(v_, name);
-        return m && !m->is<picojson::null>();
+        return m && !m->is<picojson::null>() ? m : nullptr;
     }
+    bool has(const char* name) const { return told(name) != nullptr; }
     double number(const char* name, double least, double most,
                   double otherwise = not_a_number) const {
-        if (!has(name)) return otherwise;
-        return number_from(file_, *member(v_, name), least, most, "a number",
-                           [&] { return name_of(name); });
+        const picojson::value* m = told(name);
+        return m ? number_of(*m, name, least, most) : otherwise;
+    }
+    /// Of a member at hand.
+    double number_of(const picojson::value& m, const char* name, double least, double most) const {
+        return number_from(file_, m, least, most, "a number", [&] { return name_of(name); });
     }
     double seconds(const char* name, double otherwise = not_a_number) const {
         return number(name, 0, longest_time_s, otherwise);
     }
     template <class Whole>
     Whole whole(const char* name, double least, double most, Whole otherwise) const {
-        if (!has(name)) return otherwise;
-        return whole_from<Whole>(file_, *member(v_, name), least, most, "a whole number",
+        const picojson::value* m = told(name);
+        return m ? whole_of<Whole>(*m, name, least, most) : otherwise;
+    }
+    template <class Whole>
+    Whole whole_of(const picojson::value& m, const char* name, double least, double most) const {
+        return whole_from<Whole>(file_, m, least, most, "a whole number",
                                  [&] { return name_of(name); });
     }
     long long count(const char* name) const { return whole(name, 0, most_count, 0ll); }
     /// One that a double may not hold, from 0, by its digits(), which are whole_numbers' as a rule.
     template <class Digits>
-    long long exact(const char* name, double most, Digits&& digits) const {
-        const double told = whole(name, 0, most, 0.0);
-        if (told <= most_count) return static_cast<long long>(told);
+    long long exact_of(const picojson::value& m, const char* name, double most,
+                       Digits&& digits) const {
+        const double about = whole_of<double>(m, name, 0, most);
+        if (about <= most_count) return static_cast<long long>(about);
         const std::optional<long long> exactly = digits();
-        if (!exactly || static_cast<double>(*exactly) != told)
+        if (!exactly || static_cast<double>(*exactly) != about)
             refuse(name, "a whole number in plain digits is allowed");
         return *exactly;
     }

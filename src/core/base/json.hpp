@@ -7,6 +7,7 @@
 #include <algorithm>  // max, min
 #include <charconv>  // to_chars
 #include <cmath>  // isfinite
+#include <cstddef>  // size_t
 #include <optional>
 #include <stdexcept>  // exception
 #include <string>
@@ -29,10 +30,15 @@ inline std::string json_number(double v) {
     return {buffer, end};
 }
 
-/// A JSON string. JSON is UTF-8: bytes that are not become U+FFFD.
-inline std::string json_quoted(std::string_view s) {
-    std::string out = "\"";
+/// Adds a JSON string. JSON is UTF-8: bytes that are not become U+FFFD.
+inline void append_quoted(std::string& out, std::string_view s) {
+    out += '"';
     for (std::size_t i = 0, length = 0; i < s.size(); i += std::max<std::size_t>(length, 1)) {
+        const std::size_t from = i;
+        const auto is_plain = [](char k) { return k >= 0x20 && k < 0x7F && k != '"' && k != '\\'; };
+        while (i < s.size() && is_plain(s[i])) ++i;
+        out.append(s, from, i - from);
+        if (i == s.size()) break;
         const auto c = static_cast<unsigned char>(s[i]);
         length = utf8_length(s, i);
         if (c == '"') out += "\\\"";
@@ -44,7 +50,12 @@ inline std::string json_quoted(std::string_view s) {
         else if (length == 0) out += "\xEF\xBF\xBD";
         else out.append(s.substr(i, length));
     }
-    return out + "\"";
+    out += '"';
+}
+inline std::string json_quoted(std::string_view s) {
+    std::string out;
+    append_quoted(out, s);
+    return out;
 }
 
 inline const picojson::value* member(const picojson::value& v, const char* name) {
@@ -121,12 +132,14 @@ inline bool has_text(const picojson::value& v, const char* name) {
     return m && m->is<std::string>() && !m->get<std::string>().empty();
 }
 
-/// Writes JSON with two-space indentation and keys in the order they come.
+/// Writes JSON with two-space indentation, or on one line; keys are in the order they come.
 class json_writer {
 public:
+    explicit json_writer(bool on_one_line = false) : on_one_line_(on_one_line) {}
     json_writer& key(std::string_view name) {
         separate();
-        out_ += json_quoted(name) + ": ";
+        append_quoted(out_, name);
+        out_ += on_one_line_ ? ":" : ": ";
         after_key_ = true;
         return *this;
     }
@@ -145,14 +158,22 @@ public:
         first_ = false;
         return *this;
     }
-    json_writer& raw(const std::string& v) {
+    json_writer& raw(std::string_view v) {
         separate();
         out_ += v;
         return *this;
     }
     json_writer& value(double v) { return raw(json_number(v)); }
-    json_writer& value(long long v) { return raw(std::to_string(v)); }
-    json_writer& value(std::string_view v) { return raw(json_quoted(v)); }
+    json_writer& value(long long v) {
+        char buffer[24];
+        const auto end = std::to_chars(buffer, buffer + sizeof buffer, v).ptr;
+        return raw({buffer, static_cast<std::size_t>(end - buffer)});
+    }
+    json_writer& value(std::string_view v) {
+        separate();
+        append_quoted(out_, v);
+        return *this;
+    }
     template <class T>
     json_writer& field(std::string_view name, const T& v) {
         key(name);
@@ -164,7 +185,11 @@ public:
     const std::string& text() const { return out_; }
 
 private:
-    void newline() { out_ += '\n' + std::string(2 * closers_.size(), ' '); }
+    void newline() {
+        if (on_one_line_) return;
+        out_ += '\n';
+        out_.append(2 * closers_.size(), ' ');
+    }
     void separate() {
         if (after_key_) { after_key_ = false; return; }
         if (closers_.empty()) return;
@@ -173,6 +198,7 @@ private:
         newline();
     }
     std::string out_{}, closers_{};
+    const bool on_one_line_;
     bool first_ = true;
     bool after_key_ = false;
 };

@@ -9,6 +9,7 @@
 #include <cstdarg>  // printed()
 #include <cstdio>  // vsnprintf
 #include <cstdlib>  // strtod_l
+#include <initializer_list>
 #include <limits>  // infinity
 #include <optional>
 #include <stdexcept>  // invalid_argument
@@ -243,9 +244,20 @@ inline std::string time_text(double seconds) {
     return a < 999.5 ? printed("%.3g s", seconds) : printed("%.0f s", seconds);
 }
 
+/// One text of several. Never inlined: a chain of + is compiled again wherever it stands.
+[[gnu::noinline]] inline std::string joined(std::initializer_list<std::string_view> parts) {
+    std::string all;
+    for (const std::string_view part : parts) all += part;
+    return all;
+}
+/// What stands at an enumerator's place in a list, for enumerations that begin with 0.
+template <class Enum>
+constexpr const char* name_at(std::initializer_list<const char*> names, Enum e) {
+    return names.begin()[static_cast<std::size_t>(e)];
+}
 /// Refusals are sentences that name the field, its value and what is allowed.
-inline void require(bool sound, const std::string& sentence) {
-    if (!sound) throw std::invalid_argument(sentence);
+[[noreturn, gnu::noinline]] inline void refuse(std::initializer_list<std::string_view> sentence) {
+    throw std::invalid_argument(joined(sentence));
 }
 
 /// Without its directories, which differ from machine to machine.

@@ -6,7 +6,7 @@
 #include "api/text.hpp"
 #include "core/base/text.hpp"
 #include "core/comparing/told_apart.hpp"
-#include "core/figures/held_comparison.hpp"
+#include "core/bodies/held.hpp"
 
 #include <string>
 #include <vector>
@@ -38,9 +38,9 @@ const result& comparison_result::operator[](const types::text& name) const {
 }
 const result& comparison_result::at(types::whole place) const {
     const long long i = place;
-    detail::require(i >= 0 && i < static_cast<long long>(results_.size()),
-                    detail::printed("there is no setting at %lld in the result, which has %zu", i,
-                                    static_cast<std::size_t>(results_.size())));
+    if (!(i >= 0 && i < static_cast<long long>(results_.size())))
+        detail::refuse({detail::printed("there is no setting at %lld in the result, which has %zu",
+                                        i, static_cast<std::size_t>(results_.size()))});
     return results_[static_cast<detail::size_type>(i)];
 }
 

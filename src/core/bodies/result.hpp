@@ -15,12 +15,13 @@
 #include "core/judging/evidence.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/judge.hpp"
-#include "core/judging/words.hpp"
+#include "core/described/described.hpp"
+#include "core/described/verdict_words.hpp"
 #include "core/capacity/found.hpp"
 #include "core/capacity/relative.hpp"
-#include "core/traffic/check_slo.hpp"
-#include "core/traffic/searched.hpp"
-#include "core/figures/held_gate.hpp"
+#include "core/capacity/searched.hpp"
+#include "core/planning/check_slo.hpp"
+#include "core/bodies/held.hpp"
 
 #include <cmath>  // isfinite
 #include <string>
@@ -40,9 +41,10 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     // dependent counted misses are is read off at the limit: there it is the estimate.
     s.bound = 0.5;
     return with_load_of_tables(g->seen, g->held, [&](const evidence& seen) {
-        const slo_verdict v = judge_evidence(seen, g->held, s, true);
+        const decision v = judge_evidence(seen, g->held, s, true);
         const estimate_t e = v.estimate;
-        const bool counted = g->held.rule.traffic == fresh || str(v.method) == method_misses;
+        const bool counted = g->held.rule.traffic == fresh ||
+                             v.decided_by == verdict_method::counted_misses;
         if (!counted || what.kind != statistic_kind::percentile || !std::isfinite(e.value))
             return e;
         s.bound = e.value;
@@ -59,33 +61,39 @@ double measured(const box& data, const statistic_data& what) {
 }  // namespace detail
 
 const char* to_string(request_status s) {
-    switch (s) {
-    case request_status::ok: return "ok";
-    case request_status::connect: return "connect";
-    case request_status::tls: return "tls";
-    case request_status::timeout: return "timeout";
-    case request_status::http: return "http";
-    case request_status::protocol: return "protocol";
-    case request_status::server: return "server";
-    case request_status::truncated: return "truncated";
-    case request_status::empty: return "empty";
-    case request_status::cancelled: return "cancelled";
-    case request_status::unsent: return "unsent";
-    }
-    return "";
+    return detail::name_at({"ok", "connect", "tls", "timeout", "http", "protocol", "server",
+                            "truncated", "empty", "cancelled", "unsent"}, s);
 }
 const char* to_string(token_origin o) { return o == token_origin::usage ? "usage" : "events"; }
 const char* to_string(run_phase p) { return p == run_phase::warmup ? "warmup" : "measure"; }
 const char* to_string(run_arm a) { return a == run_arm::baseline ? "baseline" : "candidate"; }
-const char* to_string(verdict v) {
-    switch (v) {
-    case verdict::pass: return "pass";
-    case verdict::fail: return "fail";
-    case verdict::inconclusive: return "inconclusive";
-    case verdict::invalid: return "invalid";
-    case verdict::skipped: return "skipped";
+const char* to_string(verdict_method m) {
+    switch (m) {
+    case verdict_method::none: return "none";
+    case verdict_method::counts: return "counts";
+    case verdict_method::counted_misses: return "counted_misses";
+    case verdict_method::moderated_t: return "moderated_t";
+    case verdict_method::noisy_t: return "noisy_t";
+    case verdict_method::t: return "t";
+    case verdict_method::batch_means: return "batch_means";
+    case verdict_method::slices: return "slices";
+    case verdict_method::loads: return "loads";
+    case verdict_method::margins: return "margins";
     }
     return "";
+}
+const char* to_string(verdict_unit u) {
+    switch (u) {
+    case verdict_unit::none: return "none";
+    case verdict_unit::repeat: return "repeat";
+    case verdict_unit::pair: return "pair";
+    case verdict_unit::stage: return "stage";
+    case verdict_unit::probe: return "probe";
+    }
+    return "";
+}
+const char* to_string(verdict v) {
+    return detail::name_at({"pass", "fail", "inconclusive", "invalid", "skipped"}, v);
 }
 
 types::text slo_verdict::line() const { return detail::verdict_line(*this); }
@@ -103,18 +111,18 @@ slo_verdict judge(const result& r, const slo& of) {
     slo s = of;
     const auto g = detail::result_access::gate_of(r);
     if (!g || !g->refusal.empty()) {
-        slo_verdict v = detail::undecided(s);
         const bool skip = g && g->outcome == detail::gate_outcome::skipped;
-        v.outcome = skip ? verdict::skipped : verdict::invalid;
-        v.reason = g ? g->refusal : "the result is empty";
-        return v;
+        return detail::said_of(s, skip ? verdict::skipped : verdict::invalid,
+                               g ? g->refusal : "the result is empty");
     }
-    if (g->is_shard) return detail::without_advice(detail::undecided(s), verdict::skipped,
-                                                   detail::shard_words(g->what.share));
+    if (g->is_rehearsal)
+        return detail::said_of(s, verdict::skipped, "a rehearsal judges nothing");
+    if (g->is_shard)
+        return detail::said_of(s, verdict::skipped, detail::shard_words(g->what.share));
     if (s.factor > 0 && detail::is_capacity(s.what.metric))
         s.what.metric = detail::load_metric(g->what);
     detail::check_slo(s, detail::slo_context_of(g->what));
-    return detail::judged_also_of_loads(g->seen, g->held, s);
+    return detail::described(detail::judged_also_of_loads(g->seen, g->held, s));
 }
 
 const types::list<record>& result::requests() const& {

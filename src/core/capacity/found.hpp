@@ -18,7 +18,8 @@
 #include "core/judging/rule.hpp"
 #include "core/judging/terms.hpp"
 #include "core/judging/validity.hpp"
-#include "core/judging/words.hpp"
+#include "core/described/described.hpp"
+#include "core/described/verdict_words.hpp"
 #include "core/capacity/probes.hpp"
 #include "core/capacity/search.hpp"
 
@@ -150,7 +151,7 @@ inline bool is_decided(const evidence& e, const terms& t) {
     bool open = false;
     for (const slo& s : t.slos) {
         if (s.is_advisory) continue;
-        const verdict v = judge_evidence(e, t, s).outcome;
+        const verdict v = decide_evidence(e, t, s).outcome;
         if (v == verdict::fail) return true;
         open = open || v == verdict::inconclusive;
     }
@@ -194,28 +195,19 @@ inline const char* to_string(carried c) {
 
 // ---- verdicts
 
-/// "carries 11.4 to 12.6 req/s".
-inline std::string range_words(metric_id unit, const search_state& s) {
-    const std::string low = value_text(unit, s.low), high = value_text(unit, s.high);
-    if (s.low > 0 && s.high < infinity) return "carries at least " + low + " and less than " + high;
-    if (s.low > 0) return "carries at least " + low;
-    if (s.high < infinity) return "carries less than " + high;
-    return "no load is shown to be carried, and none to be too much";
-}
-
 /// What decides, or keeps from deciding, at one load.
 inline std::string words_at(const evidence& seen, const terms& t) {
     const findings f = assess(seen, terms_of_a_load(t));
-    if (!f.on.saturated.empty()) return f.on.saturated;
-    const slo_verdict* told = nullptr;
+    if (f.on.saturated) return described(f.on.saturated);
+    const decision* told = nullptr;
     for (const verdict v : {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::pass})
-        for (const slo_verdict& x : f.verdicts) {
+        for (const decision& x : f.verdicts) {
             if (x.what.is_advisory || x.outcome != v || (told && told->outcome != v)) continue;
             const bool nearer = told && !(headroom(x) >= headroom(*told));
             if (!told || nearer) told = &x;
         }
     if (!told) return {};
-    const std::string room = room_text(*told), why = str(told->reason);
+    const std::string room = room_text(*told), why = described(told->why, *told);
     return str(told->what.text()) + " " + to_string(told->outcome) + ": " + measured_text(*told) +
            (room.empty() ? "" : ", " + room) + (why.empty() ? "" : "; " + why);
 }
@@ -270,59 +262,53 @@ inline std::string invalid_at_a_load(const evidence& e, const terms& t) {
         const load_evidence at = evidence_at(e, t, d.load);
         if (at.places.size() < static_cast<std::size_t>(first_look)) continue;
         const findings f = assess(at.seen, held);
-        if (!f.on.saturated.empty() || !f.on.invalid.empty() || f.doubt) continue;
-        for (const slo_verdict& v : f.verdicts)
+        if (f.on.saturated || f.on.invalid || f.doubt) continue;
+        for (const decision& v : f.verdicts)
             if (v.outcome == verdict::invalid && !v.what.is_advisory)
-                return str(v.what.text()) + ": " + str(v.reason);
+                return str(v.what.text()) + ": " + described(v.why, v);
     }
     return {};
 }
 /// Why a search says nothing, "" where it says something.
 inline std::string fault_of_search(const evidence& e, const terms& t, const found_capacity& f) {
-    for (const std::string& why : {gate_invalid_reason(e), invalid_at_a_load(e, t)})
+    for (const std::string& why : {described(fault_of_gate(e)), invalid_at_a_load(e, t)})
         if (!why.empty()) return why;
     if (!f.state.monotone()) return "not monotone: a load is shown to be carried above one that is "
                                     "shown to be too much";
     return client_gave_up(f.probes) ? client_gave_up_text : "";
 }
 
-inline slo_verdict capacity_verdict(const evidence& e, const terms& t, const grounds& g,
-                                    const found_capacity& f, const slo& s) {
-    slo_verdict v = undecided(s);
-    const metric_id unit = s.what.metric;
+inline decision capacity_verdict(const evidence& e, const terms& t, const grounds& g,
+                                 const found_capacity& f, const slo& s) {
+    decision v = undecided(s);
     v.limit = s.factor > 0 ? s.factor : s.bound;
     const double asked = asked_load(s, t.stored.carried);
     const bool led = std::any_of(f.probes.begin(), f.probes.end(),
                                  [](const probe& p) { return !is_to_show(p.part); });
     v.estimate = {led ? f.state.capacity.value_or(not_a_number) : not_a_number, f.state.low,
                   f.state.high};
-    v.unit = "probe";
-    v.method = "its objectives, load by load";
+    v.counted_in = verdict_unit::probe;
+    v.decided_by = verdict_method::loads;
     for (const probe& p : f.probes) {
-        v.inputs.push_back({"load " + printed("%.6g", p.load), {p.margin}});
+        v.margins.push_back({run_arm::candidate, p.load, p.margin});
         v.repeats += is_to_show(p.part) && p.load == asked && !p.invalid;
     }
     const load_evidence at = evidence_at(e, t, asked);
     v.requests = measured_requests(at.seen, at.seen.candidate.size());
-    if (f.probes.empty() && !e.stopped.empty())
-        return without_advice(v, verdict::inconclusive, e.stopped);
-    if (!g.invalid.empty()) return without_advice(v, verdict::invalid, g.invalid);
-    if (!(asked > 0))
-        return without_advice(v, verdict::inconclusive, "the baseline's capacity is not known");
-    const std::string here = at.places.empty() ? "" : words_at(at.seen, t);
+    const cause stopped = in_words(because::stopped, e.stopped);
+    if (f.probes.empty() && stopped) return decided(v, verdict::inconclusive, stopped);
+    if (g.invalid) return decided(v, verdict::invalid, g.invalid);
+    if (!(asked > 0)) return decided(v, verdict::inconclusive, {because::baseline_unknown});
     if (!f.state.monotone())
-        return without_advice(v, verdict::invalid,
-                              "not monotone: " + value_text(unit, f.state.low) +
-                                  " is shown to be carried, and " + value_text(unit, f.state.high) +
-                                  " to be too much");
+        return decided(v, verdict::invalid, {because::not_monotone, {f.state.low, f.state.high}});
     if (f.state.low >= asked) v.outcome = verdict::pass;
     else if (f.state.high <= asked) v.outcome = verdict::fail;
-    else if (const std::string why = fault_of_search(e, t, f); !why.empty())
-        return without_advice(v, verdict::invalid, why);
-    const std::string open = v.outcome == verdict::inconclusive ? e.stopped : std::string();
-    v.reason = range_words(unit, f.state) + (open.empty() ? "" : "; " + open) +
-               (here.empty() ? "" : "; " + here);
-    v.arithmetic = here;
+    else if (cause why = in_words(because::told, fault_of_search(e, t, f)))
+        return decided(v, verdict::invalid, std::move(why));
+    v.at_the_load = at.places.empty() ? "" : words_at(at.seen, t);
+    v.why = {{because::carries, {f.state.low, f.state.high}}};
+    if (v.outcome == verdict::inconclusive && stopped) v.why.push_back(stopped);
+    if (cause here = in_words(because::told, v.at_the_load)) v.why.push_back(std::move(here));
     return v;
 }
 

@@ -53,7 +53,7 @@ inline bool is_all_failed(const repeat_data& d) {
 /// The load outgrew the server, or left nothing of it.
 inline bool is_over(const repeat_data& d, double arrival_cv2) {
     return is_all_failed(d) ||
-           (!std::isnan(arrival_cv2) && !oversaturation_of(d, arrival_cv2).empty());
+           (!std::isnan(arrival_cv2) && oversaturation_of(d, arrival_cv2));
 }
 
 /// The load that an objective asks for, 0 where the baseline's is not known.
@@ -88,9 +88,9 @@ inline carried carried_at(const evidence& e, const terms& t) {
     if (e.candidate.size() < static_cast<std::size_t>(first_look)) return carried::open;
     const findings f = assess(e, t);
     const bool all_failed = std::all_of(e.candidate.begin(), e.candidate.end(), is_all_failed);
-    if (all_failed || !f.on.saturated.empty()) return carried::misses;
+    if (all_failed || f.on.saturated) return carried::misses;
     bool keeps = true;
-    for (const slo_verdict& v : f.verdicts) {
+    for (const decision& v : f.verdicts) {
         if (v.what.is_advisory) continue;
         if (v.outcome == verdict::fail) return carried::misses;
         keeps = keeps && v.outcome == verdict::pass;

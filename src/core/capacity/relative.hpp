@@ -15,6 +15,8 @@
 #include "core/judging/samples.hpp"
 #include "core/judging/terms.hpp"
 #include "core/judging/validity.hpp"
+#include "core/described/described.hpp"
+#include "core/described/verdict_words.hpp"
 #include "core/capacity/compare.hpp"
 #include "core/capacity/found.hpp"
 #include "core/capacity/probes.hpp"
@@ -23,6 +25,7 @@
 #include <cmath>  // abs, isfinite
 #include <optional>
 #include <string>
+#include <utility>  // move
 #include <vector>
 
 namespace llmbench {
@@ -38,15 +41,16 @@ inline std::vector<probe> baseline_lead(const evidence& e, const terms& t) {
     return lead;
 }
 
-/// Why there can be no comparison any more, "" where there can be one.
-inline std::string fault_of_lead(const evidence& e) {
+/// Why there can be no comparison any more, nothing where there can be one.
+inline cause fault_of_lead(const evidence& e) {
     for (const repeat_data& d : e.baseline) {
-        if (d.interrupted) return "the run was interrupted";
-        if (!d.target_gone.empty()) return "baseline server: " + d.target_gone;
+        if (d.interrupted) return {because::interrupted};
+        if (cause gone = in_words(because::server_gone, d.target_gone))
+            return of_server(std::move(gone), true);
     }
     const std::size_t n = e.baseline.size();
     const bool dead = n > 0 && is_all_failed(e.baseline[n - 1]) && n < 2;
-    return dead ? "baseline server: no request of the first probe succeeded" : "";
+    return dead ? of_server({because::first_probe_failed}, true) : cause{};
 }
 
 /// A probe of both at one load.
@@ -101,8 +105,7 @@ inline std::optional<client_doubt> doubt_of_ratio(const evidence& e, const terms
     if (v == verdict::inconclusive) return {};
     const reading other = v == verdict::pass ? reading::at_worst : reading::at_best;
     if (outcome(other) == v) return {};
-    client_doubt doubt{"client: it was held up, and without that its probes could show otherwise",
-                       0};
+    client_doubt doubt{{because::client_in_probes, {}, whose::client}, 0};
     double most = -1;
     for (const compared_pair& p : compared_pairs(e)) {
         const repeat_data& d = e.candidate[p.candidate];
@@ -127,71 +130,64 @@ inline evidence compared_arm(const evidence& e, run_arm arm) {
     return alone;
 }
 /// Why an arm's probes are nothing to be compared, "" where they are.
-inline std::string fault_of_arm(const evidence& alone, const terms& t) {
+inline std::string fault_of_probes(const evidence& alone, const terms& t) {
     const terms held = terms_of_a_load(t);
     const grounds g = grounds_of(alone);
-    if (!g.invalid.empty()) return g.invalid;
+    if (g.invalid) return described(g.invalid);
     for (const slo& s : held.slos) {
         if (s.is_advisory) continue;
-        const slo_verdict v = judge_evidence(alone, held, s);
-        for (const std::string& why : {slo_invalid_reason(alone, held, g, v),
-                                       sample_invalid_reason(alone, held.rule, s)})
-            if (!why.empty()) return str(s.text()) + ": " + why;
+        cause why = fault_of_verdict(alone, held, g, decide_evidence(alone, held, s));
+        if (!why) why = sample_fault(alone, held.rule, s);
+        if (why) return str(s.text()) + ": " + described(why, s);
     }
     return {};
 }
 
-inline slo_verdict relative_verdict(const evidence& e, const terms& t, const grounds& g,
-                                    const slo& s) {
-    slo_verdict v = undecided(s);
+inline decision relative_verdict(const evidence& e, const terms& t, const grounds& g,
+                                 const slo& s) {
+    decision v = undecided(s);
     v.limit = s.factor;
-    v.unit = "pair";
-    v.method = "margins at loads a factor apart";
+    v.counted_in = verdict_unit::pair;
+    v.decided_by = verdict_method::margins;
     const std::vector<compared_pair> pairs = compared_pairs(e);
     v.repeats = static_cast<int>(pairs.size());
     v.requests = measured_requests(e, e.candidate.size());
-    if (pairs.empty() && !e.stopped.empty())
-        return without_advice(v, verdict::inconclusive, e.stopped);
-    const std::string lost = pairs.empty() ? fault_of_lead(e) : g.invalid;
-    if (!lost.empty()) return without_advice(v, verdict::invalid, lost);
+    const cause stopped = in_words(because::stopped, e.stopped);
+    if (pairs.empty() && stopped) return decided(v, verdict::inconclusive, stopped);
+    if (cause lost = pairs.empty() ? fault_of_lead(e) : g.invalid)
+        return decided(v, verdict::invalid, std::move(lost));
     const std::vector<arm_probe> probes = compared_probes(e, t, reading::as_measured);
     if (probes.empty() ? client_gave_up(baseline_lead(e, t)) : client_gave_up(pairs_of(probes)))
-        return without_advice(v, verdict::invalid, client_gave_up_text);
+        return decided(v, verdict::invalid, {because::gave_up});
     const auto c = compare_terms_of(e, t, s);
-    if (!c)
-        return without_advice(v, verdict::inconclusive,
-                              "no load that may be tried is too much for the baseline, or each is");
-    if (probes.empty()) return without_advice(v, verdict::inconclusive, "nothing was compared");
-    for (const arm_probe& p : probes)
-        v.inputs.push_back({printed("%s at %.6g", to_string(p.arm), p.load), {p.margin}});
+    if (!c) return decided(v, verdict::inconclusive, {because::no_edge});
+    if (probes.empty()) return decided(v, verdict::inconclusive, {because::nothing_compared});
+    for (const arm_probe& p : probes) v.margins.push_back({p.arm, p.load, p.margin});
     for (const run_arm arm : {run_arm::baseline, run_arm::candidate}) {
         const evidence alone = compared_arm(e, arm);
         const std::string who = std::string(to_string(arm)) + ": ";
-        if (const std::string why = fault_of_arm(alone, t); !why.empty())
-            return without_advice(v, verdict::invalid, who + why);
-        const slo_verdict errors = judge_evidence(alone, terms_of_a_load(t), error_limit(t.keeps),
-                                                  false, true);
+        if (const std::string why = fault_of_probes(alone, t); !why.empty())
+            return decided(v, verdict::invalid, in_words(because::told, who + why));
+        const decision errors = judge_evidence(alone, terms_of_a_load(t), error_limit(t.keeps),
+                                               false, true);
         if (errors.outcome == verdict::pass) continue;
         const bool is_own = arm == run_arm::candidate;
         const verdict o = is_own ? errors.outcome
                                  : errors.outcome == verdict::fail ? verdict::invalid
                                                                    : verdict::inconclusive;
-        return without_advice(v, o, who + flat_line(errors));
+        return decided(v, o, in_words(because::told, who + flat_line(described(errors))));
     }
     if (const auto doubt = doubt_of_ratio(e, t, s))
-        return without_advice(v, verdict::invalid, doubt->why);
+        return decided(v, verdict::invalid, doubt->why);
     const capacity_ratio r = compared(*c, probes);
     v.outcome = r.outcome;
     v.estimate = {r.ratio, r.low, r.high};
     const bool known = std::isfinite(r.ratio) && std::isfinite(r.high);
-    std::string why =
-        "the baseline breaks at about " + value_text(s.what.metric, c->capacity) +
-        (known ? printed(", the candidate carries %.3f x that [%.3f, %.3f]", r.ratio, r.low, r.high)
-               : "") +
-        (r.reason.empty() ? "" : "; " + r.reason);
-    if (v.outcome == verdict::inconclusive && !e.stopped.empty()) why += "; " + e.stopped;
-    v.reason = why;
-    v.arithmetic = why;
+    v.why = {known ? cause{because::candidate_carries, {c->capacity, r.ratio, r.low, r.high}}
+                   : cause{because::baseline_breaks, {c->capacity}}};
+    if (cause why = in_words(because::told, r.reason)) v.why.push_back(std::move(why));
+    if (v.outcome == verdict::inconclusive && stopped) v.why.push_back(stopped);
+    v.at_the_load = described(v.why, v);
     return v;
 }
 
@@ -202,7 +198,7 @@ inline findings assess_loads(const evidence& e, const terms& t) {
     if (t.keeps.empty()) return assess(e, t);
     findings f;
     f.on = grounds_of(e);
-    f.on.saturated.clear();  // where it was, is part of what was searched
+    f.on.saturated = {};  // where it was, is part of what was searched
     f.on.self_check.asked_rate = f.on.self_check.achieved_rate = 0;  // of several loads
     const found_capacity found = e.has_live_baseline() ? found_capacity{} : capacity_of(e, t);
     for (const slo& s : t.slos)
@@ -213,7 +209,7 @@ inline findings assess_loads(const evidence& e, const terms& t) {
 
 /// The verdict on one more SLO, as if the gate had stated it too. Of a search only capacities can
 /// be judged, unless all of it was at one load.
-inline slo_verdict judged_also_of_loads(const evidence& e, const terms& t, const slo& s) {
+inline decision judged_also_of_loads(const evidence& e, const terms& t, const slo& s) {
     if (t.keeps.empty()) return judged_also(e, t, s);
     if (is_capacity(s.what.metric) && s.factor > 0 && e.has_live_baseline())
         return relative_verdict(e, t, grounds_of(e), s);
@@ -221,8 +217,7 @@ inline slo_verdict judged_also_of_loads(const evidence& e, const terms& t, const
         return capacity_verdict(e, t, grounds_of(e), capacity_of(e, t), s);
     for (const repeat_data& d : e.candidate)
         if (d.load != e.candidate.front().load)
-            return without_advice(undecided(s), verdict::invalid,
-                                  "the result is of several loads: only their capacity is judged");
+            return decided(undecided(s), verdict::invalid, {because::several_loads});
     return judged_also(e, terms_of_a_load(t), s);
 }
 

@@ -18,6 +18,7 @@
 #include "core/judging/scale.hpp"
 #include "core/judging/terms.hpp"
 #include "core/judging/validity.hpp"
+#include "core/described/sentences.hpp"
 #include "core/comparing/told_apart.hpp"
 
 #include <algorithm>  // count_if, max, none_of
@@ -83,12 +84,12 @@ inline std::string exclusion_of(const measured_setting& s) {
     if (!s.lost.empty()) return s.lost;
     if (s.seen.candidate.empty())
         return s.seen.stopped.empty() ? "nothing was measured" : s.seen.stopped;
-    if (!s.found.on.invalid.empty()) return s.found.on.invalid;
+    if (s.found.on.invalid) return described(s.found.on.invalid);
     const slo limit = error_limit(s.held.slos);
     if (const double errors = pooled_value(limit.what, s.seen.candidate); errors > limit.bound)
         return printed("%.3g %% of its requests failed (%s), where %.3g %% may", errors * 100,
                        failure_example(s.seen.candidate).c_str(), limit.bound * 100);
-    return s.found.on.saturated;
+    return described(s.found.on.saturated);
 }
 
 /// What a statistic is held against that no objective speaks of: nothing that it could miss.
@@ -117,9 +118,9 @@ inline std::string fault_of_statistic(const measured_setting& m, const statistic
     if (infinite > 0)
         return printed("failed requests reach it in %zu of %zu rounds", infinite, values.size());
     const slo alone = statistic_alone(what, std::exp(mean_of(logs_of(what.metric, values))));
-    if (std::string small = sample_invalid_reason(m.seen, m.held.rule, alone); !small.empty())
-        return small;
-    return slo_invalid_reason(m.seen, m.held, m.found.on, undecided(alone));
+    cause why = sample_fault(m.seen, m.held.rule, alone);
+    if (!why) why = fault_of_verdict(m.seen, m.held, m.found.on, undecided(alone));
+    return described(why, alone);
 }
 
 inline values_in_rounds values_of_setting(const measured_setting& m, const setting_told& told,

@@ -4,6 +4,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/words.hpp"
 #include "core/judging/rule.hpp"
+#include "core/described/described.hpp"
 #include "core/comparing/settings.hpp"
 #include "core/comparing/told_apart.hpp"
 

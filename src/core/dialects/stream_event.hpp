@@ -88,6 +88,7 @@ struct stream_event {
     }
     /// "content_filter" (OpenAI), "refusal" (Anthropic), "sensitive" (Zhipu), "SAFETY" and
     /// "RECITATION" (Gemini), "guardrail_intervened" (Bedrock): the server cut the answer off.
+    static bool is_at_length(std::string_view reason) { return reason == "length"; }
     static bool is_filtered(std::string_view reason) {
         std::string low(reason);
         for (char& c : low) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;

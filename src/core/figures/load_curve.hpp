@@ -9,10 +9,10 @@
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/terms.hpp"
+#include "core/traffic/plan.hpp"
 #include "core/capacity/found.hpp"
 #include "core/capacity/search.hpp"
-#include "core/traffic/plan.hpp"
-#include "core/traffic/searched.hpp"
+#include "core/capacity/searched.hpp"
 
 #include <algorithm>  // count_if
 #include <string>

@@ -6,8 +6,8 @@
 #include "core/base/statistics.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/planning.hpp"
 #include "core/traffic/requests.hpp"
+#include "core/planning/planning.hpp"
 
 #include <algorithm>  // sort
 #include <cmath>  // fabs

@@ -12,7 +12,9 @@
 #include "core/measured/server_word.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/witness.hpp"
+#include "core/described/described.hpp"
 
+#include <cmath>  // isnan
 #include <cstddef>  // size_t
 #include <string>
 #include <vector>
@@ -51,7 +53,7 @@ inline std::vector<told_value> told_values(const std::vector<repeat_data>& arm) 
         if (!is_of_server(f.id) || is_any) continue;
         const statistic_data what = usual_statistic(f.id);
         const double v = pooled_value(what, arm);
-        if (v == v) told.push_back({what, v});
+        if (!std::isnan(v)) told.push_back({what, v});
     }
     return told;
 }

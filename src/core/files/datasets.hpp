@@ -256,7 +256,7 @@ inline answer_lengths read_vqa_answers(byte_stream& in) {
             in.refuse(line, "question_id and multiple_choice_answer are expected here");
         tokens[id] = estimated_tokens(string_member(v, "multiple_choice_answer"));
     });
-    require(!tokens.empty(), in.name() + ": it holds no annotations");
+    if (tokens.empty()) refuse({in.name(), ": it holds no annotations"});
     return tokens;
 }
 /// `offer(dialogue, line)` for each of VQA's questions. Its images are COCO's, which are named by
@@ -362,11 +362,10 @@ inline std::vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d
         ++fitting;
         sampler.offer(std::move(x));
     });
-    require(fitting > 0,
-            in.name() + (seen == 0 ? ": it holds no prompts"
-                                   : printed(": none of its %lld prompts has a length that the "
-                                             "dataset asks for (min_prompt_tokens and so on)",
-                                             seen)));
+    if (seen == 0) refuse({in.name(), ": it holds no prompts"});
+    if (fitting == 0)
+        refuse({in.name(), printed(": none of its %lld prompts has a length that the dataset asks "
+                                   "for (min_prompt_tokens and so on)", seen)});
     return sampler.take();
 }
 

@@ -152,16 +152,16 @@ inline recorded_trace read_csv_trace(byte_stream& in) {
 inline recorded_trace read_trace(byte_stream& in) {
     in.skip_space();
     recorded_trace t = in.peek() == '{' ? read_json_trace(in) : read_csv_trace(in);
-    require(!t.rows.empty(), in.name() + ": the trace holds no requests");
+    if (t.rows.empty()) refuse({in.name(), ": the trace holds no requests"});
     std::vector<std::size_t> order(t.rows.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         return t.rows[a].at_s != t.rows[b].at_s ? t.rows[a].at_s < t.rows[b].at_s : a < b;
     });
     const double lasts_s = t.rows[order.back()].at_s - t.rows[order[0]].at_s;
-    require(lasts_s <= longest_trace_s,
-            in.name() + printed(": from its first time stamp to its last it takes %g s, up to %g s "
-                                "is allowed", lasts_s, longest_trace_s));
+    if (!(lasts_s <= longest_trace_s))
+        refuse({in.name(), printed(": from its first time stamp to its last it takes %g s, up to "
+                                   "%g s is allowed", lasts_s, longest_trace_s)});
     recorded_trace sorted{t.format, {}, {}, t.left_out};
     for (const std::size_t i : order) {
         sorted.rows.push_back(t.rows[i]);

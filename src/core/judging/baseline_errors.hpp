@@ -5,6 +5,7 @@
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/decision.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/terms.hpp"
@@ -26,26 +27,17 @@ inline std::string failure_example(const std::vector<repeat_data>& arm) {
     return {};
 }
 
-/// What the errors of a live baseline leave of a comparison with it.
-struct baseline_errors {
-    verdict outcome = verdict::pass;  // inconclusive: over the limit, and not shown to be
-    std::string why{};
-};
-/// A server that sheds load is fast, and one that fails makes anything look good: a baseline's
-/// errors are held against the limit of the candidate's.
-inline baseline_errors baseline_errors_of(const evidence& e, const terms& t, const slo& limit) {
-    baseline_errors b;
+/// Why the errors of a live baseline leave nothing of a comparison with it, or nothing yet: where
+/// they are over the limit, and are not shown to be. A server that sheds load is fast, and one that
+/// fails makes anything look good: they are held against the limit of the candidate's.
+inline cause errors_of_baseline(const evidence& e, const terms& t, const slo& limit) {
     std::vector<std::vector<bool>> misses;
-    for (const repeat_data& d : e.baseline) misses.push_back(misses_of(limit, d));
+    for (const repeat_data& r : e.baseline) misses.push_back(misses_of(limit, r));
     const miss_counts c = counted_misses(e, t, limit, misses);
-    if (c.n == 0 || c.k <= c.allowed * c.n) return b;
-    const count_levels at = count_levels_of(limit, t.rule);
-    const bool shown = c.lower(at.fail) > c.allowed || c.product >= at.product;
-    b.outcome = shown ? verdict::invalid : verdict::inconclusive;
-    b.why = printed("baseline server: %.0f of %.0f requests failed (%s), where %.3g %% %s", c.k,
-                    c.n, failure_example(e.baseline).c_str(), c.allowed * 100,
-                    shown ? "may" : "may, which so few do not show");
-    return b;
+    if (c.n == 0 || c.k <= c.allowed * c.n) return {};
+    const look_at_misses seen{c, count_levels_of(limit, t.rule)};
+    return {seen.outcome() == verdict::fail ? because::baseline_fails : because::baseline_may_fail,
+            {c.k, c.n, c.allowed}, whose::baseline_server, failure_example(e.baseline)};
 }
 
 }  // namespace detail

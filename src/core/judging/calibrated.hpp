@@ -2,9 +2,7 @@
 #pragma once
 
 #include "api/slo.hpp"
-#include "core/base/text.hpp"
-
-#include <string>
+#include "core/base/statistics.hpp"
 
 namespace llmbench {
 inline namespace v0 {
@@ -15,7 +13,7 @@ struct calibrated {
     slo what{};
     double estimate = not_a_number, sd = not_a_number;  // sd of the log statistic between repeats
     double headroom_sd = not_a_number;                  // distance to the limit in such sd
-    std::string suggestion{};
+    double to_write = not_a_number;  // a limit that would seldom be inconclusive
 };
 
 }  // namespace detail

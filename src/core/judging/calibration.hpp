@@ -53,7 +53,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
         const bool against_stored = s.factor > 0 && !paired;
         const double se = std::sqrt(sd * sd * (against_stored ? 2 : 1) / most +
                                     (against_stored ? t.stored.day_sd * t.stored.day_sd : 0));
-        row.suggestion = limit_to_write(s, row.estimate * std::exp(sign * (quantile + 1.645) * se));
+        row.to_write = row.estimate * std::exp(sign * (quantile + 1.645) * se);
     }
     return rows;
 }

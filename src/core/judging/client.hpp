@@ -7,11 +7,11 @@
 #include "core/measured/blind.hpp"
 #include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/decision.hpp"
 #include "core/judging/evidence.hpp"
 
 #include <algorithm>  // count_if, sort, upper_bound, max
 #include <cmath>  // fabs
-#include <string>
 #include <vector>
 
 namespace llmbench {
@@ -105,41 +105,41 @@ self_check_t client_conduct(const Repeats& repeats, const std::vector<double>& l
     return c;
 }
 
-/// Why the client could not ask, "" where it could: what it lacked itself is no failure of a
-/// server.
-inline std::string client_lack(const arm_list& arms) {
+/// Why the client could not ask: what it lacked itself is no failure of a server.
+inline cause client_lack(const arm_list& arms) {
     std::size_t lacking = 0, measured = 0;
-    std::string example;
+    const record* example = nullptr;
     for_each_repeat(arms, [&](const repeat_data& d) {
         for (const record& r : d.records) {
             if (!is_measured(r)) continue;
             ++measured;
             if (!failed_for_want(r)) continue;
             ++lacking;
-            example = str(r.error);
+            example = &r;
         }
     });
-    if (lacking == 0) return {};
-    return example + printed(" (%zu of %zu requests)", lacking, measured);
+    if (!example) return {};
+    return {because::client_without, {as_number(lacking), as_number(measured)}, whose::client,
+            str(example->error).substr(client_lacks.size())};
 }
 
 /// The client's own conduct, and why it could not have been a client of any server.
+struct own_check : self_check_t {
+    cause why{};
+};
 template <class Repeats>
-self_check_t self_check_of(const load_conditions& under, const Repeats& repeats) {
+own_check self_check_of(const load_conditions& under, const Repeats& repeats) {
     const std::vector<double> late = pooled_lateness(repeats);
-    self_check_t c = client_conduct(repeats, late);
+    own_check c{client_conduct(repeats, late)};
     if (client_was_saturated(under, c.cpu_share))
-        c.reason = printed("client: its busiest thread used %.0f %% of a core; give it "
-                           "client.threads or a core of its own",
-                           c.cpu_share * 100);
+        c.why = {because::client_is_busy, {c.cpu_share}, whose::client};
     else if (c.asked_rate > 0 && late.size() >= 50 &&
              std::fabs(c.achieved_rate / c.asked_rate - 1) > 0.02)
-        c.reason = "client: sent " + printed("%.4g", c.achieved_rate) + " requests/s instead of " +
-                   printed("%.4g", c.asked_rate);
-    c.ok = c.reason.empty();
+        c.why = {because::client_off_rate, {c.achieved_rate, c.asked_rate}, whose::client};
+    c.ok = !c.why;
     return c;
 }
-inline self_check_t self_check_of(const evidence& e) { return self_check_of(e, e); }
+inline own_check self_check_of(const evidence& e) { return self_check_of(e, e); }
 
 }  // namespace detail
 }  // inline namespace v0

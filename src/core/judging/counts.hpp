@@ -6,19 +6,17 @@
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "core/base/statistics.hpp"
-#include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/metric/words.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/decision.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/terms.hpp"
 
 #include <algorithm>  // sort, min, reverse, max, count
 #include <cmath>  // exp, floor, isfinite, sqrt
-#include <string>
 #include <vector>
 
 namespace llmbench {
@@ -122,35 +120,6 @@ inline double effect_of(const evidence& e, const terms& t, const slo& s,
            effect_of_runs(s, prior_sd_of(e, t, s), values);
 }
 
-/// What k misses in n trials show, dependence divided out.
-struct miss_counts {
-    double k = 0, n = 0, effect = 1, allowed = 0;
-    double product = 0;  // of the repeats' shares over the allowed one, 0 where that is no evidence
-    double upper(double alpha) const {
-        return clopper_pearson_upper(k / effect, n / effect, alpha);
-    }
-    double lower(double alpha) const {
-        return clopper_pearson_lower(k / effect, n / effect, alpha);
-    }
-    /// The most misses that pass, -1 where not even none does; the fewest that fail.
-    double most_that_pass(double alpha) const {
-        double low = -1, high = n;
-        while (high - low > 1) {
-            const double mid = std::floor((low + high) / 2);
-            (miss_counts{mid, n, effect, allowed, 0}.upper(alpha) <= allowed ? low : high) = mid;
-        }
-        return low;
-    }
-    double fewest_that_fail(double alpha) const {
-        double low = 0, high = n + 1;
-        while (high - low > 1) {
-            const double mid = std::floor((low + high) / 2);
-            (miss_counts{mid, n, effect, allowed, 0}.lower(alpha) > allowed ? high : low) = mid;
-        }
-        return high;
-    }
-};
-
 /// The quantile, and the limits that would just pass at this level and just fail.
 inline estimate_t quantile_estimate(const evidence& e, const slo& s, std::size_t stages,
                                     const miss_counts& c, double pass_alpha) {
@@ -199,56 +168,32 @@ inline miss_counts counted_misses(const evidence& e, const terms& t, const slo& 
     return counted_misses(e, t, s, misses, allowed_misses(s));
 }
 
-/// At which levels counts are bounded, at one look. What can fail in two ways has half of the level
-/// of false fails for each.
-struct count_levels {
-    double pass = 0, fail = 0, product = infinity;
-};
 inline count_levels count_levels_of(const slo& s, const judging_rule& r) {
     const double pass = 1 - normal_cdf(r.pass_z);
     if (!fails_by_repeats(s, r)) return {pass, 1 - normal_cdf(r.fail_z), infinity};
     return {pass, 1 - normal_cdf(r.half_fail_z), 2 / r.fail_level};
 }
 
-/// What one look at the counts says, as the reader's numbers and inputs, and its outcome.
-inline verdict tell_counts(slo_verdict& v, const evidence& e, const miss_counts& c,
-                           const count_levels& at) {
-    const slo& s = v.what;
-    const double upper = c.upper(at.pass), lower = c.lower(at.fail);
-    const double shown_lower = c.lower(at.pass);
-    if (!is_share(s.what.metric))
-        v.estimate = quantile_estimate(e, s, static_cast<std::size_t>(v.repeats), c, at.pass);
-    else if (s.at_most) v.estimate = {c.k / c.n, shown_lower, upper};
-    else v.estimate = {1 - c.k / c.n, 1 - upper, 1 - shown_lower};
+/// The reader's numbers of a look at counts.
+inline void estimate_counts(decision& d, const evidence& e) {
+    const slo& s = d.what;
+    const auto& [c, at, scale] = *d.counted;
+    const double upper = c.upper(at.pass), lower = c.lower(at.pass);
+    if (!is_share(s.what.metric)) {
+        const estimate_t q =
+            quantile_estimate(e, s, static_cast<std::size_t>(d.repeats), c, at.pass);
+        d.estimate = {q.value * scale, q.low * scale, q.high * scale};
+    } else if (s.at_most) {
+        d.estimate = {c.k / c.n, lower, upper};
+    } else {
+        d.estimate = {1 - c.k / c.n, 1 - upper, 1 - lower};
+    }
     const double fewest = c.fewest_that_fail(at.fail) / c.effect, n = c.n / c.effect;
-    v.detectable = fewest > n ? 0 : bisect(0, 1, 0.8, [&](double p) {
+    d.detectable = fewest > n ? 0 : bisect(0, 1, 0.8, [&](double p) {
         return incomplete_beta(fewest, n - fewest + 1, p);
     });
-    v.arithmetic = printed(
-        "misses %.0f of %.0f, design effect %.3f, so %.6g of %.6g independent ones; upper "
-        "bound %.6g at level %.4g, lower bound %.6g at level %.4g (one-sided Clopper-Pearson); "
-        "allowed share of misses %.6g",
-        c.k, c.n, c.effect, c.k / c.effect, c.n / c.effect, upper, at.pass, lower, at.fail,
-        c.allowed);
-    v.inputs = {{"misses", {c.k}}, {"trials", {c.n}}, {"design_effect", {c.effect}},
-                {"allowed", {c.allowed}}, {"pass_level", {at.pass}},
-                {"fail_level", {at.fail}}, {"upper_bound", {upper}}, {"lower_bound", {lower}}};
-    if (std::isfinite(at.product)) {
-        v.arithmetic = str(v.arithmetic) +
-                       printed("; product of the repeats' shares over it %.6g, a miss from %.6g",
-                               c.product, at.product);
-        v.inputs.push_back({"product_of_shares", {c.product}});
-        v.inputs.push_back({"product_that_fails", {at.product}});
-    }
-    return upper <= c.allowed                                 ? verdict::pass
-           : lower > c.allowed || c.product >= at.product     ? verdict::fail
-                                                              : verdict::inconclusive;
 }
 
-/// "9 of 600 failed".
-inline std::string failed_text(double k, double n) {
-    return printed("%.0f of %.0f failed", k, n);
-}
 /// The failed requests of a repeat that shows by itself more of them than the limit allows, as far
 /// as chance goes: a burst, or a server that fails from time to time.
 struct worst_repeat {
@@ -270,40 +215,35 @@ inline worst_repeat repeat_over_limit(const std::vector<std::vector<bool>>& miss
 
 /// What an error rate says beside its numbers. Its guard, which nobody wrote, also passes where it
 /// is not shown: at or under the limit as observed, in all repeats together and by no burst in one.
-inline void tell_errors(slo_verdict& v, const miss_counts& c, bool is_guard,
-                        const std::vector<std::vector<bool>>& misses, const judging_rule& rule) {
-    if (v.outcome == verdict::pass) return;
-    const std::string limit = limit_text(v.what.what.metric, v.what.bound);
-    const std::string seen = failed_text(c.k, c.n);
-    if (v.outcome == verdict::fail) {
-        v.reason = seen + ", limit " + limit;
-        return;
+inline void judge_errors(decision& d, bool is_guard, const std::vector<std::vector<bool>>& misses,
+                         const judging_rule& rule) {
+    if (d.outcome == verdict::pass) return;
+    const miss_counts& c = d.counted->seen;
+    if (d.outcome == verdict::fail) {
+        d.why = {{because::failed, {c.k, c.n}}};
+    } else if (c.k > c.allowed * c.n * (1 + 1e-12)) {
+        const double is_one_burst = c.k / c.effect < 1.5;
+        d.why = {{because::failed_over, {c.k, c.n, is_one_burst}}};
+    } else if (is_guard) {
+        const worst_repeat worst = repeat_over_limit(misses, c.allowed, rule.pass_level);
+        if (worst.number > 0) {
+            d.why = {{because::failed_in_burst,
+                      {c.k, c.n, worst.k, worst.n, as_number(worst.number)}}};
+            return;
+        }
+        d.outcome = verdict::pass;
+        d.why = {{because::failed_within, {c.k, c.n}}};
     }
-    if (c.k > c.allowed * c.n * (1 + 1e-12)) {
-        v.reason = seen + ", over the limit of " + limit + ", not shown to be more than " +
-                   (c.k / c.effect < 1.5 ? "one burst" : "chance");
-        return;
-    }
-    if (!is_guard) return;
-    const worst_repeat worst = repeat_over_limit(misses, c.allowed, rule.pass_level);
-    if (worst.number > 0) {
-        v.reason = seen + ", within the limit of " + limit + ", but " +
-                   failed_text(worst.k, worst.n) +
-                   printed(" in repeat %zu: more than chance", worst.number);
-        return;
-    }
-    v.outcome = verdict::pass;
-    v.reason = seen + ", limit " + limit + ": within it as observed, not shown";
 }
 
 /// Shares, and quantiles of fresh traffic, are judged on pooled counts of misses by one-sided
 /// Clopper-Pearson bounds; shares also by their repeats. Errors are judged on all there is: a pass
 /// of the first repeats says nothing of failures in later ones.
-inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
-                                bool to_the_end = false, bool is_guard = false) {
-    slo_verdict v = undecided(s);
-    v.limit = s.bound;
-    v.method = method_counts;
+inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
+                             bool to_the_end = false, bool is_guard = false) {
+    decision d = undecided(s);
+    d.limit = s.bound;
+    d.decided_by = verdict_method::counts;
     const count_levels levels = count_levels_of(s, t.rule);
     const bool of_errors = s.what.metric == metric_id::error_rate;
     // The looks of the gate's other verdicts.
@@ -311,31 +251,27 @@ inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
                                                 : e.has_live_baseline() ? first_pair_look
                                                                         : first_look);
     std::vector<std::vector<bool>> misses;
-    miss_counts c;
     int looks = 0;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         misses.push_back(misses_of(s, e.candidate[i], t.read));
         const bool at_the_end = i + 1 == e.candidate.size();
         if (!at_the_end && (i + 1 < first || looks + 1 >= t.rule.looks)) continue;
         ++looks;
-        c = counted_misses(e, t, s, misses);
+        const miss_counts c = counted_misses(e, t, s, misses);
         if (c.n == 0) continue;
-        v.repeats = static_cast<int>(i + 1);
-        const verdict outcome = tell_counts(v, e, c, levels);
+        d.repeats = static_cast<int>(i + 1);
+        d.counted = look_at_misses{c, levels};
+        const verdict outcome = d.counted->outcome();
         if (i + 1 < first) break;
-        if (of_errors || outcome != verdict::inconclusive) v.outcome = outcome;
+        if (of_errors || outcome != verdict::inconclusive) d.outcome = outcome;
         const bool is_final = of_errors ? outcome == verdict::fail
-                                        : v.outcome != verdict::inconclusive;
+                                        : d.outcome != verdict::inconclusive;
         if (is_final && !to_the_end) break;
     }
-    v.requests = measured_requests(e, static_cast<std::size_t>(v.repeats));
-    if (v.repeats == 0) {
-        v.outcome = verdict::invalid;
-        v.reason = "no measured request has a value of " + str(s.what.name);
-        return v;
-    }
-    if (of_errors) tell_errors(v, c, is_guard, misses, t.rule);
-    return v;
+    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats));
+    if (d.repeats == 0) return decided(d, verdict::invalid, {because::no_value});
+    if (of_errors) judge_errors(d, is_guard, misses, t.rule);
+    return d;
 }
 
 }  // namespace detail

@@ -3,13 +3,12 @@
 
 #include "api/result.hpp"
 #include "api/slo.hpp"
-#include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/metric/words.hpp"
 #include "core/measured/blind.hpp"
 #include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/client.hpp"
+#include "core/judging/decision.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/numbers.hpp"
 #include "core/judging/rule.hpp"
@@ -19,7 +18,6 @@
 #include <algorithm>  // max, min
 #include <cmath>  // isfinite, isnan, log
 #include <optional>
-#include <string>
 #include <utility>  // move
 
 namespace llmbench {
@@ -64,13 +62,13 @@ inline client_part greatest_part(const evidence& e, terms t, const slo& s) {
 
 /// Why a verdict would be the client's and not the server's, and the repeat to measure again.
 struct client_doubt {
-    std::string why{};
+    cause why{};
     std::size_t repeat = 0;  // its place in the evidence
 };
 
 /// A load that was sent at other times than planned is another load: what counts from the planned
 /// times cannot be missed by it. It can be met: later sends bring no answer forward.
-inline std::optional<client_doubt> doubt_of_load(const evidence& e, const slo_verdict& v) {
+inline std::optional<client_doubt> doubt_of_load(const evidence& e, const verdict_numbers& v) {
     if (v.outcome == verdict::pass) return {};
     if (!concerns(v.what.what, &metric_facts::is_hurt_by_lateness)) return {};
     double most = most_late_share;
@@ -80,10 +78,7 @@ inline std::optional<client_doubt> doubt_of_load(const evidence& e, const slo_ve
             const double share = late_share_of((*arm)[i]);
             if (share <= most) continue;
             most = share;
-            doubt = {printed("client: %.0f %% of the requests of a repeat were sent over %s late, "
-                             "so its load was not the one asked for",
-                             share * 100, time_text(missed_after_s((*arm)[i])).c_str()),
-                     i};
+            doubt = {{because::sent_late, {share, missed_after_s((*arm)[i])}, whose::client}, i};
         }
     return doubt;
 }
@@ -92,11 +87,11 @@ inline std::optional<client_doubt> doubt_of_load(const evidence& e, const slo_ve
 /// delays counted against the server stands, and a miss that remains without them. What is
 /// undecided is so by the client's doing where it may have moved a repeat by more than repeats of a
 /// quiet machine differ anyway, unless it is so as the run was cut short.
-inline bool may_be_the_clients(const evidence& e, const terms& t, const slo_verdict& v) {
+inline bool may_be_the_clients(const evidence& e, const terms& t, const decision& v) {
     const auto read_as = [&](reading how) {
         terms other = t;
         other.read = how;
-        return judge_evidence(e, other, v.what);
+        return decide_evidence(e, other, v.what);
     };
     const auto as_read = [&](reading how) { return read_as(how).outcome; };
     // A third repeat decides, whatever the client had to do with the first two.
@@ -112,16 +107,9 @@ inline bool may_be_the_clients(const evidence& e, const terms& t, const slo_verd
     default: return false;
     }
 }
-inline std::string range_text(const slo& s, const value_range& r) {
-    const auto shown = [&](double x) {
-        const bool ratio = s.factor > 0 && std::isfinite(x);
-        return ratio ? printed("%.3g x baseline", x) : value_text(s.what.metric, x);
-    };
-    return str(s.what.name) + " could be anything from " + shown(r.low) + " to " + shown(r.high) +
-           "; the limit is " +
-           (s.factor > 0 ? printed("%.6g x", s.factor) : limit_text(s.what.metric, s.bound));
-}
 
+/// How the client may have moved a statistic, in its worst repeat: how often and for how long at
+/// most it did not run, between which values the statistic may lie, and what it is held against.
 inline client_doubt doubt_in_values(const evidence& e, const terms& t, const slo& s) {
     const client_part part = greatest_part(e, t, s);
     std::size_t times = 0;
@@ -132,16 +120,17 @@ inline client_doubt doubt_in_values(const evidence& e, const terms& t, const slo
         times += held_up_times(blind);
         longest = std::max(longest, held_up_longest_s(blind));
     }
-    const std::string what =
-        times == 0 ? "it sent late"
-                   : printed("it was held up %zu time%s, for up to %s", times,
-                             times == 1 ? "" : "s", time_text(longest).c_str());
-    return {"client: " + what + ", and " + range_text(s, part.values), part.repeat};
+    const auto metric = static_cast<double>(s.what.metric);
+    return {{because::client_part,
+             {as_number(times), longest, part.values.low, part.values.high, metric, s.factor,
+              s.bound},
+             whose::client, str(s.what.name)},
+            part.repeat};
 }
 
 /// Why this verdict is the client's, if it is.
 inline std::optional<client_doubt> doubt_of(const evidence& e, const terms& t,
-                                            const slo_verdict& v) {
+                                            const decision& v) {
     const slo& s = v.what;
     const bool is_none = v.outcome == verdict::invalid || v.outcome == verdict::skipped;
     if (is_none || !is_of_service(s.what.metric)) return {};
@@ -159,20 +148,19 @@ inline std::optional<client_doubt> doubt_of_baseline(const evidence& e, const te
         if (s.factor == 0) continue;
         s.factor = 0;  // the values themselves
         if (greatest_part(e, t, s).width <= prior_sd) continue;
-        client_doubt doubt = doubt_in_values(e, t, s);
-        doubt.why.erase(doubt.why.find("; the limit is"));
-        return doubt;
+        s.bound = not_a_number;  // and no limit
+        return doubt_in_values(e, t, s);
     }
     return {};
 }
 
 /// A verdict that the client may have decided is none. `found`: where to put the first such doubt.
-inline slo_verdict settled(const evidence& e, const terms& t, slo_verdict v,
-                           std::optional<client_doubt>* found = nullptr) {
+inline decision settled(const evidence& e, const terms& t, decision v,
+                        std::optional<client_doubt>* found = nullptr) {
     const std::optional<client_doubt> doubt = doubt_of(e, t, v);
     if (!doubt) return v;
     if (found && !*found && !v.what.is_advisory) *found = doubt;
-    return without_advice(std::move(v), verdict::invalid, doubt->why);
+    return decided(std::move(v), verdict::invalid, doubt->why);
 }
 
 }  // namespace detail

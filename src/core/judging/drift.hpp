@@ -4,22 +4,19 @@
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "core/base/statistics.hpp"
-#include "core/base/text.hpp"
-#include "core/metric/words.hpp"
 #include "core/measured/drift.hpp"
 #include "core/measured/pooled.hpp"
 #include "core/measured/rates.hpp"
 #include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/decision.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/terms.hpp"
-#include "core/judging/values.hpp"
 
 #include <algorithm>  // clamp, count_if, max, min
 #include <cmath>  // exp, isfinite, log, sqrt
 #include <cstddef>  // size_t
-#include <string>
 #include <vector>
 
 namespace llmbench {
@@ -72,70 +69,58 @@ inline look look_at_drift(const slo& s, const std::vector<double>& logs,
     return l;
 }
 
-/// "in the first third 3.43 s, in the last one 3.17 s": the typical repeat's.
-inline std::string thirds_text(const statistic_data& drift, const std::vector<repeat_data>& arm,
-                               std::size_t repeats, reading how) {
+/// What the first and the last third show, the typical repeat's, and how long a repeat is.
+inline cause thirds_of(const statistic_data& drift, const std::vector<repeat_data>& arm,
+                       std::size_t repeats, reading how) {
     double first = 0, last = 0;
     for (std::size_t i = 0; i < repeats; ++i) {
         first += std::log(value_of_part(drift, arm[i], 0, 3, how)) / static_cast<double>(repeats);
         last += std::log(value_of_part(drift, arm[i], 2, 3, how)) / static_cast<double>(repeats);
     }
-    return "in the first third " + value_text(drift.of, std::exp(first)) + ", in the last one " +
-           value_text(drift.of, std::exp(last)) +
-           printed(" (%s of %s)", repeats == 1 ? "a run" : "runs",
-                   time_text(arm[0].window.seconds()).c_str());
+    return {because::thirds, {std::exp(first), std::exp(last), as_number(repeats),
+                              arm[0].window.seconds()}};
 }
 
 /// A drift is judged within each run: between its slices lies what traffic makes of them, which is
 /// the same in all repeats of a trace and would look like a drift if they were compared.
-inline slo_verdict judge_drift(const evidence& e, const terms& t, const slo& s,
-                               bool to_the_end = false) {
-    slo_verdict v = undecided(s);
-    v.limit = s.bound;
-    v.method = "t of slices";
-    v.measured = pooled_value(s.what, e.candidate, t.read);
-    const auto invalid = [&](const std::string& why) {
-        v.outcome = verdict::invalid;
-        v.reason = why;
-        return v;
-    };
-    if (e.candidate.empty()) return invalid("nothing was measured");
+inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
+                            bool to_the_end = false) {
+    decision d = undecided(s);
+    d.limit = s.bound;
+    d.decided_by = verdict_method::slices;
+    d.measured = pooled_value(s.what, e.candidate, t.read);
+    if (e.candidate.empty()) return decided(d, verdict::invalid, {because::nothing_measured});
     const auto measured = static_cast<double>(std::count_if(
         e.candidate[0].records.begin(), e.candidate[0].records.end(), is_measured));
-    if (measured < static_cast<double>(least_of_drift(s.what)))
-        return invalid(printed("the plan: a repeat measured %.0f requests, %s needs %lld: let it "
-                               "run longer",
-                               measured, s.what.name.c_str(), least_of_drift(s.what)));
+    const auto least = static_cast<double>(least_of_drift(s.what));
+    if (measured < least)
+        return decided(d, verdict::invalid,
+                       {because::small_for_drift, {measured, least}, whose::plan});
     const std::size_t k = slices_of_third(s.what, measured);
-    std::vector<double> sums(3 * k, 0.0), logs(3 * k, 0.0);
-    look l;
+    std::vector<double> sums(3 * k, 0.0);
+    d.values.assign(3 * k, 0.0);
     int looks = 0;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         const std::vector<double> slices = slices_of(s.what, e.candidate[i], k, t.read);
         for (std::size_t j = 0; j < slices.size(); ++j) {
             sums[j] += std::log(slices[j]);
-            logs[j] = sums[j] / static_cast<double>(i + 1);
-            if (!std::isfinite(logs[j]))
-                return invalid(printed("%s has no finite value in every part of repeat %zu",
-                                       s.what.name.c_str(), i + 1));
+            d.values[j] = sums[j] / static_cast<double>(i + 1);
+            if (!std::isfinite(d.values[j]))
+                return decided(d, verdict::invalid,
+                               {because::no_finite_part, {as_number(i + 1)}});
         }
         const bool at_the_end = i + 1 == e.candidate.size();
         if (!at_the_end && looks + 1 >= t.rule.looks) continue;
         ++looks;
-        l = look_at_drift(s, logs, t.rule);
-        v.outcome = l.outcome;
-        v.repeats = static_cast<int>(i + 1);
-        if (v.outcome != verdict::inconclusive && !to_the_end) break;
+        d.last = look_at_drift(s, d.values, t.rule);
+        d.outcome = d.last.outcome;
+        d.repeats = static_cast<int>(i + 1);
+        if (d.outcome != verdict::inconclusive && !to_the_end) break;
     }
-    v.requests = measured_requests(e, static_cast<std::size_t>(v.repeats));
-    v.reason = thirds_text(s.what, e.candidate, static_cast<std::size_t>(v.repeats), t.read);
-    v.inputs = {{"slice_logs", list<double>(logs)},
-                {"limit", {v.limit}},
-                {"dependence", {dependence_of_slices(logs)}}};
-    v.arithmetic = printed("ln of %zu slices a third, mean over the repeats: ", k) + listed(logs);
-    tell_look(v, l, t.rule, static_cast<double>(t.rule.most));
-    v.advice = text();  // on limits, which would be of repeats
-    return v;
+    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats));
+    d.why = {thirds_of(s.what, e.candidate, static_cast<std::size_t>(d.repeats), t.read)};
+    d.dependence = dependence_of_slices(d.values);
+    return d;
 }
 
 }  // namespace detail

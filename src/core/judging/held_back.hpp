@@ -3,7 +3,6 @@
 
 #include "api/result.hpp"
 #include "core/metric/table.hpp"
-#include "core/metric/words.hpp"
 #include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
@@ -21,7 +20,7 @@ namespace detail {
 /// a time per token does as it is, since that time only adds to it; gaps that became one may be
 /// longer than any was.
 inline bool stands_though_held_back(const evidence& e, const terms& t, const answer_counts& arm,
-                                    const slo_verdict& v) {
+                                    const verdict_numbers& v) {
     const statistic_data& what = v.what.what;
     if (arm.in_a_lump * 2 > arm.paced || arm.read_together * 2 > arm.events) return false;
     const bool of_gaps = concerns(what, &metric_facts::is_of_gaps);
@@ -31,7 +30,7 @@ inline bool stands_though_held_back(const evidence& e, const terms& t, const ans
     if (v.outcome == verdict::fail && of_gaps) return false;
     terms other = t;
     other.read = v.outcome == verdict::fail ? reading::baseline_held_back : reading::as_held_back;
-    return judge_evidence(e, other, v.what).outcome == v.outcome;
+    return decide_evidence(e, other, v.what).outcome == v.outcome;
 }
 
 }  // namespace detail

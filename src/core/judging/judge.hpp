@@ -5,11 +5,10 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
-#include "api/text.hpp"
 #include "core/base/statistics.hpp"
-#include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/judging/baseline_errors.hpp"
+#include "core/judging/decision.hpp"
 #include "core/judging/doubt.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/numbers.hpp"
@@ -22,7 +21,6 @@
 #include <algorithm>  // any_of, count_if, find_if, max, none_of
 #include <cmath>  // isfinite
 #include <optional>
-#include <string>
 #include <utility>  // move
 #include <vector>
 
@@ -30,15 +28,13 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What a prefix cache did for what passes, "" where it did nothing to speak of.
-inline std::string cache_text(const grounds& g, const slo& s) {
+/// What a prefix cache did for what passes, nothing where it did nothing to speak of.
+inline cause part_of_cache(const grounds& g, const slo& s) {
     const bool compares = s.factor > 0 && g.baseline_cache.prompt > 0;
-    const double other = compares ? g.baseline_cache.share() : 0;
-    if (!concerns(s.what, &metric_facts::is_of_prefill) || std::max(g.cache.share(), other) < 0.01)
-        return {};
-    return printed("%.3g %% of the prompt tokens came from the server's prefix cache",
-                   100 * g.cache.share()) +
-           (compares ? printed(", with the baseline %.3g %%", 100 * other) : "");
+    const double mine = g.cache.share(), other = compares ? g.baseline_cache.share() : 0;
+    if (!concerns(s.what, &metric_facts::is_of_prefill) || std::max(mine, other) < 0.01) return {};
+    return compares ? cause{because::cached_in_both, {mine, other}}
+                    : cause{because::cached, {mine}};
 }
 
 inline slo error_guard() {
@@ -61,49 +57,57 @@ inline slo error_limit(const std::vector<slo>& slos) {
 }
 
 /// What does not pass, with what the server's own state says to that.
-inline slo_verdict explained(slo_verdict v, const std::string& state) {
+inline decision explained(decision v, const std::vector<cause>& state) {
     const bool is_open = v.outcome == verdict::fail || v.outcome == verdict::inconclusive;
-    if (is_open && is_of_service(v.what.what.metric) && !state.empty() && v.repeats > 0)
-        v.reason = (v.reason.empty() ? "" : str(v.reason) + "; ") + "server: " + state;
+    if (is_open && is_of_service(v.what.what.metric) && v.repeats > 0)
+        v.why.insert(v.why.end(), state.begin(), state.end());
+    return v;
+}
+/// What is undecided, with a limit that would be decided where that is near.
+inline decision with_a_way_out(decision v, bool is_guard) {
+    const slo& s = v.what;
+    if (v.why.empty()) v.why = {{because::too_close}};
+    else if (!is_share(s.what.metric)) return v;
+    const double would_pass = s.at_most ? v.estimate.high : v.estimate.low;
+    const double off = would_pass / std::max(v.limit, v.estimate.value);
+    const bool is_near = std::isfinite(would_pass) && off < 3 && off > 1.0 / 3;
+    if (!is_guard && !v.advice && is_near && would_pass > 0)
+        v.advice = {because::limit_that_passes, {would_pass * (s.at_most ? 1.02 : 0.98)}};
     return v;
 }
 
 /// The verdict of one SLO on all requests as they are told.
-inline slo_verdict judged_as_told(const evidence& e, const terms& t, const grounds& g,
-                                  const slo& s, bool is_guard) {
+inline decision judged_as_told(const evidence& e, const terms& t, const grounds& g,
+                               const slo& s, bool is_guard) {
     if (e.candidate.empty() && !e.stopped.empty())
-        return without_advice(undecided(s), verdict::inconclusive, e.stopped);
+        return decided(undecided(s), verdict::inconclusive, in_words(because::stopped, e.stopped));
     const arms_grounds& on = g.of(s);
-    if (const std::string why = untold_reason(e, s.what); on.invalid.empty() && !why.empty())
-        return without_advice(undecided(s), verdict::invalid, why);
-    slo_verdict v = judge_evidence(e, t, s, false, is_guard);
-    if (!on.invalid.empty()) return without_advice(v, verdict::invalid, on.invalid);
-    if (const std::string why = slo_invalid_reason(e, t, g, v); !why.empty())
-        return without_advice(v, verdict::invalid, why);
+    if (cause why = in_words(because::untold, untold_reason(e, s.what)); !on.invalid && why)
+        return decided(undecided(s), verdict::invalid, std::move(why));
+    decision v = judge_evidence(e, t, s, false, is_guard);
+    if (on.invalid) return decided(std::move(v), verdict::invalid, on.invalid);
+    if (cause why = fault_of_verdict(e, t, g, v))
+        return decided(std::move(v), verdict::invalid, std::move(why));
     // What has no value at all says so itself.
-    const std::string small = sample_invalid_reason(e, t.rule, s);
-    if (!small.empty() && v.outcome != verdict::invalid)
-        return without_advice(v, verdict::invalid, small);
-    if (!on.saturated.empty() && is_of_service(s.what.metric))
-        return without_advice(v, v.outcome == verdict::fail ? verdict::fail : verdict::invalid,
-                              on.saturated);
-    if (s.factor > 0 && e.has_live_baseline()) {
-        const baseline_errors b = baseline_errors_of(e, t, error_limit(t.slos));
-        if (b.outcome != verdict::pass) return without_advice(v, b.outcome, b.why);
+    if (cause small = sample_fault(e, t.rule, s); small && v.outcome != verdict::invalid)
+        return decided(std::move(v), verdict::invalid, std::move(small));
+    if (on.saturated && is_of_service(s.what.metric)) {
+        const verdict outcome = v.outcome == verdict::fail ? verdict::fail : verdict::invalid;
+        return decided(std::move(v), outcome, on.saturated);
     }
-    if (v.outcome == verdict::inconclusive && !e.stopped.empty())
-        return without_advice(v, v.outcome,
-                              e.stopped + (v.reason.empty() ? "" : "; " + str(v.reason)));
-    if (v.outcome == verdict::inconclusive && (v.reason.empty() || is_share(s.what.metric))) {
-        if (v.reason.empty()) v.reason = "too close to call";
-        const double would_pass = s.at_most ? v.estimate.high : v.estimate.low;
-        const double off = would_pass / std::max(v.limit, v.estimate.value);
-        const bool is_near = std::isfinite(would_pass) && off < 3 && off > 1.0 / 3;
-        if (!is_guard && v.advice.empty() && is_near && would_pass > 0)
-            v.advice = limit_to_write(s, would_pass * (s.at_most ? 1.02 : 0.98)) + " would pass";
+    if (s.factor > 0 && e.has_live_baseline())
+        if (cause why = errors_of_baseline(e, t, error_limit(t.slos)))
+            return decided(std::move(v), why.what == because::baseline_fails
+                                             ? verdict::invalid
+                                             : verdict::inconclusive, why);
+    if (v.outcome == verdict::inconclusive && !e.stopped.empty()) {
+        v.advice = {};
+        v.why.insert(v.why.begin(), in_words(because::stopped, e.stopped));
+        return v;
     }
-    if (const std::string cached = cache_text(g, s); v.outcome == verdict::pass && !cached.empty())
-        v.reason = (v.reason.empty() ? "" : str(v.reason) + "; ") + cached;
+    if (v.outcome == verdict::inconclusive) return with_a_way_out(std::move(v), is_guard);
+    if (cause cached = part_of_cache(g, s); v.outcome == verdict::pass && cached)
+        v.why.push_back(std::move(cached));
     return v;
 }
 
@@ -123,32 +127,30 @@ struct evidence_that_ended {
 using maybe_ended = std::optional<evidence_that_ended>;
 /// None where all requests had ended, or nothing is judged.
 inline maybe_ended ended_part_of(const evidence& e, const grounds& g) {
-    if (!e.has_cut_off || !g.own.invalid.empty()) return {};
+    if (!e.has_cut_off || g.own.invalid) return {};
     evidence rest = without_cut_off(e);
     grounds on = grounds_of(rest);
     return evidence_that_ended{std::move(rest), std::move(on)};
 }
 /// The verdict of one SLO. How a request would have ended that was cut off with its run is not
 /// known: what it decides is decided by nobody. The guard speaks of those that are.
-inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g,
+inline decision judged(const evidence& e, const terms& t, const grounds& g,
                           const maybe_ended& ended, const slo& s, bool is_guard = false) {
-    const slo_verdict v = judged_as_told(e, t, g, s, is_guard);
-    if (!ended || !g.of(s).invalid.empty()) return v;
-    const slo_verdict other = judged_as_told(ended->seen, t, ended->on, s, is_guard);
+    const decision v = judged_as_told(e, t, g, s, is_guard);
+    if (!ended || g.of(s).invalid) return v;
+    const decision other = judged_as_told(ended->seen, t, ended->on, s, is_guard);
     if (is_guard || v.outcome == other.outcome) return is_guard ? other : v;
-    return without_advice(v, verdict::invalid,
-                          printed("requests were cut off as their run ended: with these as "
-                                  "failures the verdict is %s, without them %s; let a run end by "
-                                  "a number of requests",
-                                  to_string(v.outcome), to_string(other.outcome)));
+    return decided(v, verdict::invalid,
+                   {because::cut_off, {static_cast<double>(v.outcome),
+                                       static_cast<double>(other.outcome)}});
 }
 
 /// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.
 /// `doubt`: why the first of them that is none through the client's fault is none.
-inline std::vector<slo_verdict> judge_each(const evidence& e, const terms& t, const grounds& g,
+inline std::vector<decision> judge_each(const evidence& e, const terms& t, const grounds& g,
                                            const maybe_ended& ended,
                                            std::optional<client_doubt>& doubt) {
-    std::vector<slo_verdict> out;
+    std::vector<decision> out;
     doubt.reset();
     for (const slo& s : t.slos)
         out.push_back(explained(settled(e, t, judged(e, t, g, ended, s), &doubt), g.state));
@@ -158,7 +160,7 @@ inline std::vector<slo_verdict> judge_each(const evidence& e, const terms& t, co
 
 /// The same under Holm (1979): the level is divided by the number of SLOs that are not shown to be
 /// missed.
-inline std::vector<slo_verdict> judge_stepwise(const evidence& e, const terms& t, const grounds& g,
+inline std::vector<decision> judge_stepwise(const evidence& e, const terms& t, const grounds& g,
                                                const maybe_ended& ended,
                                                std::optional<client_doubt>& doubt) {
     terms stricter = t;
@@ -168,7 +170,7 @@ inline std::vector<slo_verdict> judge_stepwise(const evidence& e, const terms& t
     for (;;) {
         stricter.rule = t.rule.failing_at(t.rule.fail_level /
                                           static_cast<double>(std::max(1l, left)));
-        std::vector<slo_verdict> out = judge_each(e, stricter, g, ended, doubt);
+        std::vector<decision> out = judge_each(e, stricter, g, ended, doubt);
         long failed = 0;  // the guard is none of them
         for (std::size_t i = 0; i < t.slos.size(); ++i)
             failed += !out[i].what.is_advisory && out[i].outcome == verdict::fail;
@@ -181,7 +183,7 @@ inline std::vector<slo_verdict> judge_stepwise(const evidence& e, const terms& t
 /// nothing.
 struct findings {
     grounds on{};
-    std::vector<slo_verdict> verdicts{};
+    std::vector<decision> verdicts{};
     std::optional<client_doubt> doubt{};  // why one that counts is invalid through the client
 };
 inline findings assess(const evidence& e, const terms& t) {
@@ -192,12 +194,12 @@ inline findings assess(const evidence& e, const terms& t) {
                              : judge_each(e, t, f.on, ended, f.doubt);
     if (f.doubt && f.on.self_check.ok) {
         f.on.self_check.ok = false;
-        f.on.self_check.reason = f.doubt->why;
+        f.on.self_check.why = f.doubt->why;
     }
     return f;
 }
 /// The verdict on one more SLO, as if the gate had stated it too.
-inline slo_verdict judged_also(const evidence& e, terms t, const slo& s) {
+inline decision judged_also(const evidence& e, terms t, const slo& s) {
     t.slos.push_back(s);
     const grounds g = grounds_of(e);
     return explained(settled(e, t, judged(e, t, g, ended_part_of(e, g), s)), g.state);
@@ -205,11 +207,12 @@ inline slo_verdict judged_also(const evidence& e, terms t, const slo& s) {
 
 /// Whether more repeats are measured for a verdict: one that is only advised costs none, unless the
 /// gate asks for a number of them.
-inline bool is_waited_for(const slo_verdict& v, bool repeats_are_asked) {
+inline bool is_waited_for(const verdict_numbers& v, bool repeats_are_asked) {
     return v.outcome == verdict::inconclusive && (!v.what.is_advisory || repeats_are_asked);
 }
-inline bool all_decided(const std::vector<slo_verdict>& verdicts, bool repeats_are_asked = false) {
-    return std::none_of(verdicts.begin(), verdicts.end(), [&](const slo_verdict& v) {
+template <class Verdicts>
+bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
+    return std::none_of(verdicts.begin(), verdicts.end(), [&](const verdict_numbers& v) {
         return is_waited_for(v, repeats_are_asked);
     });
 }

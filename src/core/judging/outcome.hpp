@@ -4,7 +4,7 @@
 #include "api/result.hpp"
 
 #include <algorithm>  // any_of, find_if
-#include <vector>
+#include <iterator>  // begin, end
 
 namespace llmbench {
 inline namespace v0 {
@@ -59,18 +59,19 @@ inline verdict verdict_like(gate_outcome o) {
     }
 }
 
-/// Whether an objective that counts is shown to be missed.
-inline bool shows_a_miss(const std::vector<slo_verdict>& verdicts) {
-    return std::any_of(verdicts.begin(), verdicts.end(), [](const slo_verdict& v) {
+/// Whether an objective that counts is shown to be missed. `Verdicts`: decisions, or verdicts.
+template <class Verdicts>
+bool shows_a_miss(const Verdicts& verdicts) {
+    return std::any_of(verdicts.begin(), verdicts.end(), [](const verdict_numbers& v) {
         return !v.what.is_advisory && v.outcome == verdict::fail;
     });
 }
 
 /// The worst of a gate's verdicts, advisory ones left out.
-inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
-                               inconclusive_means policy) {
+template <class Verdicts>
+gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
     bool fail = false, invalid = false, skip = false;
-    for (const slo_verdict& v : verdicts) {
+    for (const verdict_numbers& v : verdicts) {
         if (v.what.is_advisory) continue;
         fail |= v.outcome == verdict::fail ||
                 (v.outcome == verdict::inconclusive && policy == inconclusive_means::fail);

@@ -7,11 +7,10 @@
 #include "core/base/text.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/terms.hpp"
-#include "core/judging/values.hpp"
 
 #include <algorithm>  // max
 #include <cmath>  // exp, isfinite, log, sqrt
-#include <string>
+#include <optional>
 #include <vector>
 
 namespace llmbench {
@@ -36,9 +35,13 @@ inline double known_noise(const terms& t, const slo& s) {
     return std::sqrt(own * own + last_look * (of_old + t.stored.day_sd * t.stored.day_sd));
 }
 
-/// "mean(tpot) <= 25 ms lets a regression of 41 % pass, <= 19 ms would seldom be inconclusive";
-/// "" where it does not, or where nothing is known of the noise.
-inline std::string too_easy(const terms& t, const slo_verdict& v) {
+/// A limit with room: which regression it would pass, and one that would seldom be inconclusive.
+struct easy_limit {
+    slo what{};
+    double slips = 0, to_write = 0;
+};
+/// Nothing where a limit is as close as its noise lets it be, or where that is not known.
+inline std::optional<easy_limit> too_easy(const terms& t, const verdict_numbers& v) {
     const slo& s = v.what;
     const double sd = known_noise(t, s), value = v.estimate.value;
     const bool passes = v.outcome == verdict::pass && std::isfinite(value) && value > 0;
@@ -48,19 +51,8 @@ inline std::string too_easy(const terms& t, const slo_verdict& v) {
     // What would still be shown to meet the limit in most runs.
     const double slips = std::exp(sign * std::log(v.limit / value) - z * se) - 1;
     if (slips < slips_through) return {};
-    const double worse = s.at_most ? slips : slips / (1 + slips);  // of a rate that is lost
-    const double limit = value * std::exp(sign * (z + 1.645) * se);
-    return str(s.text()) + printed(" would pass a regression of %.0f %%, and ", worse * 100) +
-           limit_to_write(s, limit) + " would seldom be inconclusive";
-}
-
-/// All of a gate in one line, "" where its limits are as close as its noise lets them be.
-inline std::string ratchet_text(const terms& t, const std::vector<slo_verdict>& verdicts) {
-    std::string line;
-    for (const slo_verdict& v : verdicts)
-        if (const std::string one = too_easy(t, v); !one.empty())
-            line += (line.empty() ? "" : "; ") + one;
-    return line.empty() ? line : "Limits with room: " + line;
+    return easy_limit{s, s.at_most ? slips : slips / (1 + slips),  // of a rate that is lost
+                      value * std::exp(sign * (z + 1.645) * se)};
 }
 
 }  // namespace detail

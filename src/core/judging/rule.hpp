@@ -5,11 +5,9 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "core/base/statistics.hpp"
-#include "core/base/text.hpp"
 
 #include <algorithm>  // max
 #include <cmath>  // expm1, sqrt
-#include <string>
 #include <vector>
 
 namespace llmbench {
@@ -76,53 +74,16 @@ inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int 
     r.fail_z = pocock_constant(r.looks, r.fail_level);
     return r;
 }
-/// What a rule calls one of the things that it counts.
-inline const char* repeat_word(const judging_rule& r, bool in_pairs) {
-    return r.traffic == fresh ? "stage" : in_pairs ? "pair" : "repeat";
-}
-
-inline constexpr const char* method_counts = "Clopper-Pearson on counts";
-inline constexpr const char* method_misses = "counted misses";  // where failures reach a statistic
-
-/// Whether a verdict is on all requests of its repeats, and not on a statistic of each.
-inline bool is_counted(const slo_verdict& v) {
-    return str(v.method) == method_counts || str(v.method) == method_misses;
-}
-
-/// Why a miss that the numbers show is none yet.
-inline constexpr const char* too_few_to_fail = "two repeats are too few to fail";
-inline bool waits_for_a_third(const slo_verdict& v) {
-    return v.outcome == verdict::inconclusive && str(v.reason) == too_few_to_fail;
-}
-
-/// What judging an objective begins with: nothing is known and nothing decided.
-inline slo_verdict undecided(const slo& s) {
-    slo_verdict v;
-    v.what = s;
-    v.outcome = verdict::inconclusive;
-    v.measured = not_a_number;
-    v.estimate = {not_a_number, not_a_number, not_a_number};
-    return v;
-}
-
-/// Values as the arithmetic of a verdict lists them.
-inline std::string listed(const std::vector<double>& values) {
-    std::string out;
-    for (const double v : values) out += (out.empty() ? "" : ", ") + printed("%.6g", v);
-    return out;
+/// What a rule counts its evidence in.
+inline verdict_unit counting_unit(const judging_rule& r, bool in_pairs) {
+    return r.traffic == fresh ? verdict_unit::stage
+           : in_pairs         ? verdict_unit::pair
+                              : verdict_unit::repeat;
 }
 
 /// What a look takes for the noise: what is believed, moderated by what was measured; what is
 /// believed of a noisy machine, in the same way; or what was measured alone.
 enum class spread_of : unsigned char { moderated, noisy, measured };
-inline const char* to_string(spread_of s) {
-    switch (s) {
-    case spread_of::moderated: return "moderated";
-    case spread_of::noisy: return "noisy";
-    case spread_of::measured: break;
-    }
-    return "as measured";
-}
 
 /// The state of one look: distances of ln(statistic) from ln(limit), negative where the SLO is met.
 struct look {

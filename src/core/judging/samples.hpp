@@ -7,18 +7,17 @@
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "core/base/statistics.hpp"
-#include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/drift.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/decision.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
 
 #include <algorithm>  // min, count_if
 #include <cmath>  // log
 #include <cstddef>  // size_t
-#include <string>
 
 namespace llmbench {
 inline namespace v0 {
@@ -67,26 +66,24 @@ inline std::size_t values_behind(const statistic_data& w, const repeat_data& d) 
     return values + (of_completed ? 0 : s.failed);
 }
 
-/// Why a sample does not support an objective, "" where it does. Nobody but the plan is at fault.
-inline std::string sample_invalid_reason(const evidence& e, const judging_rule& rule,
-                                         const slo& s) {
+/// Why a sample does not support an objective, nothing where it does. Nobody but the plan is at
+/// fault.
+inline cause sample_fault(const evidence& e, const judging_rule& rule, const slo& s) {
     const statistic_data& w = s.what;
     const bool is_fresh = rule.traffic == fresh && !is_share(w.metric) && !is_of_start(w.metric);
     const auto needed =
         static_cast<std::size_t>(is_fresh ? least_fresh(w, rule) : least_replayed(w));
-    for (const auto* arm : {&e.candidate, &e.baseline})
+    const bool is_tail =
+        w.kind == statistic_kind::percentile && !is_fresh && !is_drift(w.metric);
+    for (const auto* arm : arms_of(e, s))
         for (std::size_t i = 0; i < arm->size(); ++i) {
-            if (arm == &e.baseline && s.factor == 0) break;
             const std::size_t n = values_behind(w, (*arm)[i]);
             if (n >= needed) continue;
             const bool of_gaps = facts_of(w.metric).is_of_gaps;
-            return printed("the plan: repeat %zu%s measured %zu %s%s, %s needs %zu%s: let it run "
-                           "longer",
-                           i + 1, arm == &e.baseline ? " of the baseline" : "", n,
-                           of_gaps ? "gap" : "request", n == 1 ? "" : "s", w.name.c_str(), needed,
-                           w.kind == statistic_kind::percentile && !is_fresh && !is_drift(w.metric)
-                               ? " so that three lie beyond it"
-                               : "");
+            return {because::small_sample,
+                    {as_number(i + 1), as_number(arm == &e.baseline), as_number(n),
+                     as_number(of_gaps), as_number(needed), as_number(is_tail)},
+                    whose::plan};
         }
     return {};
 }

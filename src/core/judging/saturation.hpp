@@ -3,13 +3,13 @@
 
 #include "api/result.hpp"
 #include "core/base/statistics.hpp"
-#include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/decision.hpp"
 #include "core/judging/evidence.hpp"
 
 #include <algorithm>  // sort, upper_bound, max
 #include <cmath>  // sqrt, pow, isnan
-#include <string>
+#include <utility>  // move
 #include <vector>
 
 namespace llmbench {
@@ -44,11 +44,11 @@ inline trend trend_of(const std::vector<double>& values) {
     return r;
 }
 
-/// How the load outgrew the server in one repeat, "" where that is not shown. Requests in flight
-/// must have grown by a tenth of the arrivals, and by more than the random walk does that a server
-/// at exactly its capacity makes of this traffic (level 0.1 %); ttft must have grown with them. The
-/// time that the first answers took is left out: until then every load fills up.
-inline std::string oversaturation_of(const repeat_data& d, double arrival_cv2) {
+/// How the load outgrew the server in one repeat, nothing where that is not shown. Requests in
+/// flight must have grown by a tenth of the arrivals, and by more than the random walk does that a
+/// server at exactly its capacity makes of this traffic (level 0.1 %); ttft must have grown with
+/// them. The time that the first answers took is left out: until then every load fills up.
+inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
     std::vector<long long> ends;
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
@@ -90,30 +90,25 @@ inline std::string oversaturation_of(const repeat_data& d, double arrival_cv2) {
     const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
     if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
         return {};
-    return printed("requests in flight grew by %.0f while %.0f were sent, and ttft by %s: the load "
-                   "is over the server's capacity",
-                   growth, n, time_text(10 * slower.per_batch).c_str());
+    return {because::over_saturated, {0, growth, n, 10 * slower.per_batch}};
 }
 
-/// Why the load was more than the server can take, "" where that is not shown in most repeats.
-inline std::string over_saturation_reason(const evidence& e, const arm_list& arms) {
+/// Why the load was more than the server can take, nothing where that is not shown in most repeats.
+inline cause over_saturation_of(const evidence& e, const arm_list& arms) {
     if (std::isnan(e.arrival_cv2)) return {};
     for (const auto* arm : arms) {
         std::size_t shown = 0;
-        std::string example;
+        cause example;
         for (const repeat_data& d : *arm)
-            if (const std::string why = oversaturation_of(d, e.arrival_cv2); !why.empty()) {
+            if (cause why = oversaturation_of(d, e.arrival_cv2)) {
                 ++shown;
-                example = why;
+                example = std::move(why);
             }
-        if (2 * shown > arm->size())
-            return std::string(arm == &e.baseline ? "baseline " : "") +
-                   "over-saturated: " + example;
+        if (2 * shown <= arm->size()) continue;
+        example.numbers[0] = arm == &e.baseline;
+        return example;
     }
     return {};
-}
-inline std::string over_saturation_reason(const evidence& e) {
-    return over_saturation_reason(e, arms_of(e));
 }
 
 }  // namespace detail

@@ -7,17 +7,16 @@
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/metric/table.hpp"
-#include "core/metric/words.hpp"
 #include "core/measured/blind.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/decision.hpp"
 
-#include <algorithm>  // max, nth_element
+#include <algorithm>  // max, min, nth_element
 #include <array>
 #include <cstddef>  // size_t, ptrdiff_t
 #include <iterator>  // size
-#include <string>
 #include <vector>
 
 namespace llmbench {
@@ -56,6 +55,9 @@ struct answer_counts {
     cache_counts cache{};
     std::array<value_count, std::size(metric_table)> values{};
     const value_count& of(metric_id m) const { return values[static_cast<std::size_t>(m)]; }
+    cause of_completed(because what, std::size_t n) const {
+        return {what, {as_number(n), as_number(completed)}};
+    }
 };
 /// What of an answer's pieces the client may itself have read together, as it did not run. A delay
 /// explains no more than it could have hidden.
@@ -67,10 +69,12 @@ inline gathered_by_client gathered_by(const blind_stretches& blind, const record
     gathered_by_client g;
     const double late = static_cast<double>(possible_delay(blind, r.first_token_ns)) * 1e-9;
     g.piece = late > 0 && late * 10 >= wait_s(r);
-    g.lump = late > 0 && late * 2 >= hidden_s(r);
     const double lost =
         static_cast<double>(lost_in(
             blind, time_interval::between(r.first_token_ns, r.last_token_ns))) * 1e-9;
+    const double lost_share = lost > 0 ? std::min(lost / spread_s(r), 1.0) : 0;
+    // The pace that tells what was hidden is of the time in which the client ran.
+    g.lump = late > 0 && late * 2 >= hidden_s(r) * (1 - lost_share);
     if (lost > 0) g.events = lost / spread_s(r) * (r.events - 1);
     return g;
 }
@@ -107,7 +111,7 @@ inline void add_stream(answer_counts& c, const repeat_data& d, const record& r, 
 inline void add_completed(answer_counts& c, const repeat_data& d, const record& r,
                           double fast_gap) {
     ++c.completed;
-    const bool at_length = str(r.finish_reason) == "length";
+    const bool at_length = stream_event::is_at_length(str(r.finish_reason));
     c.ended_at_length += at_length;
     c.ended_by_themselves += !at_length && !r.finish_reason.empty();
     c.most_tokens = std::max(c.most_tokens, 0ll + r.prompt_tokens + r.output_tokens);
@@ -148,120 +152,90 @@ inline answer_counts answer_counts_of(const std::vector<repeat_data>& arm) {
     return c;
 }
 
-/// Why a metric is none of the requests that completed, "" where it is. Of answers of one token,
-/// where those were asked for, there is no pace: what is judged is the others', if there are any.
-inline std::string missing_values(const answer_counts& c, metric_id m, bool short_ones_expected) {
+/// Why a metric is none of the requests that completed, nothing where it is. Of answers of one
+/// token, where those were asked for, there is no pace: what is judged is the others', if there are
+/// any.
+inline cause missing_values(const answer_counts& c, metric_id m, bool short_ones_expected) {
     const metric_facts& f = facts_of(m);
     const value_count& n = c.of(m);
     const bool allowed = short_ones_expected && (f.needs == value_needs::second_token ||
                                                  f.needs == value_needs::second_event ||
                                                  f.needs == value_needs::second_read);
-    if (n.of == 0 && is_of_turns(m)) return printed("no request was one that %s is of", f.name);
+    const auto id = static_cast<double>(m);
+    if (n.of == 0 && is_of_turns(m)) return {because::no_such_turns, {id}};
     const bool some_left = n.missing < n.completed;
     if (n.missing == 0 || (some_left && (allowed || !is_too_much(n.missing, n.completed))))
         return {};
-    return printed("%zu of %zu completed requests have no %s, which %s needs", n.missing,
-                   n.completed, needs_text(f.needs), f.name);
+    return {because::lacks_values, {as_number(n.missing), as_number(n.completed), id, id}};
 }
 
 /// What keeps answers short, as far as their finish reasons tell.
-inline std::string why_too_short(const answer_counts& c) {
-    const std::string itself = "it does not heed ignore_eos, or stops by itself";
+inline cause why_too_short(const answer_counts& c) {
+    const double n = as_number(c.too_short), of = as_number(c.completed);
     if (c.ended_at_length > 0 && c.too_short > c.ended_by_themselves)
-        return printed("%zu of these at least with the finish reason \"length\", and none had more "
-                       "than %lld tokens with its prompt: its context is full, or it has a limit "
-                       "of its own",
-                       c.too_short - c.ended_by_themselves, c.most_tokens);
-    return c.ended_by_themselves == 0
-               ? itself
-               : itself + printed(" (%zu finish reasons are another than \"length\")",
-                                  c.ended_by_themselves);
+        return {because::context_full, {n, of, as_number(c.too_short - c.ended_by_themselves),
+                                        static_cast<double>(c.most_tokens)}};
+    if (c.ended_by_themselves == 0) return {because::stops_early, {n, of}};
+    return {because::stops_by_itself, {n, of, as_number(c.ended_by_themselves)}};
 }
-/// Why the answers were to another load than the one asked for, "" where they were not.
-inline std::string other_load(const answer_counts& c) {
-    const auto of_all = [&](std::size_t n, const char* what) {
-        return printed("%zu of %zu completed requests %s", n, c.completed, what);
-    };
-    if (is_too_much(c.too_short, c.completed))
-        return of_all(c.too_short, "brought fewer tokens than forced: ") + why_too_short(c);
-    if (is_too_much(c.too_long, c.completed))
-        return of_all(c.too_long, "tell of more tokens than forced: it does not heed the length, "
-                                  "or its usage is wrong");
-    if (is_too_much(c.filtered, c.completed))
-        return of_all(c.filtered, "were cut off by a content filter: they are not the answers "
-                                  "that were asked for");
+/// Why the answers were to another load than the one asked for, nothing where they were not.
+inline cause other_load(const answer_counts& c) {
+    if (is_too_much(c.too_short, c.completed)) return why_too_short(c);
+    if (is_too_much(c.too_long, c.completed)) return c.of_completed(because::too_long, c.too_long);
+    if (is_too_much(c.filtered, c.completed)) return c.of_completed(because::filtered, c.filtered);
     if (is_too_much(c.of_choices, c.completed))
-        return of_all(c.of_choices, "brought several choices, one was asked for: what their tokens "
-                                    "take is not told apart");
+        return c.of_completed(because::several_choices, c.of_choices);
     return {};
 }
 
-/// Why the prompts were not new to the server, "" where they may have been. Allowed beyond what the
-/// workload shares are 5 % of the tokens, and a block of 16 a request: caches that compare token by
-/// token also find first words that are the same by chance, and templates differ.
-inline std::string known_prompts(const cache_counts& c) {
-    const auto share = [&](long long n) {
-        return 100.0 * static_cast<double>(n) / static_cast<double>(c.prompt);
-    };
+/// Why the prompts were not new to the server, nothing where they may have been. Allowed beyond
+/// what the workload shares are 5 % of the tokens, and a block of 16 a request: caches that compare
+/// token by token also find first words that are the same by chance, and templates differ.
+inline cause known_prompts(const cache_counts& c) {
     if (c.shared < 0 || c.cached <= c.shared + c.prompt / 20 + 16 * c.requests) return {};
-    return printed("%.3g %% of the prompt tokens came from its prefix cache, the workload shares "
-                   "at most %.3g %%: the prompts were seen before",
-                   share(c.cached), share(c.shared));
+    const auto prompt = static_cast<double>(c.prompt);
+    return {because::known_prompts,
+            {static_cast<double>(c.cached) / prompt, static_cast<double>(c.shared) / prompt}};
 }
 
-/// Why the tokens that a server counts are no measure, "" where they may be one.
-inline std::string usage_invalid_reason(const answer_counts& c, const statistic_data& what) {
-    const auto of_all = [&](std::size_t n, const char* have) {
-        return printed("%zu of %zu completed requests %s", n, c.completed, have);
-    };
+/// Why the tokens that a server counts are no measure, nothing where they may be one.
+inline cause usage_fault(const answer_counts& c, const statistic_data& what) {
     const bool counts_output = concerns(what, &metric_facts::counts_output);
     if (counts_output && is_too_much(c.over_content, c.completed))
-        return of_all(c.over_content, "have more tokens in usage than their text can be: it counts "
-                                      "what it did not send, or wrongly");
+        return c.of_completed(because::usage_over_content, c.over_content);
     if (counts_output && is_too_much(c.may_hide, c.completed))
-        return of_all(c.may_hide, "have several tokens in usage for each event, of less than two "
-                                  "bytes, or more reasoning than was streamed: some were never "
-                                  "sent, and usage does not tell how many; running usage would "
-                                  "(stream_options.continuous_usage_stats in options.extra_body)");
+        return c.of_completed(because::usage_may_hide, c.may_hide);
     const bool counts_input = concerns_a_metric(
         what, [](metric_id m) { return facts_of(m).needs == value_needs::prompt_tokens; });
     if (counts_input && is_too_much(c.over_prompt, c.completed))
-        return of_all(c.over_prompt, "have more prompt tokens in usage than what was sent can be: "
-                                     "it counts wrongly");
+        return c.of_completed(because::usage_over_prompt, c.over_prompt);
     return {};
 }
 
-/// What the answers of one arm say against an objective, "" where nothing.
-inline std::string answers_invalid_reason(const answer_counts& c, const statistic_data& what,
-                                          bool short_ones_expected) {
-    for (std::string why : {other_load(c), known_prompts(c.cache)})
-        if (!why.empty()) return why;
-    std::string why = usage_invalid_reason(c, what);
-    if (!why.empty()) return why;
+/// What the answers of one arm say against an objective.
+inline cause fault_of_answers(const answer_counts& c, const statistic_data& what,
+                              bool short_ones_expected) {
+    if (cause why = other_load(c)) return why;
+    if (cause why = known_prompts(c.cache)) return why;
+    cause why = usage_fault(c, what);
+    if (why) return why;
     concerns_a_metric(what, [&](metric_id m) {
         why = missing_values(c, m, short_ones_expected);
-        return !why.empty();
+        return static_cast<bool>(why);
     });
     return why;
 }
 
-/// What the stream of one arm says against an objective, "" where nothing. Whether a server holds
-/// its tokens back or a proxy on the way does cannot be told from here, and makes no difference.
-inline std::string stream_invalid_reason(const answer_counts& c, const statistic_data& what) {
+/// What the stream of one arm says against an objective. Whether a server holds its tokens back or
+/// a proxy on the way does cannot be told from here, and makes no difference.
+inline cause fault_of_stream(const answer_counts& c, const statistic_data& what) {
     if (!concerns(what, &metric_facts::is_of_decoding)) return {};
     if (is_too_much(c.in_one_piece, c.paced))
-        return printed("the stream does not stream: %zu of %zu answers came in one piece, 5 %% "
-                       "may: the server or a proxy holds them back",
-                       c.in_one_piece, c.paced);
+        return {because::in_one_piece, {as_number(c.in_one_piece), as_number(c.paced)}};
     if (is_too_much(c.in_a_lump, c.paced))
-        return printed("the stream does not stream: %zu of %zu answers began with over 5 %% of "
-                       "their tokens at once, 5 %% may: the server or a proxy holds them back",
-                       c.in_a_lump, c.paced);
+        return {because::in_a_lump, {as_number(c.in_a_lump), as_number(c.paced)}};
     if (concerns(what, &metric_facts::is_of_gaps) && c.read_together * 20 > c.events)
-        return printed("the stream comes in lumps: %.1f %% of the content events were read "
-                       "together with an earlier one, 5 %% may: the server or a proxy holds "
-                       "them back",
-                       100 * c.read_together / c.events);
+        return {because::comes_in_lumps, {c.read_together / c.events}};
     return {};
 }
 

@@ -3,14 +3,15 @@
 
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/dialects/server_names.hpp"
+#include "core/server_metrics/server_names.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/server_values.hpp"
+#include "core/judging/decision.hpp"
 #include "core/judging/evidence.hpp"
 
 #include <algorithm>  // max, max_element, min
 #include <optional>
-#include <string>
+#include <utility>  // move
 #include <vector>
 
 namespace llmbench {
@@ -34,7 +35,7 @@ inline std::optional<standing_queue> standing_queue_of(const repeat_facts& d) {
     if (!q || q->from_s > window_s / 2) return {};
     return q;
 }
-inline std::string queue_words(const std::vector<repeat_data>& arm) {
+inline cause state_of_queue(const std::vector<repeat_data>& arm) {
     std::optional<standing_queue> first;
     double most = 0;
     std::size_t n = 0;
@@ -45,10 +46,9 @@ inline std::string queue_words(const std::vector<repeat_data>& arm) {
             if (!first) first = q;
         }
     if (!first || 2 * n < arm.size()) return {};
-    return printed("the queue was never empty from %.0f s on, with up to %.0f waiting",
-                   first->from_s, most);
+    return {because::queue_stood, {first->from_s, most}};
 }
-inline std::string cache_words(const std::vector<repeat_data>& arm) {
+inline cause state_of_cache(const std::vector<repeat_data>& arm) {
     double fullest = 0, preempted = 0;
     for (const repeat_data& d : arm) {
         for (const double v : read_in_window(
@@ -58,14 +58,13 @@ inline std::string cache_words(const std::vector<repeat_data>& arm) {
         if (const auto s = span_of(d))
             if (const double n = s->change(server_quantity::preemptions); n > 0) preempted += n;
     }
-    const std::string preemptions =
-        preempted > 0 ? printed("%.0f preemption%s", preempted, preempted == 1 ? "" : "s") : "";
-    if (fullest == 0 || (fullest < 0.95 && preempted == 0)) return preemptions;
-    return printed("KV cache at %.0f %%", fullest * 100) +
-           (preemptions.empty() ? "" : ", " + preemptions);
+    if (preempted == 0 && fullest < 0.95) return {};
+    if (fullest == 0) return {because::preempted, {preempted}};
+    if (preempted == 0) return {because::cache_full, {fullest}};
+    return {because::cache_preempts, {fullest, preempted}};
 }
 /// Which repeat's mean of something is by over a tenth below the highest of the others.
-inline std::string clock_words(const std::vector<repeat_data>& arm) {
+inline cause state_of_clocks(const std::vector<repeat_data>& arm) {
     std::vector<double> means;
     for (const repeat_data& d : arm) {
         const auto read = read_in_window(
@@ -76,17 +75,19 @@ inline std::string clock_words(const std::vector<repeat_data>& arm) {
     for (const double m : means) highest = std::max(highest, m == m ? m : 0);
     for (std::size_t i = 0; i < means.size(); ++i)
         if (means[i] < 0.9 * highest)
-            return printed("the accelerators' clocks were %.0f %% lower in repeat %zu",
-                           100 * (1 - means[i] / highest), i + 1);
+            return {because::clocks_lower, {1 - means[i] / highest, as_number(i + 1)}};
     return {};
 }
-/// In one sentence, "" where its state explains nothing.
-inline std::string server_state_words(const evidence& e) {
-    std::string t;
-    for (const std::string& words :
-         {queue_words(e.candidate), cache_words(e.candidate), clock_words(e.candidate)})
-        if (!words.empty()) t += (t.empty() ? "" : "; ") + words;
-    return t;
+/// What of its state explains a server's speed.
+inline std::vector<cause> server_state_of(const evidence& e) {
+    std::vector<cause> all;
+    for (cause (*state)(const std::vector<repeat_data>&) :
+         {state_of_queue, state_of_cache, state_of_clocks})
+        if (cause c = state(e.candidate)) {
+            if (all.empty()) c.of = whose::server;
+            all.push_back(std::move(c));
+        }
+    return all;
 }
 
 }  // namespace detail

@@ -69,14 +69,6 @@ inline judging_rule rule_for(const evidence& e, const terms& t, const slo& s) {
                       believed_noise_of(e, t, s).is_calibrated;
     return r;
 }
-/// What a verdict says of the calibration that it rests on, "" where it rests on none.
-inline std::string calibration_words(const evidence& e, const terms& t, const slo& s) {
-    const believed_noise n = believed_noise_of(e, t, s);
-    if (!n.is_calibrated) return {};
-    const auto at = t.noise.find(noise_name(s));
-    return printed(" with the calibrated noise of %.3g %%", at->second * 100) +
-           (t.noise_file.empty() ? "" : " (" + printable(t.noise_file, 200) + ")");
-}
 
 }  // namespace detail
 }  // inline namespace v0

@@ -9,6 +9,7 @@
 #include "core/measured/prefix_hits.hpp"
 #include "core/measured/ranks.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/decision.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/held_back.hpp"
@@ -20,103 +21,101 @@
 
 #include <cstddef>  // size_t
 #include <string>
+#include <utility>  // move
 #include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Why nothing at all can be said of these arms, "" where something can.
-inline std::string gate_invalid_reason(const evidence& e, const arm_list& arms) {
+/// Why an arm's server shows nothing, nothing where it shows something.
+inline cause fault_of_arm(const evidence& e, const std::vector<repeat_data>& arm) {
+    const bool is_baseline = &arm == &e.baseline;
+    std::size_t measured = 0, succeeded = 0;
+    const record* example = nullptr;
+    for (const repeat_data& d : arm) {
+        if (cause why = in_words(because::server_gone, d.target_gone))
+            return of_server(std::move(why), is_baseline);
+        if (cause why = witness_against(e, d)) return of_server(std::move(why), is_baseline);
+        for (const record& r : d.records) {
+            if (!is_measured(r)) continue;
+            ++measured;
+            succeeded += r.status == request_status::ok;
+            if (!example && r.status != request_status::ok) example = &r;
+        }
+    }
+    if (succeeded > 0 || (is_baseline && arm.empty())) return {};
+    if (measured == 0) return {because::no_requests};
+    return of_server({because::none_succeeded, {as_number(measured)}, whose::nobody,
+                      std::string(to_string(example->status)) + ": " + str(example->error)},
+                     is_baseline);
+}
+/// Why nothing at all can be said of these arms, nothing where something can.
+inline cause fault_of_gate(const evidence& e, const arm_list& arms) {
     if (e.candidate.empty() && !e.stopped.empty()) return {};
     for (const untold_metrics& u : e.untold)
-        if (u.of.empty()) return u.why;
-    if (const std::string lack = client_lack(arms); !lack.empty()) return lack;
-    std::string lost;
+        if (u.of.empty()) return {because::untold, {}, whose::nobody, u.why};
+    if (cause lack = client_lack(arms)) return lack;
+    cause lost;
     for_each_repeat(arms, [&](const repeat_data& d) {
-        if (lost.empty()) lost = skew_fault(d.ranks, e.most_skew_s);
+        if (!lost) lost = in_words(because::told, skew_fault(d.ranks, e.most_skew_s));
     });
     for_each_repeat(e, [&](const repeat_data& d) {
-        if (lost.empty() && d.interrupted) lost = "the run was interrupted";
+        if (!lost && d.interrupted) lost = {because::interrupted};
     });
-    if (!lost.empty()) return lost;
-    for (const auto* arm : arms) {
-        const std::string who = arm == &e.baseline ? "baseline server" : "server";
-        std::size_t measured = 0, succeeded = 0;
-        std::string example;
-        for (const repeat_data& d : *arm) {
-            if (!d.target_gone.empty()) return who + ": " + d.target_gone;
-            if (const std::string why = witness_against(e, d); !why.empty())
-                return who + ": " + why;
-            for (const record& r : d.records) {
-                if (!is_measured(r)) continue;
-                ++measured;
-                succeeded += r.status == request_status::ok;
-                if (example.empty() && r.status != request_status::ok)
-                    example = std::string(to_string(r.status)) + ": " + str(r.error);
-            }
-        }
-        if (arm == &e.baseline && arm->empty()) continue;
-        if (succeeded == 0)
-            return measured == 0 ? "no request was measured"
-                                 : who + ": none of " + std::to_string(measured) +
-                                       " requests succeeded (" + example + ")";
-    }
-    return {};
+    for (const auto* arm : arms)
+        if (!lost) lost = fault_of_arm(e, *arm);
+    return lost;
 }
-
-inline std::string gate_invalid_reason(const evidence& e) {
-    return gate_invalid_reason(e, arms_of(e));
-}
+inline cause fault_of_gate(const evidence& e) { return fault_of_gate(e, arms_of(e)); }
 
 /// What objectives that are judged on some arms stand on.
 struct arms_grounds {
-    self_check_t self_check{};
-    std::string invalid{};    // why nothing at all can be said
-    std::string saturated{};  // why the load was more than the server can take
+    own_check self_check{};
+    cause invalid{};    // why nothing at all can be said
+    cause saturated{};  // why the load was more than the server can take
 };
 inline arms_grounds arms_grounds_of(const evidence& e, const arm_list& arms) {
-    return {self_check_of(e, arms), gate_invalid_reason(e, arms), over_saturation_reason(e, arms)};
+    return {self_check_of(e, arms), fault_of_gate(e, arms), over_saturation_of(e, arms)};
 }
 /// What all objectives of a gate stand on, found once for a look at its evidence.
 struct grounds : arms_grounds {
     arms_grounds own{};  // of the candidate alone
     answer_counts candidate{}, baseline{};
     prefix_hits cache{}, baseline_cache{};
-    std::string state{};  // what the server's own page says to its speed
+    std::vector<cause> state{};  // what the server's own page says to its speed
     const arms_grounds& of(const slo& s) const { return s.factor == 0 ? own : *this; }
 };
 inline grounds grounds_of(const evidence& e) {
     const arms_grounds all = arms_grounds_of(e, arms_of(e));
     return {all, e.baseline.empty() ? all : arms_grounds_of(e, {&e.candidate}),
             answer_counts_of(e.candidate), answer_counts_of(e.baseline),
-            prefix_hits_of(e.candidate), prefix_hits_of(e.baseline), server_state_words(e)};
+            prefix_hits_of(e.candidate), prefix_hits_of(e.baseline), server_state_of(e)};
 }
 
-/// Why a verdict on an SLO is none, "" where it is one.
-inline std::string slo_invalid_reason(const evidence& e, const terms& t, const grounds& g,
-                                      const slo_verdict& v) {
+/// Why a verdict on an SLO is none, nothing where it is one.
+inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& g,
+                              const verdict_numbers& v) {
     const slo& s = v.what;
     const bool compared = e.has_live_baseline() || !t.stored.file.empty();
-    if (s.factor > 0 && !compared) return "there is no baseline";
+    if (s.factor > 0 && !compared) return {because::no_baseline};
     if (!is_of_service(s.what.metric)) return {};
-    const self_check_t& check = g.of(s).self_check;
+    const own_check& check = g.of(s).self_check;
     if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_share > 0.05 &&
         check.cpu_share > 0.8)
-        return printed("client: it was busy and read %.1f %% of the events together",
-                       check.coalesced_share * 100);
+        return {because::read_together, {check.coalesced_share}, whose::client};
     if (concerns(s.what, &metric_facts::is_hurt_by_lateness) ||
         client_was_saturated(e, check.cpu_share))
-        if (!check.ok) return str(check.reason);
+        if (check.why) return check.why;
     if (is_of_server(s.what.metric)) return server_word_fault(e, v);
     for (const answer_counts* arm : {&g.candidate, &g.baseline}) {
         const bool is_baseline = arm == &g.baseline;
         if (is_baseline && (s.factor <= 0 || !e.has_live_baseline())) continue;
-        const std::string held = stream_invalid_reason(*arm, s.what);
-        if (!held.empty() && !stands_though_held_back(e, t, *arm, v))
-            return (is_baseline ? "baseline: " : "") + held;
-        const std::string why = answers_invalid_reason(*arm, s.what, e.short_outputs_expected);
-        if (!why.empty()) return (is_baseline ? "baseline server: " : "server: ") + why;
+        cause held = fault_of_stream(*arm, s.what);
+        if (is_baseline) held.of = whose::baseline;
+        if (held && !stands_though_held_back(e, t, *arm, v)) return held;
+        if (cause why = fault_of_answers(*arm, s.what, e.short_outputs_expected))
+            return of_server(std::move(why), is_baseline);
     }
     return {};
 }

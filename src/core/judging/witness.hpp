@@ -6,31 +6,23 @@
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
-#include "core/dialects/server_names.hpp"
+#include "core/server_metrics/server_names.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/server_values.hpp"
 #include "core/measured/server_word.hpp"
+#include "core/judging/decision.hpp"
 #include "core/judging/evidence.hpp"
 
 #include <algorithm>  // max
 #include <cmath>  // fabs, round
 #include <string>
+#include <utility>  // move
 #include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
-
-/// What we did in a repeat, and what the server says that it did meanwhile; NaN: it does not say.
-struct cross_check {
-    double sent = 0, finished = 0;         // our requests: all, and those that came to their end
-    double prompt_tokens = 0, tokens = 0;  // of these, where all of them tell
-    double requests_told = not_a_number, prompt_tokens_told = not_a_number,
-           tokens_told = not_a_number;
-    double unfinished_before = 0;  // ours of earlier repeats, which it may have finished since
-    bool is_made = false;
-};
 
 inline bool may_be_held_against(const repeat_facts& d) {
     return d.server.has_both_ends && d.server.readings.size() >= 2 &&
@@ -116,73 +108,46 @@ inline bool began_anew(const evidence& e, const repeat_data& d) {
     return is_one && was == was && is == is && was != is && may_have_begun_in(before->server, is);
 }
 
-/// Why a repeat is no evidence by the server's own word, "" where it is.
-inline std::string witness_against(const evidence& e, const repeat_data& d) {
-    if (began_anew(e, d))
-        return printed("it restarted before repeat %d, or another one answers at its address: the "
-                       "counters on its page began anew",
-                       d.index + 1);
-    if (history_of(d.server) == page_history::restarted)
-        return printed("it restarted in repeat %d, or another one answers at its address: the "
-                       "counters on its page began anew",
-                       d.index + 1);
+/// Why a repeat is no evidence by the server's own word, nothing where it is.
+inline cause witness_against(const evidence& e, const repeat_data& d) {
+    const double number = d.index + 1;
+    if (began_anew(e, d)) return {because::restarted_before, {number}};
+    if (history_of(d.server) == page_history::restarted) return {because::restarted_in, {number}};
     if (!may_be_held_against(d) || is_a_part(d)) return {};
     const cross_check c = cross_check_of(d, unfinished_before(e, d));
     if (!is_another_load(c)) return {};
-    return printed("it served others too: in repeat %d its page counts %.0f finished requests, "
-                   "ours were %.0f",
-                   d.index + 1, c.requests_told, c.sent);
-}
-
-/// What a page and we count differently and nobody is to blame for, "" where nothing.
-inline std::string difference_text(const cross_check& c) {
-    std::string t;
-    const auto add = [&](const std::string& words) { t += (t.empty() ? "" : "; ") + words; };
-    if (const double foreign = foreign_requests(c); foreign > 0)
-        add(printed("%.0f request%s of somebody else", foreign, foreign == 1 ? "" : "s"));
-    if (is_multiple(c.requests_told, c.finished))
-        add(printed("it counts each request %.0f times", c.requests_told / c.finished));
-    const bool all_finished = c.finished >= 0.99 * c.sent;
-    if (all_finished && differs(c.tokens_told, c.tokens))
-        add(printed("it counts %.0f generated tokens, the usage in its answers %.0f",
-                    c.tokens_told, c.tokens));
-    if (all_finished && differs(c.prompt_tokens_told, c.prompt_tokens))
-        add(printed("it counts %.0f prompt tokens, the usage in its answers %.0f",
-                    c.prompt_tokens_told, c.prompt_tokens));
-    return t;
+    return {because::served_others, {number, c.requests_told, c.sent}};
 }
 
 /// A page on which most of what we sent is not is another server's, or one of several.
-inline std::string why_another_page(const repeat_data& d) {
+inline cause fault_of_page(const repeat_data& d) {
     const cross_check c = cross_check_of(d);
+    const double number = d.index + 1;
     if (c.requests_told < 0.9 * c.finished)
-        return printed("its page counts %.0f finished requests, ours were %.0f: it is another "
-                       "server's, or that of one of several",
-                       c.requests_told, c.finished);
+        return {because::others_requests, {c.requests_told, c.finished, number}};
     if (c.tokens_told < 0.9 * c.tokens)
-        return printed("its page counts %.0f generated tokens, ours were %.0f: it is another "
-                       "server's, or that of one of several",
-                       c.tokens_told, c.tokens);
+        return {because::others_tokens, {c.tokens_told, c.tokens, number}};
     return {};
 }
-/// Why the server's own word does not support an objective, "" where it does.
-inline std::string server_word_fault(const evidence& e, const slo_verdict& v) {
+/// Why the server's own word does not support an objective, nothing where it does.
+inline cause server_word_fault(const evidence& e, const verdict_numbers& v) {
     const slo& s = v.what;
     // What was read of a largest value is its least: what is beyond the limit is so for certain.
     const verdict certain = s.at_most ? verdict::fail : verdict::pass;
     const bool needs_all = s.what.kind == statistic_kind::max &&
                            !(s.factor == 0 && v.outcome == certain);
-    for (const auto* arm : {&e.candidate, &e.baseline}) {
-        const bool is_baseline = arm == &e.baseline;
-        if (is_baseline && s.factor == 0) break;
-        for (const repeat_data& d : *arm)
-            for (const std::string& why :
-                 {why_no_server_value(s.what, d), why_another_page(d),
-                  needs_all ? what_is_unknown(s.what, d) : std::string()})
-                if (!why.empty())
-                    return std::string(is_baseline ? "baseline server: " : "server: ") + why +
-                           printed(" (repeat %d)", d.index + 1);
-    }
+    const auto told = [](const std::string& words, const repeat_data& d) {
+        cause c = in_words(because::page_told, words);
+        c.numbers = {static_cast<double>(d.index + 1)};
+        return c;
+    };
+    for (const auto* arm : arms_of(e, s))
+        for (const repeat_data& d : *arm) {
+            cause why = told(why_no_server_value(s.what, d), d);
+            if (!why) why = fault_of_page(d);
+            if (!why && needs_all) why = told(what_is_unknown(s.what, d), d);
+            if (why) return of_server(std::move(why), arm == &e.baseline);
+        }
     return {};
 }
 

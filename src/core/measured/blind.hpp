@@ -34,6 +34,11 @@ inline long long possible_delay(const blind_stretches& all, long long stamp_ns) 
     if (at == all.end() || at->from_ns >= stamp_ns) return 0;
     return std::min(stamp_ns - at->from_ns, at->most_delay_ns);
 }
+/// The same of an event whose stamp is known by gaps, and so to half a microsecond: it may have
+/// been the last one of a stretch.
+inline long long possible_delay_by_gaps(const blind_stretches& all, long long stamp_ns) {
+    return possible_delay(all, stamp_ns - 500);
+}
 /// How long the client may not have run in some time, at most.
 inline long long lost_in(const blind_stretches& all, const time_interval& t) {
     long long lost = 0;

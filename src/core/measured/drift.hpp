@@ -14,6 +14,7 @@
 #include "core/measured/repeat.hpp"
 
 #include <algorithm>  // clamp, max
+#include <cmath>  // isnan
 #include <cstddef>  // size_t
 #include <vector>
 
@@ -50,7 +51,7 @@ inline double value_in(const statistic_data& drift, const repeat_data& d,
         const bool ok = r.status == request_status::ok;
         const double v = ok ? request_value(what.metric, d, i, how) : 0;
         s.failed += !ok;
-        if (ok && v == v) s.values.push_back(v);
+        if (ok && !std::isnan(v)) s.values.push_back(v);
     }
     return value_among(what, s);
 }

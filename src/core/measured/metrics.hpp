@@ -161,8 +161,8 @@ inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, s
 /// goodput without a condition: whoever asks a result for one was refused by no plan.
 inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
                                    reading how = reading::as_measured) {
-    require(what.metric != metric_id::goodput || is_condition(what.where),
-            str(what.name) + ": " + no_condition_text);
+    if (what.metric == metric_id::goodput && !is_condition(what.where))
+        refuse({str(what.name), ": ", no_condition_text});
     std::vector<bool> misses;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         if (!is_measured(d.records[i])) continue;
@@ -312,15 +312,29 @@ inline sorted_values sorted_values_of(metric_id m, const repeat_data& d,
     v.all = std::move(s.values);
     return v;
 }
-/// The share of the values that are over a bound.
-inline double share_beyond(const sorted_values& v, double bound) {
-    std::size_t low = 0, high = v.size();
-    while (low < high) {
-        const std::size_t mid = low + (high - low) / 2;
-        if (v.at(mid) > bound) high = mid;
-        else low = mid + 1;
+/// The share of the gaps that are over a bound, in seconds. One of each failed request is.
+inline double share_of_gaps_beyond(double bound, metric_id m, const repeat_data& d,
+                                   reading how = reading::as_measured) {
+    std::uint64_t n = 0, over = 0;
+    const auto add = [&](double seconds) { ++n; over += seconds > bound; };
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        const record& r = d.records[i];
+        if (is_part_of(m, r) && r.status != request_status::ok) add(infinity);
+        else if (is_pooled(r) && !d.gaps_counted)
+            for_each_gap(d, i, how, [&](std::uint32_t us) { add(us / 1e6); });
     }
-    return v.size() == 0 ? 0 : static_cast<double>(v.size() - low) / static_cast<double>(v.size());
+    if (d.gaps_counted) {
+        const ranked_gaps gaps(d, how);
+        std::uint64_t low = 0;
+        for (std::uint64_t high = gaps.size(); low < high;) {
+            const std::uint64_t mid = low + (high - low) / 2;
+            if (gaps.at(mid) > bound) high = mid;
+            else low = mid + 1;
+        }
+        n += gaps.size();
+        over += gaps.size() - low;
+    }
+    return n == 0 ? 0 : static_cast<double>(over) / static_cast<double>(n);
 }
 /// Where a percentile or an extreme stands among so many values in order of size.
 inline std::size_t rank_of(const statistic_data& what, std::size_t size) {

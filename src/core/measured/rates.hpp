@@ -32,8 +32,9 @@ inline double rate_in(metric_id m, const repeat_data& d, const time_interval& wh
     if (lost >= to - from) return infinity;
     const double seconds = static_cast<double>(to - from - lost) * 1e-9;
     const auto inside = [&](long long t) {
-        if (how == reading::at_worst) return t < to && t - possible_delay(d.blind, t) >= from;
-        if (how == reading::at_best && t >= to) return t - possible_delay(d.blind, t) < to;
+        const auto delay = [&] { return possible_delay_by_gaps(d.blind, t); };
+        if (how == reading::at_worst) return t < to && t - delay() >= from;
+        if (how == reading::at_best && t >= to) return t - delay() < to;
         return when.holds(t);
     };
     const bool of_input = m == metric_id::input_throughput;

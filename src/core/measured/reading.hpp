@@ -206,7 +206,7 @@ void for_each_gap(const repeat_data& d, std::size_t i, reading how, F&& f) {
     for (std::size_t k = 0; k < n; ++k) {
         const std::uint32_t us = d.gaps[from + k];
         stamp += us * 1000ll;
-        const long long next = possible_delay(d.blind, stamp);
+        const long long next = possible_delay_by_gaps(d.blind, stamp);
         if (how == reading::at_best) {
             const auto here = time_interval::between(stamp - 1, stamp);
             const bool other = bunched && is_blind_in(d.bunched, here);

@@ -6,14 +6,15 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
-#include "core/dialects/page_readings.hpp"
-#include "core/dialects/server_names.hpp"
+#include "core/metric/table.hpp"
+#include "core/server_metrics/page_readings.hpp"
+#include "core/server_metrics/server_names.hpp"
 #include "core/measured/rates.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/server_word.hpp"
-#include "core/metric/table.hpp"
 
 #include <algorithm>  // count_if, find, max_element
+#include <cmath>  // isnan
 #include <cstddef>  // size_t
 #include <optional>
 #include <string>
@@ -53,7 +54,7 @@ gauge_readings read_in_window(const repeat_facts& d, Value&& value) {
     for (const page_reading& r : d.server.readings) {
         if (!is_inside(r.at_ns)) continue;
         const double v = value(r);
-        if (v == v) g.values.push_back(v);
+        if (!std::isnan(v)) g.values.push_back(v);
         else ++g.untold;
     }
     for (const long long at_ns : d.server.missed_ns) g.failed += is_inside(at_ns);
@@ -74,8 +75,8 @@ inline gauge_readings read_in_window(const repeat_facts& d, const statistic_data
 /// counters by the requests that the server finished, or else by ours.
 inline weighed_value mean_time(const repeat_data& d, const reading_span& s, server_quantity q) {
     double n = s.change_of_count(q);
-    if (!(n == n)) n = s.change(server_quantity::requests_done);
-    if (!(n == n))
+    if (std::isnan(n)) n = s.change(server_quantity::requests_done);
+    if (std::isnan(n))
         n = static_cast<double>(std::count_if(
             d.records.begin(), d.records.end(), [&](const record& r) {
                 return r.status == request_status::ok && r.end_ns >= s.from->at_ns &&
@@ -88,7 +89,7 @@ inline weighed_value mean_time(const repeat_data& d, const reading_span& s, serv
 /// Joules between two readings. Where there is no counter of them, the power that was read, between
 /// readings as if it had changed evenly (the trapezoid rule).
 inline double energy_between(const repeat_facts& d, const reading_span& s) {
-    if (const double j = s.change(server_quantity::energy); j == j) return j;
+    if (const double j = s.change(server_quantity::energy); !std::isnan(j)) return j;
     double sum = 0;
     for (const page_reading* r = s.from; r != s.to; ++r)
         sum += (r[0].value(server_quantity::power) + r[1].value(server_quantity::power)) / 2 *
@@ -97,7 +98,7 @@ inline double energy_between(const repeat_facts& d, const reading_span& s) {
 }
 inline weighed_value energy_per_token_of(const repeat_data& d, const reading_span& s) {
     const double joules = energy_between(d, s);
-    if (!(joules == joules)) return {};  // before every gap is looked at
+    if (std::isnan(joules)) return {};  // before every gap is looked at
     const double tokens =
         rate_in(metric_id::output_throughput, d,
                 time_interval::between(s.from->at_ns, s.to->at_ns)) * s.seconds();
@@ -106,7 +107,7 @@ inline weighed_value energy_per_token_of(const repeat_data& d, const reading_spa
 /// How often an exporter told something new of energy or power in a span: some measure every half
 /// minute only.
 inline std::size_t new_values(const reading_span& s) {
-    const auto q = s.change(server_quantity::energy) == s.change(server_quantity::energy)
+    const auto q = !std::isnan(s.change(server_quantity::energy))
                        ? server_quantity::energy
                        : server_quantity::power;
     std::size_t n = 0;
@@ -193,17 +194,17 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     if (!s) return "its page was read once, which makes no span" + said;
     if (what.metric == metric_id::energy_per_token) {
         const double joules = energy_between(d, *s);
-        if (!(joules == joules)) return "no page tells the energy or the power of its accelerators";
+        if (std::isnan(joules)) return "no page tells the energy or the power of its accelerators";
         if (new_values(*s) < least_readings)
             return printed("the exporter told %zu new values of its energy in %.0f s, %zu are "
                            "needed: have it measure every second (dcgm-exporter -c 1000)",
                            new_values(*s), s->seconds(), least_readings);
     }
     if (const auto q = quantity_of(what.metric))
-        if (const double change = s->change(*q); !(change == change))
+        if (const double change = s->change(*q); std::isnan(change))
             return "its page does not tell " + std::string(metric_name(what.metric));
     const double v = value_by_server(what, d).value;
-    if (v == v) return {};
+    if (!std::isnan(v)) return {};
     return printed("nothing that %s is of happened between the readings", what.name.c_str());
 }
 

@@ -5,10 +5,11 @@
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
-#include "core/dialects/page_readings.hpp"
-#include "core/dialects/server_names.hpp"
+#include "core/server_metrics/page_readings.hpp"
+#include "core/server_metrics/server_names.hpp"
 
 #include <algorithm>  // any_of, find, max, min, min_element
+#include <cmath>  // isnan
 #include <cstddef>  // size_t
 #include <cstdlib>  // llabs
 #include <optional>
@@ -32,6 +33,16 @@ struct server_word {
     bool has_both_ends = false;  // the first reading is before all requests, the last after them
     double from_s = not_a_number;  // when the first one was, in seconds since 1970, by its server
     bool is_of_several = false;  // processes: they answered in turns when nothing was asked of them
+};
+
+/// What we did in a repeat, and what the server says that it did meanwhile; NaN: it does not say.
+struct cross_check {
+    double sent = 0, finished = 0;         // our requests: all, and those that came to their end
+    double prompt_tokens = 0, tokens = 0;  // of these, where all of them tell
+    double requests_told = not_a_number, prompt_tokens_told = not_a_number,
+           tokens_told = not_a_number;
+    double unfinished_before = 0;  // ours of earlier repeats, which it may have finished since
+    bool is_made = false;
 };
 
 /// What a gauge of several series says once one of these has vanished is not told: it would be of
@@ -91,7 +102,7 @@ inline page_history history_of(const server_word& w) {
     bool returned = w.is_of_several, is_new = false;
     for (std::size_t i = 0; i < w.readings.size(); ++i) {
         const page_reading& r = w.readings[i];
-        if (r.began == r.began) {
+        if (!std::isnan(r.began)) {
             const bool is_known = std::any_of(beginnings.begin(), beginnings.end(),
                                               [&](double b) { return b == r.began; });
             returned = returned || (is_known && beginnings.back() != r.began);

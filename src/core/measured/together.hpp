@@ -2,13 +2,13 @@
 #pragma once
 
 #include "api/result.hpp"
-#include "core/base/time_interval.hpp"
 #include "core/measured/blind.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/histograms.hpp"
-#include "core/measured/ranks.hpp"
 #include "core/measured/reading.hpp"
+#include "core/measured/record_fields.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_fields.hpp"
 #include "core/measured/request_log.hpp"
 
 #include <algorithm>  // max, min
@@ -22,24 +22,8 @@ namespace detail {
 
 /// Moves all times of a part by so much: from its own clock to that of another.
 inline void move_clock(repeat_data& d, long long by_ns) {
-    const auto move_time = [by_ns](long long& t) {
-        if (t != 0) t += by_ns;
-    };
-    for (record& r : d.records)
-        for (long long* t : {&r.scheduled_ns, &r.dispatched_ns, &r.connected_ns, &r.sent_ns,
-                             &r.first_token_ns, &r.second_token_ns, &r.first_answer_ns,
-                             &r.last_token_ns, &r.end_ns})
-            move_time(*t);
-    long long window_from = d.window.from_ns(), window_to = d.window.to_ns();
-    for (long long* t : {&window_from, &window_to}) move_time(*t);
-    d.window = time_interval::between(window_from, window_to);
-    for (blind_stretch& s : d.blind) {
-        s.from_ns += by_ns;
-        s.to_ns += by_ns;
-    }
-    for (page_reading& r : d.server.readings) move_time(r.at_ns);
-    for (long long& at_ns : d.server.missed_ns) move_time(at_ns);
-    for (rank_part& r : d.ranks) move_time(r.start_ns);
+    for (record& r : d.records) move_clock(r, by_ns);
+    move_clock(static_cast<repeat_facts&>(d), by_ns);
 }
 
 /// Adds to a repeat what another part of it says of itself. Both are on one clock.

@@ -35,20 +35,6 @@ constexpr metric_shape shape_of(metric_id m) {
                        draft_metric, energy_metric>(m);
 }
 
-/// The units of a dimension, each with what it is in SI. The first is what slo::text() prints.
-struct written_unit {
-    metric_unit of;
-    std::string_view name;
-    double si;
-};
-inline constexpr written_unit written_units[] = {
-    {metric_unit::time, "ms", 1e3},         {metric_unit::time, "s", 1},
-    {metric_unit::time, "min", 1 / 60.0},   {metric_unit::tokens_per_s, "tok/s", 1},
-    {metric_unit::tokens_per_s, "tps", 1},  {metric_unit::requests_per_s, "req/s", 1},
-    {metric_unit::requests_per_s, "rps", 1}, {metric_unit::users, "users", 1},
-    {metric_unit::share, "%", 100},         {metric_unit::share, "pct", 100},
-    {metric_unit::energy, "J", 1}};
-
 class slo_reader {
 public:
     explicit slo_reader(std::string_view text) : whole_(text), rest_(text) {

@@ -9,6 +9,7 @@
 
 #include <cstddef>  // size_t
 #include <iterator>  // size
+#include <string_view>
 #include <type_traits>  // is_same_v
 
 namespace llmbench {
@@ -24,6 +25,23 @@ enum class metric_unit : unsigned char {
     energy,
     none
 };
+/// The units of a dimension, each with what it is in SI and its literal in a gate file. Limits are
+/// printed in the first.
+struct written_unit {
+    metric_unit of;
+    std::string_view name;
+    double si;
+    const char* literal;
+};
+inline constexpr written_unit written_units[] = {
+    {metric_unit::time, "ms", 1e3, "_ms"}, {metric_unit::time, "s", 1, "_s"},
+    {metric_unit::time, "min", 1 / 60.0, "_min"},
+    {metric_unit::tokens_per_s, "tok/s", 1, "_tps"}, {metric_unit::tokens_per_s, "tps", 1, "_tps"},
+    {metric_unit::requests_per_s, "req/s", 1, "_rps"},
+    {metric_unit::requests_per_s, "rps", 1, "_rps"},
+    {metric_unit::users, "users", 1, "_users"}, {metric_unit::share, "%", 100, "_pct"},
+    {metric_unit::share, "pct", 100, "_pct"}, {metric_unit::energy, "J", 1, "_J"}};
+
 /// What has a value: each completed request, each repeat by its steady window or by how many of its
 /// requests missed, the start of a server, the server itself, its repeats at several loads, a
 /// repeat by the thirds of its window.

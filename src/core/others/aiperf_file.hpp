@@ -152,14 +152,16 @@ inline void add_aiperf_answer(told_run& run, const aiperf_line& l, told_request&
 }
 inline void add_aiperf_request(told_run& run, const picojson::value& v, std::size_t number,
                                aiperf_lacks& lacks) {
-    require(is_aiperf_record(v), printed("%s: line %zu is no record of a request: metadata and "
-                                         "metrics are missing", run.file.c_str(), number));
+    if (!is_aiperf_record(v))
+        refuse({printed("%s: line %zu is no record of a request: metadata and metrics are missing",
+                        run.file.c_str(), number)});
     const aiperf_line l(run, v, number);
     told_request t;
     record& r = t.what;
     r.sent_ns = r.dispatched_ns = r.connected_ns = l.time("request_start_ns");
-    require(r.sent_ns != 0, run.file + ": " + l.name("metadata", "request_start_ns") +
-                                " is missing, a time in nanoseconds since 1970");
+    if (r.sent_ns == 0)
+        refuse({run.file, ": ", l.name("metadata", "request_start_ns"),
+                " is missing, a time in nanoseconds since 1970"});
     const long long credit = l.time("credit_issued_ns");
     r.scheduled_ns = credit != 0 ? std::min(credit, r.sent_ns) : r.sent_ns;
     if (run.arrivals.max_in_flight == 0) r.late_ns = r.sent_ns - r.scheduled_ns;

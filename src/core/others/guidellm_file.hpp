@@ -34,8 +34,9 @@ public:
     guidellm_request(const told_run& run, const picojson::value& v, const char* list, std::size_t i)
         : file_(run.file), v_(v), list_(list), place_(i) {
         timings_ = member_at(v, "info", "timings");
-        require(timings_ != nullptr, file_ + ": " + name("info.timings") + " is missing, it is an "
-                                     "object with the times of a request");
+        if (timings_ == nullptr)
+            refuse({file_, ": ", name("info.timings"),
+                    " is missing, it is an object with the times of a request"});
     }
     std::string name(const char* of) const {
         return element_name(std::string("benchmarks[0].requests.") + list_, place_) + "." + of;
@@ -67,8 +68,9 @@ public:
         return info ? string_member(*info, "error") : std::string();
     }
     void require_order(bool ordered, const char* first, const char* second) const {
-        require(ordered, file_ + ": " + name(second) + " lies before " + first +
-                             ", times of a request are in order");
+        if (!ordered)
+            refuse({file_, ": ", name(second), " lies before ", first,
+                    ", times of a request are in order"});
     }
 
 private:
@@ -124,8 +126,9 @@ inline void add_guidellm_request(told_run& run, const picojson::value& v, const 
     told_request t;
     record& r = t.what;
     set_guidellm_times(run, g, r);
-    require(r.sent_ns != 0, run.file + ": " + g.name("request_start") + " is missing, a time in "
-                            "seconds since 1970");
+    if (r.sent_ns == 0)
+        refuse({run.file, ": ", g.name("request_start"),
+                " is missing, a time in seconds since 1970"});
     g.require_order(r.end_ns >= r.sent_ns, "request_start", "request_end");
     r.prompt_tokens = std::max(0, g.count("prompt_tokens"));
     r.cached_tokens = g.count("cached_tokens");
@@ -162,8 +165,8 @@ inline void set_guidellm_window(told_run& run, const picojson::value& benchmark)
         if (!is_set(phase)) return 0ll;
         const picojson::value* v = member_at(benchmark, "scheduler_metrics", name);
         const std::string full = std::string("benchmarks[0].scheduler_metrics.") + name;
-        require(v != nullptr, run.file + ": " + full + " is missing, it tells which requests are "
-                                                       "its " + phase);
+        if (v == nullptr)
+            refuse({run.file, ": ", full, " is missing, it tells which requests are its ", phase});
         return clock_ns(number_from(run.file, *v, 1, latest_clock_s,
                                     "a time in seconds since 1970", [&] { return full; }));
     };
@@ -208,18 +211,18 @@ inline told_run read_guidellm_run(const picojson::value& v, const std::string& f
     if (const picojson::value* m = member(v, "metadata"))
         run.version = setting_text(*m, "guidellm_version");
     const picojson::value* format = member_at(v, "metadata", "version");
-    require(format && number_in(*format) == 2,
-            file + ": metadata.version is " + (format ? shown_value(*format) : "missing") +
-                ", 2 is allowed (guidellm 0.8): run a newer guidellm");
+    if (!format || number_in(*format) != 2)
+        refuse({file, ": metadata.version is ", format ? shown_value(*format) : "missing",
+                ", 2 is allowed (guidellm 0.8): run a newer guidellm"});
     const picojson::array& all = array_member(v, "benchmarks");
-    require(all.size() == 1,
-            printed("%s: benchmarks holds %zu loads, one is allowed: a file is one repeat of one "
-                    "load", file.c_str(), all.size()));
+    if (all.size() != 1)
+        refuse({printed("%s: benchmarks holds %zu loads, one is allowed: a file is one repeat of "
+                        "one load", file.c_str(), all.size())});
     const picojson::value& b = all[0];
     const picojson::value* requests = member(b, "requests");
-    require(requests && requests->is<picojson::object>(),
-            file + ": benchmarks[0].requests is missing, an object with the lists successful, "
-                   "errored and incomplete");
+    if (!requests || !requests->is<picojson::object>())
+        refuse({file, ": benchmarks[0].requests is missing, an object with the lists successful, "
+                      "errored and incomplete"});
     if (const picojson::value* c = member(b, "config")) run.identity = setting_text(*c, "id_");
     set_guidellm_settings(run, b);
     if (const picojson::value* s = member_at(b, "config", "strategy"))

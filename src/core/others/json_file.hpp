@@ -101,7 +101,7 @@ inline std::string with_quoted_words(std::string_view s) {
 /// anything else, or ends inside of one.
 inline std::vector<picojson::value> read_json_values(std::string_view s, const std::string& file) {
     const auto require_json = [&](bool sound, const std::string& why) {
-        require(sound, file + ": " + why);
+        if (!sound) refuse({file, ": ", why});
     };
     if (s.substr(0, 3) == "\xEF\xBB\xBF") s.remove_prefix(3);
     require_json(!nests_deeper_than(s, 100), "its JSON nests deeper than 100 levels");

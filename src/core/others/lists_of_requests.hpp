@@ -35,16 +35,18 @@ public:
     bool has(const char* name) const {
         const picojson::value* v = member(of_, name);
         if (!v || v->is<picojson::null>()) return false;
-        require(v->is<picojson::array>(),
-                file_ + ": " + name + " is " + shown_value(*v) + ", a list is allowed");
+        if (!v->is<picojson::array>())
+            refuse({file_, ": ", name, " is ", shown_value(*v), ", a list is allowed"});
         const std::size_t n = v->get<picojson::array>().size();
-        require(n == size_, printed("%s: %s holds %zu values and ttfts %zu, one for each request "
-                                    "is allowed", file_.c_str(), name, n, size_));
+        if (n != size_)
+            refuse({printed("%s: %s holds %zu values and ttfts %zu, one for each request is "
+                            "allowed", file_.c_str(), name, n, size_)});
         return true;
     }
     void require_list(const char* name) const {
-        require(has(name), file_ + ": " + name + " is missing, a list with one value for each "
-                           "request beside ttfts");
+        if (!has(name))
+            refuse({file_, ": ", name,
+                    " is missing, a list with one value for each request beside ttfts"});
     }
     const picojson::value& at(const char* name, std::size_t i) const {
         return array_member(of_, name)[i];

@@ -43,23 +43,24 @@ inline told_run read_told_run(std::string_view bytes, const std::string& file,
                               const file_beside& beside) {
     const std::vector<picojson::value> values = read_json_values(bytes, file);
     const picojson::value& first = values[0];
-    require(first.is<picojson::object>(), file + ": it is " + shown_value(first) +
-                                              ", the result file of a tool is a JSON object");
-    require(string_member(first, "schema").rfind("llmbench/", 0) != 0,
-            file + ": it is a result of llmbench itself, whose records.jsonl judge() reads");
+    if (!first.is<picojson::object>())
+        refuse({file, ": it is ", shown_value(first),
+                ", the result file of a tool is a JSON object"});
+    if (string_member(first, "schema").rfind("llmbench/", 0) == 0)
+        refuse({file, ": it is a result of llmbench itself, whose records.jsonl judge() reads"});
     const bool is_summary = is_aiperf_summary(first);
     told_run run;
     if (is_summary || is_aiperf_record(first)) {
         run = read_aiperf_files(values, is_summary, file, beside);
     } else {
         const bool is_vllm = is_vllm_file(first), is_sglang = !is_vllm && is_sglang_file(first);
-        require(is_vllm || is_sglang || is_guidellm_file(first),
-                file + ": no tool that is known wrote it; vLLM bench serve (--save-result "
-                       "--save-detailed), SGLang bench_serving (--output-details), guidellm 0.8 "
-                       "and AIPerf are allowed");
-        require(values.size() == 1,
-                printed("%s: it holds %zu runs, one after the other; a file is one repeat",
-                        file.c_str(), values.size()));
+        if (!is_vllm && !is_sglang && !is_guidellm_file(first))
+            refuse({file, ": no tool that is known wrote it; vLLM bench serve (--save-result "
+                          "--save-detailed), SGLang bench_serving (--output-details), guidellm 0.8 "
+                          "and AIPerf are allowed"});
+        if (values.size() != 1)
+            refuse({printed("%s: it holds %zu runs, one after the other; a file is one repeat",
+                            file.c_str(), values.size())});
         run = is_vllm     ? read_vllm_run(first, file)
               : is_sglang ? read_sglang_run(first, file)
                           : read_guidellm_run(first, file);

@@ -13,7 +13,7 @@
 #include "core/judging/terms.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/target_facts.hpp"
+#include "core/planning/target_facts.hpp"
 #include "core/others/told_run.hpp"
 
 #include <algorithm>  // all_of, any_of, binary_search, count, find, max, min, sort

@@ -8,6 +8,7 @@
 #include "core/base/time_interval.hpp"
 #include "core/metric/table.hpp"
 #include "core/answers/timeline.hpp"
+#include "core/measured/record_fields.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
 #include "core/judging/evidence.hpp"
@@ -50,11 +51,6 @@ inline metric_group of_gaps() {
 }
 inline metric_group of_output_counts() {
     return metrics_that([](const metric_facts& f) { return f.counts_output; });
-}
-inline metric_group of_prompt_counts() {
-    return metrics_that([](const metric_facts& f) {
-        return f.needs == value_needs::prompt_tokens;
-    });
 }
 inline metric_group of_windows() {
     return metrics_that([](const metric_facts& f) { return f.of == metric_of::window; });
@@ -126,9 +122,9 @@ inline constexpr std::uint32_t same_read_us = 100;
 /// Gaps of one run: 512 MiB of them. Where a file keeps none it takes but a number to ask for more.
 inline constexpr std::size_t most_told_gaps = 1u << 27;
 inline void check_room_for_gaps(const told_run& run, std::size_t more) {
-    require(more <= most_told_gaps - run.gaps.size(),
-            printed("%s: its requests tell of over %zu tokens, so many are not read",
-                    run.file.c_str(), most_told_gaps));
+    if (more > most_told_gaps - run.gaps.size())
+        refuse({printed("%s: its requests tell of over %zu tokens, so many are not read",
+                        run.file.c_str(), most_told_gaps)});
 }
 
 /// Gives a record the gaps that it ends with, and the reads that these tell of.
@@ -184,11 +180,7 @@ inline void begin_at_one_second(std::vector<told_request>& all, told_run& run) {
         if (first == 0 || r.what.scheduled_ns < first) first = r.what.scheduled_ns;
     const long long shift = 1000000000 - first;
     const auto move = [&](long long& t) { if (t != 0) t += shift; };
-    for (told_request& r : all)
-        for (long long* t : {&r.what.scheduled_ns, &r.what.dispatched_ns, &r.what.connected_ns,
-                             &r.what.sent_ns, &r.what.first_token_ns, &r.what.last_token_ns,
-                             &r.what.end_ns})
-            move(*t);
+    for (told_request& r : all) move_clock(r.what, shift);
     move(run.measured_from_ns);
     move(run.measured_to_ns);
 }

@@ -7,8 +7,8 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/judging/ratchet.hpp"
-#include "core/judging/words.hpp"
+#include "core/described/described.hpp"
+#include "core/described/verdict_words.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/comparison_md.hpp"
 #include "core/reports/comparison_report.hpp"
@@ -16,6 +16,7 @@
 #include "core/reports/headlines.hpp"
 #include "core/reports/markdown.hpp"
 #include "core/reports/profile.hpp"
+#include "core/reports/rehearsal.hpp"
 #include "core/reports/words.hpp"
 
 #include <algorithm>  // sort, min
@@ -58,19 +59,26 @@ inline std::string junit_case(const gate_report& g, const std::string& name) {
     return "    <testcase classname=\"" + xml_escaped(junit_class(g.what.name)) + "\" name=\"" +
            xml_escaped(name) + printed("\" time=\"%.3f\">\n", seconds_of_each(g));
 }
+/// How many of the cases of a suite ended how.
+struct junit_counts {
+    int tests = 0, failures = 0, errors = 0, skipped = 0;
+    void add(const junit_counts& c) {
+        tests += c.tests;
+        failures += c.failures;
+        errors += c.errors;
+    }
+    std::string text() const {
+        return printed(" tests=\"%d\" failures=\"%d\" errors=\"%d\"", tests, failures, errors);
+    }
+};
 /// Written so that Jenkins' own schema (junit-10.xsd of its xUnit plugin) accepts it: there
 /// properties belong to a suite, and a case names its place in its text.
 inline std::string junit_xml(const std::vector<gate_report>& gates) {
-    struct counts { int tests = 0, failures = 0, errors = 0, skipped = 0; };
-    const auto told = [](const counts& c) {
-        return printed(" tests=\"%d\" failures=\"%d\" errors=\"%d\"", c.tests, c.failures,
-                       c.errors);
-    };
-    counts all;
+    junit_counts all;
     double took_s = 0;
     std::string suites;
     for (const gate_report& g : gates) {
-        counts of;
+        junit_counts of;
         std::string properties, cases;
         const auto property = [&](const std::string& name, const std::string& value) {
             if (value.empty()) return;
@@ -125,20 +133,20 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
             test(name, failed ? "failure" : invalid ? "error" : skip ? "skipped" : "",
                  flat_line(v), place_of(v, gate_place));
         }
+        property("rehearsal", g.rehearsal.model);
+        property("time", g.target.is_virtual ? virtual_time_text : "");
         property("answers", answers_text(g.figures.candidate));
         property("tls", unverified_servers(g));
         if (!properties.empty())
             properties = "    <properties>\n" + properties + "    </properties>\n";
-        suites += "  <testsuite name=\"" + xml_escaped(g.what.name) + "\"" + told(of) +
+        suites += "  <testsuite name=\"" + xml_escaped(g.what.name) + "\"" + of.text() +
                   printed(" skipped=\"%d\" time=\"%.3f\">\n", of.skipped, g.took_s) + properties +
                   cases + "  </testsuite>\n";
-        all.tests += of.tests;
-        all.failures += of.failures;
-        all.errors += of.errors;
+        all.add(of);
         took_s += g.took_s;
     }
-    return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"llmbench\"" + told(all) +
-           printed(" time=\"%.3f\">\n", took_s) + suites + "</testsuites>\n";
+    return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"llmbench\"" +
+           all.text() + printed(" time=\"%.3f\">\n", took_s) + suites + "</testsuites>\n";
 }
 
 /// GitHub takes 65,536 characters in a comment, of which whoever posts it may add some.
@@ -199,7 +207,8 @@ inline const char* undecided_text(const gate_report& g) {
 inline std::string summary_md(const std::vector<gate_report>& gates,
                               const std::vector<comparison_report>& comparisons = {},
                               std::size_t at_most = summary_limit) {
-    std::string out;
+    std::string out = rehearsal_of_all(gates);
+    if (!out.empty()) out = "**" + markdown_escaped(out) + "**\n\n";
     for (const gate_report& g : gates)
         for (const slo_verdict& v : g.verdicts)
             if (v.outcome == verdict::inconclusive && !v.what.is_advisory && out.empty())
@@ -293,7 +302,9 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
     std::string measured, estimates, limits, metrics, loads;
     for (const gate_report& g : gates) {
         if (g.figures.candidate.empty()) continue;
-        const std::string gate = "{gate=\"" + label(g.what.name) + "\",";
+        const std::string gate = "{gate=\"" + label(g.what.name) + "\"," +
+                                 (g.target.is_virtual ? "time=\"virtual\"," : "") +
+                                 (g.rehearsal.model.empty() ? "" : "rehearsal=\"yes\",");
         for (const slo_verdict& v : g.verdicts) {
             const std::string of = gate + "slo=\"" + label(str(v.what.text())) + "\"} ";
             measured += "llmbench_slo_measured" + of + number(v.measured) + "\n";

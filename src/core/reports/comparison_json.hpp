@@ -3,7 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/slo.hpp"
-#include "core/base/json.hpp"
+#include "core/base/fields.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/comparing/settings.hpp"
@@ -12,74 +12,73 @@
 #include "core/reports/comparison_report.hpp"
 
 #include <cstddef>  // size_t
-#include <vector>
+#include <string>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline void write_ratio(json_writer& j, const settings_comparison& c, const setting_ratio& r) {
-    j.open('{')
-        .field("of", c.settings[r.second].name)
-        .field("to", c.settings[r.first].name)
-        .field("ratio", r.ratio);
-    j.key("interval").open('[').value(r.low).value(r.high).close();
-    j.field("told_apart", r.told_apart()).field("may_be_the_clients", r.may_be_the_clients);
-    j.key("log_ratios").open('[');
-    for (const double x : r.logs) j.value(x);
-    j.close();
-    j.field("sd", r.at.sd)
-        .field("spread", to_string(r.at.spread))
-        .field("df", r.at.df)
-        .field("standard_error", r.at.se)
-        .field("t", r.at.pass_t)
-        .close();
+inline void fields_of(field_visitor& v, setting_ratio& r, settings_comparison& c) {
+    std::string of = c.settings[r.second].name, to = c.settings[r.first].name;
+    v.text({"of"}, of);
+    v.text({"to"}, to);
+    v.number({"ratio"}, r.ratio);
+    v.interval({"interval"}, r.low, r.high);
+    bool is_told_apart = r.told_apart();
+    v.flag({"told_apart", "the interval excludes 1, and the client's delays cannot have done that"},
+           is_told_apart);
+    v.flag({"may_be_the_clients"}, r.may_be_the_clients);
+    v.numbers({"log_ratios", "one a round"}, r.logs, any_number);
+    v.number({"sd"}, r.at.sd);
+    v.choice({"spread", "where the sd comes from"}, r.at.spread, spread_of::measured);
+    v.number({"df"}, r.at.df);
+    v.number({"standard_error"}, r.at.se);
+    v.number({"t", "half of the interval's logarithm in standard errors"}, r.at.pass_t);
 }
 
-inline void write_statistic(json_writer& j, const settings_comparison& c,
-                            const compared_statistic& s) {
+inline void fields_of(field_visitor& v, compared_statistic& s, settings_comparison& c) {
     const auto best = s.best();
-    j.open('{')
-        .field("statistic", str(s.what.name))
-        .field("metric", metric_name(s.what.metric))
-        .field("less_is_better", s.less_is_better())
-        .field("best", best ? c.settings[*best].name : std::string())
-        .field("shows", shown_text(c, s));
-    j.key("settings").open('[');
-    for (std::size_t i = 0; i < s.settings.size(); ++i) {
-        const setting_value& v = s.settings[i];
-        j.open('{').field("name", c.settings[i].name).field("estimate", v.typical);
-        j.key("interval").open('[').value(v.low).value(v.high).close();
-        j.field("fault", v.fault).close();
-    }
-    j.close().key("ratios").open('[');
-    for (const setting_ratio& r : s.pairs) write_ratio(j, c, r);
-    j.close().close();
+    std::string metric = metric_name(s.what.metric), shows = shown_text(c, s);
+    std::string best_name = best ? c.settings[*best].name : "";
+    bool less_is_better = s.less_is_better();
+    v.text({"statistic"}, s.what.name);
+    v.text({"metric"}, metric);
+    v.flag({"less_is_better"}, less_is_better);
+    v.text({"best", "the setting that is told apart from every other on the good side, \"\": none"},
+           best_name);
+    v.text({"shows", "the same for all settings in words"}, shows);
+    std::size_t i = 0;
+    v.list({"settings"}, s.settings, [&](setting_value& one) {
+        std::string name = c.settings[i++].name;
+        v.text({"name"}, name);
+        v.number({"estimate", "the geometric mean of the rounds; of a share that of all requests"},
+                 one.typical, any_number);
+        v.interval({"interval", "of 95 % by itself"}, one.low, one.high);
+        v.text({"fault", "why this statistic of it is compared with no other"}, one.fault);
+    });
+    v.list({"ratios", "of each two settings that can be compared"}, s.pairs,
+           [&](setting_ratio& r) { fields_of(v, r, c); });
 }
 
-/// Nothing where there are none. The gates of the settings are among the others.
-inline void write_comparisons(json_writer& j, const std::vector<comparison_report>& all) {
-    if (all.empty()) return;
-    j.key("comparisons").open('[');
-    for (const comparison_report& r : all) {
-        const settings_comparison& c = r.found;
-        j.open('{').field("name", r.name).field("file", r.file).field("line", r.line);
-        j.field("rounds", c.rounds)
-            .field("rounds_planned", c.planned_rounds)
-            .field("stopped", c.stopped)
-            .field("false_difference", false_difference);
-        j.key("settings").open('[');
-        for (const setting_told& s : c.settings)
-            j.open('{')
-                .field("name", s.name)
-                .field("gate", r.name + " / " + s.name)
-                .field("excluded", s.excluded)
-                .close();
-        j.close().key("statistics").open('[');
-        for (const compared_statistic& s : c.statistics) write_statistic(j, c, s);
-        j.close().close();
-    }
-    j.close();
+/// Each of its settings is one of the gates as well.
+inline void fields_of(field_visitor& v, comparison_report& r) {
+    settings_comparison& c = r.found;
+    v.text({"name"}, r.name);
+    v.text({"file"}, r.file);
+    v.whole({"line"}, r.line);
+    v.whole({"rounds", "that were measured on all settings that are compared"}, c.rounds);
+    v.whole({"rounds_planned"}, c.planned_rounds);
+    v.text({"stopped", "why there are fewer"}, c.stopped);
+    double level = false_difference;
+    v.number({"false_difference", "the error level of all intervals of a statistic together"},
+             level);
+    v.list({"settings"}, c.settings, [&](setting_told& s) {
+        std::string gate = r.name + " / " + s.name;
+        v.text({"name"}, s.name);
+        v.text({"gate", "the name of its gate"}, gate);
+        v.text({"excluded", "why it is compared on nothing"}, s.excluded);
+    });
+    v.list({"statistics"}, c.statistics, [&](compared_statistic& s) { fields_of(v, s, c); });
 }
 
 }  // namespace detail

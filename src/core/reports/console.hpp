@@ -10,7 +10,8 @@
 #include "core/metric/words.hpp"
 #include "core/judging/calibrated.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/judging/words.hpp"
+#include "core/described/described.hpp"
+#include "core/described/verdict_words.hpp"
 #include "core/capacity/found.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/figures/rows.hpp"
@@ -18,6 +19,7 @@
 #include "core/reports/gate_report.hpp"
 #include "core/reports/headlines.hpp"
 #include "core/reports/profile.hpp"
+#include "core/reports/rehearsal.hpp"
 #include "core/reports/words.hpp"
 
 #include <algorithm>  // max, min
@@ -33,22 +35,19 @@ namespace detail {
 
 /// An objective as a gate file has it: "mean(tpot) <= 25_ms" of "mean(tpot) <= 25 ms".
 inline std::string written_in_code(const std::string& words) {
-    constexpr std::pair<std::string_view, const char*> units[] = {
-        {"ms", "_ms"}, {"tok/s", "_tps"}, {"req/s", "_rps"}, {"users", "_users"},
-        {"s", "_s"},   {"%", "_pct"},     {"J", "_J"}};
     std::string out;
     for (std::size_t i = 0; i < words.size(); ++i) {
         const bool may_be_unit =
             words[i] == ' ' && i > 0 && words[i - 1] >= '0' && words[i - 1] <= '9';
         const std::string_view rest = std::string_view(words).substr(i + 1);
         bool is_unit = false;
-        for (const auto& [unit, literal] : units) {
-            const char next = rest.size() > unit.size() ? rest[unit.size()] : ')';
-            if (is_unit || !may_be_unit || rest.substr(0, unit.size()) != unit) continue;
+        for (const written_unit& u : written_units) {
+            const char next = rest.size() > u.name.size() ? rest[u.name.size()] : ')';
+            if (is_unit || !may_be_unit || rest.substr(0, u.name.size()) != u.name) continue;
             is_unit = next == ')' || next == ' ' || next == ',';
             if (!is_unit) continue;
-            out += literal;
-            i += unit.size();
+            out += u.literal;
+            i += u.name.size();
         }
         if (!is_unit) out += words[i];
     }
@@ -60,8 +59,9 @@ inline std::string line_to_paste(const std::vector<calibrated>& rows) {
     for (const calibrated& c : rows) {
         slo plain = c.what;
         plain.is_advisory = false;
+        const std::string better = suggestion_of(c);
         const std::string words =
-            c.suggestion.empty() ? str(plain.text()) : str(c.what.what.name) + " " + c.suggestion;
+            better.empty() ? str(plain.text()) : str(c.what.what.name) + " " + better;
         const std::string code = written_in_code(words);
         all += (all.empty() ? "" : ", ") + (c.what.is_advisory ? "advisory(" + code + ")" : code);
     }
@@ -86,7 +86,7 @@ inline std::string calibration_text(const gate_report& g) {
         const std::string value = c.what.factor > 0 ? printed("%.3f x", c.estimate)
                                                     : value_text(c.what.what.metric, c.estimate);
         out += printed("%11s %8.2f %% %15.1f  %s\n", value.c_str(), c.sd * 100, c.headroom_sd,
-                       c.suggestion.c_str());
+                       suggestion_of(c).c_str());
     }
     return out + wrapped("  to paste: " + line_to_paste(g.calibration), console_columns, 6) + "\n";
 }
@@ -190,7 +190,9 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
     };
     if (gates.size() == 1 && !gates[0].beside.empty())
         return "\n" + gates[0].what.name + why(gates[0]) + "\n";
-    if (gates.size() < 2) return {};
+    const std::string rehearsed = rehearsal_of_all(gates);
+    const std::string last = rehearsed.empty() ? "" : "\n" + rehearsed + "\n";
+    if (gates.size() < 2) return last;
     std::string counts, names;
     std::size_t named = 0, left = 0;
     for (const headline c : headlines) {
@@ -198,7 +200,8 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
         for (const gate_report& g : gates) {
             if (headline_of(g) != c) continue;
             ++n;
-            if (c == headline::passed || c == headline::measured) continue;
+            if (c == headline::passed || c == headline::measured || c == headline::rehearsed)
+                continue;
             if (++named > 20) ++left;
             else names += "  " + styled(verdict_like(c), to_string(c), style) + "  " +
                           g.what.name + why(g) + "\n";
@@ -206,7 +209,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
         if (n > 0) counts += printed("%s %zu %s", counts.empty() ? "" : ",", n, to_string(c));
     }
     if (left > 0) names += printed("  and %zu more\n", left);
-    return printed("\n%zu gates:%s\n", gates.size(), counts.c_str()) + names;
+    return printed("\n%zu gates:%s\n", gates.size(), counts.c_str()) + names + last;
 }
 
 }  // namespace detail

@@ -5,10 +5,11 @@
 #include "api/text.hpp"
 #include "core/judging/calibrated.hpp"
 #include "core/judging/evidence.hpp"
+#include "core/figures/foreseen.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/terms.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/target_facts.hpp"
+#include "core/planning/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/profile.hpp"
 
@@ -18,6 +19,17 @@
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// What came of a gate on a model of its server.
+struct rehearsal_report {
+    struct objective {
+        std::string slo{};
+        verdict would_be = verdict::inconclusive;
+        foreseen runs{};
+    };
+    std::string model{};  // "": it was no rehearsal
+    std::vector<objective> objectives{};  // in the order of the verdicts
+};
 
 /// One gate as every report shows it: measured, judged, and all figures computed. It has no
 /// requests, so that those of a gate can go when nobody asks for them any more.
@@ -35,6 +47,7 @@ struct gate_report {
     taken_profile profile{};                // of its server, where it failed
     std::string beside{};                   // why it failed by what is no objective of its own
     gate_outcome outcome = gate_outcome::unfinished;
+    rehearsal_report rehearsal{};
     bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
     double took_s = 0;                      // servers brought up and down included
 };
@@ -45,13 +58,6 @@ struct environment_facts {
     std::string started_at{};
     std::string commit{};  // of what is tested, "" where nothing tells
     std::string program{};  // as it was called
-};
-
-/// Where each record's gaps lie in events.bin, how long that is, and the hash of so much of it.
-struct event_index {
-    std::vector<long long> offsets{};
-    std::string hash{};
-    long long bytes = 0;
 };
 
 }  // namespace detail

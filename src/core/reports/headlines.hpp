@@ -18,11 +18,12 @@ namespace detail {
 /// What is said over a gate: its outcome, and where that is no failure how much of a pass it is.
 /// Exit codes know the outcome alone. In the order in which a reader should hear of them.
 enum class headline : unsigned char {
-    failed, refused, invalid, inconclusive, skipped, calibrated, measured, passed
+    failed, refused, invalid, inconclusive, skipped, calibrated, rehearsed, measured, passed
 };
 inline constexpr headline headlines[] = {
-    headline::failed,  headline::refused,    headline::invalid,  headline::inconclusive,
-    headline::skipped, headline::calibrated, headline::measured, headline::passed};
+    headline::failed,     headline::refused,   headline::invalid,  headline::inconclusive,
+    headline::skipped,    headline::calibrated, headline::rehearsed, headline::measured,
+    headline::passed};
 
 inline const char* to_string(headline h) {
     switch (h) {
@@ -32,6 +33,7 @@ inline const char* to_string(headline h) {
     case headline::inconclusive: return "inconclusive";
     case headline::skipped: return "skipped";
     case headline::calibrated: return "calibrated";
+    case headline::rehearsed: return "rehearsed";
     case headline::measured: return "measured";
     case headline::passed: break;
     }
@@ -47,6 +49,7 @@ inline verdict verdict_like(headline h) {
     case headline::invalid: return verdict::invalid;
     case headline::skipped:
     case headline::calibrated:
+    case headline::rehearsed:
     case headline::measured: break;
     }
     return verdict::skipped;
@@ -74,6 +77,7 @@ inline headline headline_of(const gate_report& g) {
     case gate_outcome::passed: break;
     }
     if (!g.calibration.empty()) return headline::calibrated;
+    if (!g.rehearsal.model.empty()) return headline::rehearsed;
     if (undecided_objectives(g) > 0) return headline::inconclusive;
     if (g.outcome == gate_outcome::skipped) return headline::skipped;
     const bool shows_any =

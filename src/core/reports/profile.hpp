@@ -1,7 +1,7 @@
 // what came of a profile
 #pragma once
 
-#include "core/base/json.hpp"
+#include "core/base/fields.hpp"
 #include "core/base/text.hpp"
 
 #include <cstddef>  // size_t
@@ -45,20 +45,23 @@ inline std::string profile_text(const taken_profile& t) {
            (t.files.empty() ? "" : "; " + t.files);
 }
 
-inline void write_profile(json_writer& j, const taken_profile& t) {
-    if (!t.wanted) return;
-    j.key("profile").open('{').field("taken", t.none.empty()).field("why_not", t.none);
-    j.field("goes_on", t.goes_on);
-    j.field("load_s", t.load_s).field("requests", t.requests).field("files", t.files);
-    for (const auto* step : {&t.start, &t.stop})
-        j.key(step == &t.start ? "start" : "stop")
-            .open('{')
-            .field("asked", step->asked)
-            .field("done", step->done)
-            .field("came", step->came)
-            .field("said", step->said)
-            .close();
-    j.close();
+inline void fields_of(field_visitor& v, profile_step& s) {
+    v.text({"asked", "the request or the command; \"\": none was made"}, s.asked);
+    v.flag({"done"}, s.done);
+    v.text({"came", "the status, or why there is none"}, s.came);
+    v.text({"said", "the answer, or the last line of what the command wrote"}, s.said);
+}
+inline void fields_of(field_visitor& v, taken_profile& t) {
+    bool is_taken = t.none.empty();
+    v.flag({"taken"}, is_taken);
+    v.text({"why_not"}, t.none);
+    v.flag({"goes_on", "it was begun and could not be ended", at_times}, t.goes_on);
+    v.number({"load_s", "seconds of load, outside the measurement"}, t.load_s,
+             {0, longest_time_s, 0});
+    v.whole({"requests", "in them, cut off ones included; they are in no other file"}, t.requests);
+    v.text({"files", "where the profile is, as far as that is known"}, t.files);
+    v.object({"start", "", presence::always, "profile_step"}, true, t.start);
+    v.object({"stop", "", presence::always, "profile_step"}, true, t.stop);
 }
 
 }  // namespace detail

@@ -11,15 +11,16 @@
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
-#include "core/capacity/compare.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/plan_words.hpp"
-#include "core/traffic/searched.hpp"
-#include "core/traffic/target_facts.hpp"
-#include "core/others/definitions.hpp"
+#include "core/capacity/compare.hpp"
+#include "core/capacity/searched.hpp"
+#include "core/planning/plan_words.hpp"
+#include "core/planning/target_facts.hpp"
+#include "core/figures/definitions.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/rehearsal.hpp"
 
 #include <algorithm>  // max
 #include <cmath>  // fabs
@@ -155,7 +156,8 @@ inline std::string target_text(const target_facts& t) {
         return "files of " + t.measured_by + ": " + t.url +
                (t.model.empty() ? "" : "; model " + t.model);
     std::string s =
-        t.is_virtual ? "simulated in virtual time"
+        t.is_rehearsal ? "rehearsed on a model in virtual time"
+        : t.is_virtual ? "simulated in virtual time"
         : (t.kind == target_kind::endpoint ? "" : to_string(t.kind) + std::string(" at ")) + t.url;
     if (!t.model.empty()) s += ", model " + t.model;
     if (!t.options.empty()) s += ", options " + t.options;
@@ -225,16 +227,24 @@ inline std::string untold_text(const untold_metrics& u) {
     for (const metric_id m : u.of) of += (of.empty() ? "" : ", ") + std::string(metric_name(m));
     return (u.of.empty() ? "nothing is judged: " : "no verdict on " + of + ": ") + u.why;
 }
-/// What the client says to its own numbers. Of files it is another tool, which says nothing.
+/// What the client says to its own numbers. In virtual time it has none; of files it is another
+/// tool, which says nothing.
 inline std::string client_text(const gate_report& g) {
+    if (g.target.is_virtual || !g.rehearsal.model.empty())
+        return "in virtual time, which knows no delays of its own" +
+               (g.self_check.ok ? std::string() : "; NOT OK: " + str(g.self_check.reason));
     if (g.target.kind != target_kind::files) return self_check_text(g.self_check);
     return g.target.measured_by + " tells nothing of its own delays" +
            (g.self_check.ok ? "" : "; NOT OK: " + str(g.self_check.reason));
 }
+inline constexpr const char* virtual_time_text =
+    "in virtual time: the load was computed, and nothing was waited for";
 /// What a reader of a gate's numbers should know of them, a sentence each.
 inline std::vector<std::string> notes_on(const gate_report& g) {
     std::vector<std::string> notes;
     if (g.target.kind == target_kind::files) notes.push_back("from " + target_text(g.target));
+    if (!g.rehearsal.model.empty()) notes.push_back(rehearsal_text(g));
+    else if (g.target.is_virtual) notes.push_back(virtual_time_text);
     if (g.baseline.kind == target_kind::otherwise)
         notes.push_back("candidate: options " + g.target.options + ", model " + g.target.model +
                         "; baseline: " + target_text(g.baseline));

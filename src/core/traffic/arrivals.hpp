@@ -13,17 +13,8 @@ inline namespace v0 {
 namespace detail {
 
 inline const char* arrival_name(arrival_kind k) {
-    switch (k) {
-    case arrival_kind::constant: return "constant";
-    case arrival_kind::poisson: return "poisson";
-    case arrival_kind::gamma: return "gamma";
-    case arrival_kind::ramp: return "ramp";
-    case arrival_kind::steps: return "steps";
-    case arrival_kind::replay: return "replay";
-    case arrival_kind::all_at_once: return "all_at_once";
-    case arrival_kind::closed_loop: return "closed_loop";
-    }
-    return "";
+    return name_at({"constant", "poisson", "gamma", "ramp", "steps", "replay", "all_at_once",
+                    "closed_loop"}, k);
 }
 
 inline bool is_counted_in_users(const arrival_data& a) {
@@ -68,36 +59,38 @@ inline void check_arrivals(const arrival_data& a) {
     const auto rate_ok = [](double r) { return std::isfinite(r) && r > 0 && r <= 1e6; };
     const std::string given = "arrivals is " + arrival_text(a) + ": ";
     if (a.kind == arrival_kind::closed_loop) {
-        require(a.users >= 1 && a.users <= 100000, given + "users run from 1 to 100000");
+        if (!(a.users >= 1 && a.users <= 100000)) refuse({given, "users run from 1 to 100000"});
         for (const double s : {a.think_s, a.users_ramp_s})
-            require(s >= 0 && s <= 86400,
-                    given + "think time and ramp cannot be negative, and last at most 86400 s");
+            if (!(s >= 0 && s <= 86400))
+                refuse({given, "think time and ramp cannot be negative, and last at most 86400 s"});
         return;
     }
-    require(a.max_in_flight >= 0,
-            given + printed("max_in_flight is %lld, it must be at least 1", a.max_in_flight));
+    if (a.max_in_flight < 0)
+        refuse({given, printed("max_in_flight is %lld, it must be at least 1", a.max_in_flight)});
     if (a.kind == arrival_kind::all_at_once) return;
     if (a.kind == arrival_kind::replay) {
-        require(!a.file.empty(), given + "it must name a file");
-        require(a.speed >= 1e-6 && a.speed <= 1e6,
-                given + printed("speed is %.9g, it runs from 0.000001 to 1000000", a.speed));
+        if (a.file.empty()) refuse({given, "it must name a file"});
+        if (!(a.speed >= 1e-6 && a.speed <= 1e6))
+            refuse({given, printed("speed is %.9g, it runs from 0.000001 to 1000000", a.speed)});
         return;
     }
     if (a.kind == arrival_kind::steps) {
-        require(a.stages.size() > 0, given + "it needs at least one stage");
+        if (a.stages.size() == 0) refuse({given, "it needs at least one stage"});
         for (const load_step& s : a.stages)
-            require(rate_ok(s.rate.per_second) && s.lasts.seconds() > 0,
-                    given + "every stage needs a rate and a time above zero");
-        require(planned_length(a) <= 86400, given + "all stages together last at most 86400 s");
+            if (!(rate_ok(s.rate.per_second) && s.lasts.seconds() > 0))
+                refuse({given, "every stage needs a rate and a time above zero"});
+        if (!(planned_length(a) <= 86400))
+            refuse({given, "all stages together last at most 86400 s"});
         return;
     }
-    require(rate_ok(a.rate), given + "the rate must be above 0 and at most 1000000 requests/s");
+    if (!rate_ok(a.rate))
+        refuse({given, "the rate must be above 0 and at most 1000000 requests/s"});
     if (a.kind == arrival_kind::gamma)
-        require(std::isfinite(a.burstiness) && a.burstiness >= 0.01 && a.burstiness <= 1000,
-                given + "burstiness runs from 0.01 to 1000");
+        if (!(std::isfinite(a.burstiness) && a.burstiness >= 0.01 && a.burstiness <= 1000))
+            refuse({given, "burstiness runs from 0.01 to 1000"});
     if (a.kind == arrival_kind::ramp)
-        require(rate_ok(a.rate_to) && a.over_s > 0,
-                given + "both rates and the time must be above zero");
+        if (!(rate_ok(a.rate_to) && a.over_s > 0))
+            refuse({given, "both rates and the time must be above zero"});
 }
 
 /// Squared coefficient of variation of the gaps, NaN where the load grows or bursts by design.

@@ -54,16 +54,15 @@ inline void check_length(const length_distribution& d, const char* field, double
     if (d.kind == shape::lognormal)
         sound = finite && d.a >= 1 && d.a <= 1e7 && d.b >= 0 && d.b <= 5;
     if (d.kind == shape::trace) {
-        require(finite && d.a > 0 && d.a <= 1000 && d.b >= 1 && d.b <= 1e7,
-                printed("%s is from_trace(%.9g, %.9g): the scale is above 0 and at most 1000, the "
-                        "most tokens run from 1 to 10000000",
-                        field, d.a, d.b));
+        if (!(finite && d.a > 0 && d.a <= 1000 && d.b >= 1 && d.b <= 1e7))
+            refuse({printed("%s is from_trace(%.9g, %.9g): the scale is above 0 and at most 1000, "
+                            "the most tokens run from 1 to 10000000", field, d.a, d.b)});
         return;
     }
-    require(sound, printed("%s is %s: lengths run from %g to 10000000 tokens, with an ordered "
-                           "range and a spread that is "
-                           "not negative",
-                           field, length_text(d).c_str(), least));
+    if (!sound)
+        refuse({printed("%s is %s: lengths run from %g to 10000000 tokens, with an ordered range "
+                        "and a spread that is not negative",
+                        field, length_text(d).c_str(), least)});
 }
 
 }  // namespace detail

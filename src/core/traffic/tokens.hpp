@@ -166,12 +166,7 @@ token_fit fitted_ids(CountIds&& count_ids, std::size_t known = 0) {
 }
 
 inline const char* to_string(token_fit::quality q) {
-    switch (q) {
-    case token_fit::quality::exact: return "exact";
-    case token_fit::quality::average: return "average";
-    case token_fit::quality::unknown: break;
-    }
-    return "unknown";
+    return name_at({"unknown", "average", "exact"}, q);
 }
 /// `shortest`: of the prompts that are asked for; 0 where that is not known.
 inline std::string fit_text(const token_fit& f, double shortest = 0) {

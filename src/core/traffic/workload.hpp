@@ -24,38 +24,30 @@ inline namespace v0 {
 namespace detail {
 
 inline const char* format_name(dataset_format f) {
-    switch (f) {
-    case sharegpt: return "sharegpt";
-    case dolly: return "dolly";
-    case openai_jsonl: return "openai_jsonl";
-    case coco_captions: return "coco_captions";
-    case vqa: return "vqa";
-    case text_lines: return "text_lines";
-    case csv: return "csv";
-    }
-    return "";
+    return name_at({"sharegpt", "dolly", "openai_jsonl", "coco_captions", "vqa", "text_lines",
+                    "csv"}, f);
 }
 
 /// What can be refused before the file is read.
 inline void check_dataset(const dataset& d) {
-    require(!d.path.empty(), "workload.path is empty: a dataset must name a file");
-    require(d.answers.empty() || d.format == vqa,
-            std::string("workload.answers is set: format ") + format_name(d.format) +
-                " has its answers in its own file, only vqa has another one for them");
-    require(!d.max_items || (*d.max_items >= 1 && *d.max_items <= 1000000),
-            printed("workload.max_items is %d: it runs from 1 to 1000000", *d.max_items));
+    if (d.path.empty()) refuse({"workload.path is empty: a dataset must name a file"});
+    if (!d.answers.empty() && d.format != vqa)
+        refuse({"workload.answers is set: format ", format_name(d.format),
+                " has its answers in its own file, only vqa has another one for them"});
+    if (d.max_items && !(*d.max_items >= 1 && *d.max_items <= 1000000))
+        refuse({printed("workload.max_items is %d: it runs from 1 to 1000000", *d.max_items)});
     for (const auto& [name, least, most] :
          {std::tuple{"prompt", d.min_prompt_tokens, d.max_prompt_tokens},
           std::tuple{"output", d.min_output_tokens, d.max_output_tokens}})
-        require(least >= 0 && most >= 0 && (most == 0 || least <= most),
-                printed("workload.min_%s_tokens is %lld and max_%s_tokens is %lld: they cannot be "
-                        "negative, and the first is at most the second",
-                        name, static_cast<long long>(least), name, static_cast<long long>(most)));
-    require(d.max_turns >= 1 && d.max_turns <= 1000,
-            printed("workload.max_turns is %lld: it runs from 1 to 1000",
-                    static_cast<long long>(d.max_turns)));
-    require(d.think.seconds() >= 0 && d.think.seconds() <= 86400,
-            printed("workload.think is %g s: it runs from 0 to 86400 s", d.think.seconds()));
+        if (!(least >= 0 && most >= 0 && (most == 0 || least <= most)))
+            refuse({printed("workload.min_%s_tokens is %lld and max_%s_tokens is %lld: they cannot "
+                            "be negative, and the first is at most the second", name,
+                            static_cast<long long>(least), name, static_cast<long long>(most))});
+    if (!(d.max_turns >= 1 && d.max_turns <= 1000))
+        refuse({printed("workload.max_turns is %lld: it runs from 1 to 1000",
+                        static_cast<long long>(d.max_turns))});
+    if (!(d.think.seconds() >= 0 && d.think.seconds() <= 86400))
+        refuse({printed("workload.think is %g s: it runs from 0 to 86400 s", d.think.seconds())});
 }
 
 /// What of a plan its workload says.
@@ -73,7 +65,7 @@ inline std::string think_text(double think_s) {
 }
 
 inline planned_workload workload_of(const prompt_list& list, const request_options& o) {
-    require(list.items.size() > 0, "workload is prompts({}): it needs at least one prompt");
+    if (list.items.size() == 0) refuse({"workload is prompts({}): it needs at least one prompt"});
     given_prompts given;
     for (const text& t : list.items) given.prompts.push_back(str(t));
     return {.source = given,
@@ -85,7 +77,7 @@ inline planned_workload workload_of(const prompt_list& list, const request_optio
 inline planned_workload workload_of(const dataset& d, const request_options& o,
                                     const std::vector<dialogue>& sample) {
     check_dataset(d);
-    require(!sample.empty(), str(d.path) + " was not read");
+    if (sample.empty()) refuse({str(d.path), " was not read"});
     double prompt_tokens = 0;
     std::size_t turns = 0, most_turns = 1;
     for (const dialogue& x : sample) {
@@ -117,10 +109,10 @@ inline void check_conversations(const conversations& c) {
           std::tuple{&c.output_tokens, "workload.output_tokens", 1.0},
           std::tuple{&c.system_tokens, "workload.system_tokens", 0.0}}) {
         check_length(*d, field, least);
-        require(d->kind != shape::trace && (d->kind != shape::empirical || d == &c.user_tokens ||
-                                            d == &c.output_tokens),
-                std::string(field) + " is " + length_text(*d) +
-                    ": files are read for user_tokens and output_tokens only");
+        if (d->kind == shape::trace ||
+            (d->kind == shape::empirical && d != &c.user_tokens && d != &c.output_tokens))
+            refuse({field, " is ", length_text(*d),
+                    ": files are read for user_tokens and output_tokens only"});
     }
 }
 /// Turns of the longest conversation that can be drawn.
@@ -129,8 +121,9 @@ inline std::size_t most_turns_of(const conversations& c) {
     constexpr double limit = 1000;
     const bool is_open = c.turns.kind == shape::normal || c.turns.kind == shape::lognormal;
     const double most = is_open ? c.turns.a : std::max(c.turns.a, c.turns.b);
-    require(most <= limit, "workload.turns is " + length_text(c.turns) +
-                               ": a conversation has 1 to 1000 turns");
+    if (most > limit)
+        refuse({"workload.turns is ", length_text(c.turns),
+                ": a conversation has 1 to 1000 turns"});
     return static_cast<std::size_t>(is_open ? limit : most);
 }
 
@@ -138,8 +131,8 @@ inline planned_workload workload_of(const conversations& c, const request_option
     check_conversations(c);
     const std::size_t most_turns = most_turns_of(c);
     const double think_s = c.think.seconds();
-    require(think_s >= 0 && think_s <= 86400,
-            printed("workload.think is %g s: it runs from 0 to 86400 s", think_s));
+    if (!(think_s >= 0 && think_s <= 86400))
+        refuse({printed("workload.think is %g s: it runs from 0 to 86400 s", think_s)});
     const std::string system =
         c.system_tokens.a > 0 ? ", a system prompt of " + length_text(c.system_tokens) +
                                     (c.shared_system_prompt ? " shared by all" : " of their own")
@@ -168,9 +161,9 @@ inline planned_workload workload_of(const conversations& c, const request_option
 
 inline void check_own_lengths(const arrival_data& a, const length_distribution& d,
                               const char* field) {
-    require(d.kind != length_distribution::shape::trace || a.kind == arrival_kind::replay,
-            std::string(field) + " is from_trace(): arrivals must be replay(...), they are " +
-                arrival_text(a));
+    if (d.kind == length_distribution::shape::trace && a.kind != arrival_kind::replay)
+        refuse({field, " is from_trace(): arrivals must be replay(...), they are ",
+                arrival_text(a)});
 }
 inline void check_synthetic(const synthetic& w, const arrival_data& a) {
     using shape = length_distribution::shape;
@@ -179,15 +172,15 @@ inline void check_synthetic(const synthetic& w, const arrival_data& a) {
     check_length(w.shared_prefix, "workload.shared_prefix", 0);
     check_own_lengths(a, w.prompt_tokens, "workload.prompt_tokens");
     check_own_lengths(a, w.output_tokens, "workload.output_tokens");
-    require(w.shared_prefix.kind != shape::empirical && w.shared_prefix.kind != shape::trace,
-            "workload.shared_prefix is " + length_text(w.shared_prefix) +
-                ": files are read for prompt_tokens and output_tokens only");
-    require(w.prefix_groups >= 1 && w.prefix_groups <= 1000000,
-            printed("workload.prefix_groups is %lld: it runs from 1 to 1000000",
-                    static_cast<long long>(w.prefix_groups)));
-    require(w.prefix_share.fraction >= 0 && w.prefix_share.fraction <= 1,
-            printed("workload.prefix_share is %g %%: it runs from 0 to 100 %%",
-                    w.prefix_share.fraction * 100));
+    if (w.shared_prefix.kind == shape::empirical || w.shared_prefix.kind == shape::trace)
+        refuse({"workload.shared_prefix is ", length_text(w.shared_prefix),
+                ": files are read for prompt_tokens and output_tokens only"});
+    if (!(w.prefix_groups >= 1 && w.prefix_groups <= 1000000))
+        refuse({printed("workload.prefix_groups is %lld: it runs from 1 to 1000000",
+                        static_cast<long long>(w.prefix_groups))});
+    if (!(w.prefix_share.fraction >= 0 && w.prefix_share.fraction <= 1))
+        refuse({printed("workload.prefix_share is %g %%: it runs from 0 to 100 %%",
+                        w.prefix_share.fraction * 100)});
 }
 inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
                                     const warmup_amount& warmup, const request_options& o,
@@ -222,9 +215,9 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
     const box& w = s.workload.what();
     if (const auto* d = w.get<dataset>()) return workload_of(*d, s.options, files.dialogues);
     if (const auto* list = w.get<prompt_list>()) return workload_of(*list, s.options);
-    require(!s.options.max_tokens,
-            printed("options.max_tokens is %d: a synthetic workload says its own output_tokens",
-                    *s.options.max_tokens));
+    if (s.options.max_tokens)
+        refuse({printed("options.max_tokens is %d: a synthetic workload says its own output_tokens",
+                        *s.options.max_tokens)});
     if (const auto* talk = w.get<conversations>()) return workload_of(*talk, s.options);
     if (const auto* made = w.get<synthetic>())
         return workload_of(*made, arrivals, s.warmup, s.options, generates);

@@ -1,10 +1,7 @@
 // what a page of metrics says
 #pragma once
 
-#include "core/base/text.hpp"
-#include "core/wire/go_float.hpp"
-
-#include <algorithm>  // equal_range, all_of, find_if, is_sorted, sort
+#include <algorithm>  // equal_range, all_of, find_if
 #include <cstddef>  // size_t
 #include <memory>  // shared_ptr
 #include <optional>
@@ -112,38 +109,6 @@ inline std::optional<histogram_totals> totals_of(const metrics_page& page, std::
     const auto count = sum_of(page, std::string(name) + "_count", wanted);
     if (!sum || !count) return std::nullopt;
     return histogram_totals{*sum, *count};
-}
-
-struct histogram_bucket {
-    double at_most = 0;
-    double count = 0;  // of all that is at most that
-};
-/// Summed over label sets, from the lowest to the highest. A bucket whose limit is not a number
-/// is none. "1" and "1.0" are one limit.
-inline std::vector<histogram_bucket> buckets_of(const metrics_page& page, std::string_view name,
-                                                const page_labels& wanted = {}) {
-    std::vector<histogram_bucket> all;
-    for (const page_sample* s : samples_of(page, std::string(name) + "_bucket", wanted)) {
-        const auto limit = go_float(label_of(page, *s, "le"));
-        if (limit && *limit == *limit) all.push_back({*limit, s->value});
-    }
-    std::sort(all.begin(), all.end(), [](const histogram_bucket& a, const histogram_bucket& b) {
-        return a.at_most < b.at_most;
-    });
-    std::vector<histogram_bucket> merged;
-    for (const histogram_bucket& b : all)
-        if (!merged.empty() && merged.back().at_most == b.at_most) merged.back().count += b.count;
-        else merged.push_back(b);
-    return merged;
-}
-/// Whether buckets hold as many as those below them, and the last one all that was counted.
-inline bool are_sound(const std::vector<histogram_bucket>& buckets, const histogram_totals& t) {
-    return !buckets.empty() && buckets.back().at_most == infinity &&
-           buckets.back().count == t.count &&
-           std::is_sorted(buckets.begin(), buckets.end(),
-                          [](const histogram_bucket& a, const histogram_bucket& b) {
-                              return a.count < b.count;
-                          });
 }
 
 }  // namespace detail

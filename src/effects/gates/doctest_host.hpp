@@ -5,7 +5,7 @@
 #include "api/result.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/judging/words.hpp"
+#include "core/described/verdict_words.hpp"
 #include "effects/gates/session.hpp"
 
 #include <atomic>

@@ -6,8 +6,8 @@
 #include "core/base/random.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
-#include "core/measured/settling.hpp"
 #include "core/dialects/table.hpp"
+#include "core/measured/settling.hpp"
 #include "core/judging/doubt.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/judge.hpp"
@@ -16,23 +16,23 @@
 #include "core/judging/terms.hpp"
 #include "core/judging/validity.hpp"
 #include "core/judging/values.hpp"
+#include "core/traffic/load_conditions.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/requests.hpp"
+#include "core/traffic/tokens.hpp"
+#include "core/described/described.hpp"
 #include "core/capacity/found.hpp"
 #include "core/capacity/relative.hpp"
 #include "core/capacity/probes.hpp"
 #include "core/capacity/search.hpp"
-#include "core/traffic/load_conditions.hpp"
-#include "core/traffic/plan.hpp"
-#include "core/traffic/plan_words.hpp"
-#include "core/traffic/profiled.hpp"
-#include "core/traffic/requests.hpp"
-#include "core/traffic/searched.hpp"
-#include "core/traffic/target_facts.hpp"
-#include "core/traffic/tokens.hpp"
+#include "core/capacity/searched.hpp"
+#include "core/planning/plan_words.hpp"
+#include "core/planning/profiled.hpp"
+#include "core/planning/target_facts.hpp"
+#include "core/stored/stored.hpp"
 #include "core/reports/profile.hpp"
-#include "core/reports/stored.hpp"
 #include "core/reports/words.hpp"
 #include "effects/system/clock.hpp"
-#include "effects/system/files.hpp"
 #include "effects/system/ranks.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
@@ -52,8 +52,6 @@
 
 #include <algorithm>  // any_of, count_if, max, rotate
 #include <cstdint>  // uint64_t
-#include <filesystem>  // error_code
-#include <fstream>  // ofstream
 #include <map>
 #include <memory>  // make_unique, unique_ptr
 #include <optional>
@@ -107,22 +105,19 @@ public:
     gate_run(const plan& p, const scenario& s, const run_mode& mode, progress_mode progress)
         : p_(p),
           mode_(mode),
-          candidate_(s.target, run_arm::candidate),
+          candidate_(s.target, run_arm::candidate, mode.stand_in(run_arm::candidate)),
           meter_(p, progress, surroundings_of_program().style()) {
         candidate_.also_serve(str(s.baseline.otherwise().model));
         if (s.baseline.is_same_server() || p_.otherwise) baseline_ = &candidate_;
         else if (p_.has_baseline) {
-            other_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline);
+            other_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline,
+                                                   mode.stand_in(run_arm::baseline));
             baseline_ = other_.get();
         }
         if (mode.write_baseline) {
             const std::string file = str(p_.stored.file);
             check_writable(file);
             check_own_baseline(file, p_.name, session::of_this_program().baseline_in(file));
-        }
-        else if (p_.has_stored_baseline) {
-            const std::string file = str(p_.stored.file);
-            old_ = read_stored_gate(file_content(file, stored_field(file)), file, p_.name);
         }
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p);
         all_.held = terms_asked(p, mode);
@@ -153,17 +148,22 @@ public:
         all_.baseline.kind = target_kind::stored;
         all_.baseline.url = str(p_.stored.file);
         if (mode_.write_baseline) return true;
-        check_comparable(old_, str(p_.stored.file), p_, all_.target);
-        all_.held.stored = {str(p_.stored.file), p_.stored.day_to_day.fraction, old_.statistics,
-                            old_.carried};
+        const stored_gate& old = mode_.stored;
+        if (!mode_.model) check_comparable(old, str(p_.stored.file), p_, all_.target);
+        all_.held.stored = {str(p_.stored.file), p_.stored.day_to_day.fraction, old.statistics,
+                            old.carried};
         return true;
+    }
+    /// Without a word.
+    void measure_silently() {
+        if (p_.searches()) search();
+        else measure_repeats();
     }
     /// Repeats the load until every SLO is decided, the repeats or the time are spent, or nothing
     /// can be said. A repeat that the client has too great a part in is measured again.
     void measure() {
         meter_.say(announcement(p_, all_.target, all_.baseline));
-        if (p_.searches()) search();
-        else measure_repeats();
+        measure_silently();
     }
 #ifdef LLMBENCH_WITH_MPI
     /// What another rank than the first does instead: its part of each repeat, until the gate is
@@ -238,16 +238,16 @@ private:
             slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
             if (mode_.is_shard && !interrupted.load()) continue;  // the others go on, too
             if (!mode_.judges() || !is_look(count())) {
-                if (!gate_invalid_reason(all_.seen).empty()) return;
+                if (fault_of_gate(all_.seen)) return;
                 if (mode_.write_baseline) measure_again(doubt_of_baseline(all_.seen, all_.held));
                 continue;
             }
             all_.found = assess(all_.seen, all_.held);
             is_assessed_ = true;
-            if (!all_.found.on.invalid.empty()) return;
+            if (all_.found.on.invalid) return;
             if (measure_again(all_.found.doubt)) continue;
             // Under too much load a shown miss is told as one, and red takes a third repeat.
-            if (count() < first_fail && !all_.found.on.saturated.empty()) continue;
+            if (count() < first_fail && all_.found.on.saturated) continue;
             if (all_decided(all_.found.verdicts, p_.repeats_are_asked) && !all_.found.doubt) return;
             if (count() == p_.most_repeats && is_noisy())
                 most_repeats_ = std::max(most_repeats_, p_.most_if_noisy);
@@ -257,9 +257,7 @@ private:
     /// Probes, until all that can be shown of the capacity is, or there are no more.
     void search() {
         for (;;) {
-            const bool lost = count() > 0 ? !gate_invalid_reason(all_.seen).empty()
-                                          : !fault_of_lead(all_.seen).empty();
-            if (lost) return;
+            if (count() > 0 ? fault_of_gate(all_.seen) : fault_of_lead(all_.seen)) return;
             const next_on_arms next = next_probes(p_, all_.seen, all_.held);
             if (!next.done.empty()) return;
             const long long arms = static_cast<long long>(next.arms.size());
@@ -272,9 +270,9 @@ private:
                 for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline})
                     for (repeat_data& d : *arm)
                         if (d.index == all_.seen.candidate[doubt->repeat].index)
-                            d.disturbed = doubt->why;
-                meter_.say(printed("  probe %zu shows nothing: ", doubt->repeat + 1) + doubt->why +
-                           "\n");
+                            d.disturbed = described(doubt->why);
+                meter_.say(printed("  probe %zu shows nothing: ", doubt->repeat + 1) +
+                           described(doubt->why) + "\n");
             }
         }
     }
@@ -324,10 +322,8 @@ private:
         const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
         if (!is_first || probe_seconds(p_, d.load, now) <= 1.25 * measured_s) return false;
         probe_plans_.erase(d.load);
-        const client_doubt short_of{
-            printed("an answer took %s, and %s of load were too short for that",
-                    time_text(now).c_str(), time_text(measured_s).c_str()),
-            all_.seen.candidate.size() - 1};
+        const client_doubt short_of{{because::probe_too_short, {now, measured_s}},
+                                    all_.seen.candidate.size() - 1};
         const bool goes = measure_again(short_of);
         again_ = -1;  // what comes next follows from the probes that are left
         return goes;
@@ -341,7 +337,7 @@ private:
             why = one_process_text("target", mine, "baseline", its) +
                   " and would be compared with itself: forward another port, or say .baseline = "
                   "same_server()";
-        require(why.empty(), why);
+        if (!why.empty()) refuse({why});
     }
     /// Two arms of one server are told apart by what they ask.
     void note_other_requests() {
@@ -364,8 +360,8 @@ private:
                (repeats <= p_.most_repeats || repeats == most_repeats_);
     }
     bool is_noisy() const {
-        const std::vector<slo_verdict>& all = all_.found.verdicts;
-        return std::any_of(all.begin(), all.end(), [&](const slo_verdict& v) {
+        const std::vector<decision>& all = all_.found.verdicts;
+        return std::any_of(all.begin(), all.end(), [&](const decision& v) {
             return is_waited_for(v, p_.repeats_are_asked) &&
                    asks_for_more(all_.seen, all_.held, v);
         });
@@ -403,10 +399,11 @@ private:
         for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline}) {
             if (doubt->repeat >= arm->size()) continue;
             const repeat_data& d = (*arm)[doubt->repeat];
-            all_.seen.set_aside.push_back({d.arm, d.index, doubt->why});
+            all_.seen.set_aside.push_back({d.arm, d.index, described(doubt->why)});
             arm->erase(arm->begin() + slot);
         }
-        meter_.say("  " + repeat_name(slot) + " is measured again: " + doubt->why + "\n");
+        meter_.say("  " + repeat_name(slot) + " is measured again: " + described(doubt->why) +
+                   "\n");
         again_ = slot;
         is_assessed_ = false;
         return true;
@@ -489,7 +486,6 @@ private:
     live_target candidate_;
     std::unique_ptr<live_target> other_{};  // of the baseline, where it is a server of its own
     live_target* baseline_ = nullptr;       // none, that one, or the candidate's
-    stored_gate old_{};
     int most_repeats_ = p_.most_repeats;
     long long slowest_ns_ = 0;  // of the repeats so far
     progress_meter meter_;

@@ -5,8 +5,8 @@
 #include "api/text.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
-#include "core/figures/held_gate.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/bodies/held.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/gates/gate_run.hpp"
 
@@ -45,6 +45,7 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
     held->refusal = g.refusal;
     held->undecided_is = asked.inconclusive;
     held->is_shard = !asked.shard.is_whole();
+    held->is_rehearsal = !asked.rehearse.empty();
     held->what = g.what;
     held->seen = std::move(m.seen);
     held->held = std::move(m.held);

@@ -1,4 +1,4 @@
-// result files of other tools, judged as a gate
+// what others have measured, judged as a gate
 #pragma once
 
 #include "api/result.hpp"
@@ -7,12 +7,15 @@
 #include "api/text.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/traffic/check_slo.hpp"
+#include "core/planning/check_slo.hpp"
 #include "core/others/result_files.hpp"
 #include "core/others/runs_together.hpp"
 #include "core/others/told_run.hpp"
+#include "core/stored/shards.hpp"
+#include "effects/system/settings.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/measure.hpp"
+#include "effects/gates/stored_run.hpp"
 
 #include <cstddef>  // size_t
 #include <cstdint>  // uintmax_t
@@ -34,9 +37,9 @@ inline std::optional<std::string> bytes_of_file(const std::string& path) {
     std::error_code problem;
     if (!std::filesystem::is_regular_file(path, problem)) return {};
     const std::uintmax_t size = std::filesystem::file_size(path, problem);
-    require(!problem && size <= most_file_bytes,
-            printable(path) + printed(": it has %.0f bytes, up to 1 GiB is allowed",
-                                      static_cast<double>(size)));
+    if (problem || size > most_file_bytes)
+        refuse({printable(path),
+                printed(": it has %.0f bytes, up to 1 GiB is allowed", static_cast<double>(size))});
     std::ifstream in(path, std::ios::binary);
     if (!in) return {};
     std::string bytes(static_cast<std::size_t>(size), '\0');
@@ -46,7 +49,7 @@ inline std::optional<std::string> bytes_of_file(const std::string& path) {
 }
 inline told_run told_run_of(const std::string& path) {
     const std::optional<std::string> bytes = bytes_of_file(path);
-    require(bytes.has_value(), "files: " + printable(path) + " cannot be read as a file");
+    if (!bytes.has_value()) refuse({"files: ", printable(path), " cannot be read as a file"});
     return read_told_run(*bytes, path, bytes_of_file);
 }
 
@@ -57,46 +60,56 @@ inline void check_slos_of_files(const plan& p) {
     c.has_turns = true;
     for (const slo& s : p.slos) {
         const std::string given = "the SLO " + str(s.text()) + " is refused: ";
-        require(!is_capacity(s.what.metric),
-                given + "the files are of one load, which shows no capacity");
-        require(!is_of_start(s.what.metric) && !is_of_server(s.what.metric) &&
-                    !is_of_turns(s.what.metric),
-                given + "files of other tools tell nothing of it");
+        if (is_capacity(s.what.metric))
+            refuse({given, "the files are of one load, which shows no capacity"});
+        if (is_of_start(s.what.metric) || is_of_server(s.what.metric) || is_of_turns(s.what.metric))
+            refuse({given, "files of other tools tell nothing of it"});
         check_slo(s, c);
     }
 }
 
-/// The files of one gate, from their names to its report.
-class files_execution : public reading_execution {
-public:
-    files_execution(const types::list<types::text>& files, const scenario& as,
-                    const char* file, int line)
-        : reading_execution(as, file, line, "judge_files"), files_(files) {}
-    result measured() {
-        begin_reading();
-        require(files_.size() > 0, "files: none is named, two or more are allowed");
-        std::vector<told_run> runs;
-        for (const text& path : files_) runs.push_back(told_run_of(str(path)));
-        told_gate told = gate_of_runs(std::move(runs), as_.slos);
-        const plan p = named(std::move(told.what));
-        check_slos_of_files(p);
-        measured_gate m;
-        m.target = told.target;
-        m.held = terms_of_files(p);
-        m.seen = std::move(told.seen);
-        return judged(p, std::move(m));
-    }
-
-private:
-    const types::list<types::text>& files_;
-};
-
 inline result judged_files(const types::list<types::text>& files, const slo_list& slos,
                            const types::text& name, const char* file, int line) {
-    scenario as;
-    as.name = name;
-    as.slos = slos;
-    return executed(files_execution(files, as, file, line), file, line, "judge_files");
+    return read_result(name, slos, file, line, "judge_files", [&](const plan& who) {
+        if (files.size() == 0) refuse({"files: none is named, two or more are allowed"});
+        std::vector<told_run> runs;
+        for (const text& path : files) runs.push_back(told_run_of(str(path)));
+        told_gate told = gate_of_runs(std::move(runs), slos);
+        read_gate g{named_as(who, std::move(told.what)), {}};
+        check_slos_of_files(g.what);
+        g.seen.target = told.target;
+        g.seen.held = terms_of_files(g.what);
+        g.seen.seen = std::move(told.seen);
+        return g;
+    });
+}
+
+inline stored_shard read_shard(const std::string& directory, const std::string& gate) {
+    if (directory == report_directory())
+        refuse({"directories: ", directory, " is where this program's own report goes: set "
+                                            "LLMBENCH_REPORT_DIR to another one"});
+    stored_run run =
+        read_stored_run(std::filesystem::path(directory) / "records.jsonl", gate);
+    if (!run.problem_of_events.empty()) refuse({directory, ": ", run.problem_of_events});
+    return {directory, std::move(run.gate)};
+}
+
+inline result judged_shards(const types::list<types::text>& directories, const slo_list& slos,
+                            const types::text& gate, const char* file, int line) {
+    return read_result(gate, slos, file, line, "judge_shards", [&](const plan& who) {
+        if (directories.size() == 0)
+            refuse({"directories: none is named, one for each shard is needed"});
+        std::vector<stored_shard> shards;
+        for (const text& d : directories) shards.push_back(read_shard(str(d), str(gate)));
+        gathered_shards all = gathered(std::move(shards), slos);
+        read_gate g{named_as(who, std::move(all.what)), {}};
+        const slo_context context = slo_context_of(g.what);
+        for (const slo& s : g.what.slos) check_slo(s, context);
+        g.seen.target = all.target;
+        g.seen.seen = std::move(all.seen);
+        g.seen.held = std::move(all.held);
+        return g;
+    });
 }
 
 }  // namespace detail

@@ -12,20 +12,22 @@
 #include "core/judging/evidence.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/judge.hpp"
-#include "core/judging/words.hpp"
+#include "core/described/described.hpp"
+#include "core/described/verdict_words.hpp"
 #include "core/capacity/found.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/planning.hpp"
 #include "core/traffic/requests.hpp"
-#include "core/traffic/searched.hpp"
-#include "core/traffic/skew.hpp"
+#include "core/traffic/load_conditions.hpp"
+#include "core/capacity/searched.hpp"
 #include "core/traffic/trace_hash.hpp"
-#include "core/others/definitions.hpp"
+#include "core/planning/planning.hpp"
+#include "core/figures/definitions.hpp"
 #include "core/figures/gate_figures.hpp"
+#include "core/stored/stored.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/reports/stored.hpp"
-#include "core/figures/held_gate.hpp"
+#include "core/reports/rehearsal.hpp"
+#include "core/bodies/held.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/ranks.hpp"
@@ -33,20 +35,20 @@
 #include "effects/system/signals.hpp"
 #include "effects/system/workload_files.hpp"
 #include "effects/targets/inquiries.hpp"
-#include "effects/gates/doctest_host.hpp"
 #include "effects/targets/live_target.hpp"
+#include "effects/gates/doctest_host.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/held_result.hpp"
+#include "effects/gates/rehearsed.hpp"
 #include "effects/gates/session.hpp"
-#include "effects/gates/shards.hpp"
+#include "effects/gates/shared_plan.hpp"
 #include "effects/gates/turn.hpp"
+#include "effects/gates/virtual_gate.hpp"
 
 #include <algorithm>  // max
-#include <cmath>  // fabs
 #include <cstdint>  // uint64_t
 #include <memory>  // shared_ptr
 #include <optional>
-#include <random>  // what no other run has sent
 #include <stdexcept>  // invalid_argument, exception
 #include <string>
 #include <string_view>
@@ -57,84 +59,26 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Another one for every execution of a gate, in this program and in all others.
-inline std::uint64_t fresh_nonce() {
-    std::random_device entropy;
-    return mixed((static_cast<std::uint64_t>(entropy()) << 32 | entropy()) ^
-                 mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
-}
-
 inline scenario_use use_of(std::string_view verb) {
     return verb == "gate"            ? scenario_use::gate
            : verb == "find_capacity" ? scenario_use::find_capacity
                                      : scenario_use::measure;
 }
-/// The scenario's plan, with the name and the place of its gate.
+/// With the name and the place of its gate.
+inline plan named_as(const plan& who, plan p) {
+    p.name = who.name;
+    p.test_case = who.test_case;
+    p.file = who.file;
+    p.line = who.line;
+    return p;
+}
+/// The scenario's plan.
 inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t seed,
                     scenario_use use, const api_traits& api) {
-    plan p = planned(s, seed, read_workload_files(s, seed), use, api);
+    plan p = named_as(who.what, planned(s, seed, read_workload_files(s, seed), use, api));
     p.hash = trace_hash(p);
-    p.nonce = fresh_nonce();
-    p.name = who.what.name;
-    p.test_case = who.what.test_case;
-    p.file = who.what.file;
-    p.line = who.what.line;
+    p.nonce = fresh_nonce(seed, p.name);
     return p;
-}
-
-/// What one shard of a load does of a plan.
-inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size_t gate) {
-    check_shard(p, s, asked);
-    const long long repeats = s.repeats;
-    p.share = asked.shard;
-    p.most_skew_s = most_skew_of_shards_s;
-    p.nonce = shard_clock::nonce(asked, gate);
-    p.most_repeats = p.first_repeats =
-        repeats > 0 ? static_cast<int>(repeats) : repeats_of_shards;
-    p.rule = rule_of(s.judging, s.traffic, p.first_repeats, p.most_repeats, false);
-    shard_clock::of_this_program().begin_gate(asked.start_at_s);
-    const double ahead_s = shard_clock::of_this_program().start_s() - unix_s();
-    require(ahead_s > 0 && ahead_s < 86400,
-            printed("LLMBENCH_START_AT: the first repeat was to begin %.0f s %s: all shards must "
-                    "be there before it, and within a day",
-                    std::fabs(ahead_s), ahead_s < 0 ? "ago" : "from now"));
-    return p;
-}
-
-#ifdef LLMBENCH_WITH_MPI
-/// What one rank does of a plan, which must be the same at all of them.
-inline plan as_rank(plan p, const scenario& s, const settings& asked) {
-    rank_group& ranks = rank_group::of_this_program();
-    p.share = {static_cast<std::size_t>(ranks.index()), static_cast<std::size_t>(ranks.count())};
-    require(asked.shard.is_whole(), "LLMBENCH_SHARD is set, and MPI shares the load already");
-    check_share(p, p.share);
-    check_shared_target(s);
-    p.most_skew_s = most_skew_of_ranks(p);
-    std::string mine = printed("%d.%d.%d ", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,
-                               LLMBENCH_VERSION_PATCH) +
-                       p.name + " " + trace_hash(p) + " " + options_text(p) + " " + limits_text(p);
-    for (const slo& x : p.slos) mine += "; " + str(x.text());
-    const std::string first = ranks.heard(mine, 10 * ranks.wait_s());
-    p.nonce = static_cast<std::uint64_t>(
-        ranks.heard(static_cast<long long>(p.nonce), ranks.wait_s()));
-    ranks.all_or_none(
-        [&] {
-            require(mine == first, "its gate is another one than rank 0's: \"" + printable(mine) +
-                                       "\" is not \"" + printable(first) +
-                                       "\"; all ranks need the same program, arguments and "
-                                       "LLMBENCH_ variables");
-            return true;
-        },
-        ranks.wait_s());
-    return p;
-}
-#endif
-
-/// With the load that an earlier run was shown to carry, times what is asked of it.
-inline plan against_stored(plan p) {
-    const std::string file = str(p.stored.file);
-    const stored_gate old = read_stored_gate(file_content(file, stored_field(file)), file, p.name);
-    return asking_for(std::move(p), old.carried);
 }
 
 /// What is left where nothing was to be judged.
@@ -153,9 +97,11 @@ inline void mark_all_skipped(std::vector<slo_verdict>& verdicts, const std::stri
 
 /// Why what was measured is no baseline, "" where it is one.
 inline std::string fault_of(const measured_gate& m) {
-    for (const std::string& why : {m.found.on.invalid, str(m.found.on.self_check.reason),
-                                   m.found.doubt ? m.found.doubt->why : "", m.seen.stopped,
-                                   m.found.on.saturated})
+    for (const std::string& why : {described(m.found.on.invalid),
+                                   described(m.found.on.self_check.why),
+                                   m.found.doubt ? described(m.found.doubt->why) : "",
+                                   m.seen.stopped,
+                                   described(m.found.on.saturated)})
         if (!why.empty()) return why;
     if (!m.held.keeps.empty()) {
         const found_capacity found = capacity_of(m.seen, m.held);
@@ -163,12 +109,12 @@ inline std::string fault_of(const measured_gate& m) {
         if (!why.empty()) return why;
         if (!(found.state.low > 0)) return "no load was shown to be carried";
     }
-    for (const slo_verdict& v : m.found.verdicts) {
+    for (const decision& v : m.found.verdicts) {
         const bool is_judged = v.what.factor == 0 && !v.what.is_advisory;
-        if (is_judged && v.outcome == verdict::invalid) return str(v.reason);
+        if (is_judged && v.outcome == verdict::invalid) return described(v.why, v);
         if (is_judged && v.what.what.metric == metric_id::error_rate &&
             v.estimate.value > v.limit)
-            return flat_line(v);
+            return flat_line(described(v));
     }
     return {};
 }
@@ -181,14 +127,14 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
     g.baseline = m.baseline;
     g.held = m.held;
     g.under = m.seen;
-    g.self_check = m.found.on.self_check;
-    g.verdicts = m.found.verdicts;
+    g.self_check = described(m.found.on.self_check);
+    g.verdicts = described(m.found.verdicts);
     g.profile = m.profile;
     if (asked.calibrate > 0) {
         g.calibration = calibration_of(m.seen, m.held);
         mark_skipped(g.verdicts, false, "a calibration run judges nothing");
     }
-    if (!asked.shard.is_whole() && m.found.on.invalid.empty())
+    if (!asked.shard.is_whole() && !m.found.on.invalid)
         mark_all_skipped(g.verdicts,
                          shard_words(asked.shard));
     g.figures = p.searches() ? figures_of_search(p, m.seen, m.held) : figures_of(p, m.seen, p.slos);
@@ -223,7 +169,7 @@ inline gate_report unmeasured(gate_report g, const scenario& s, gate_outcome out
     g.refusal = why;
     g.outcome = outcome;
     for (const slo& x : s.slos)
-        g.verdicts.push_back(without_advice(undecided(x), verdict_like(outcome), why));
+        g.verdicts.push_back(said_of(x, verdict_like(outcome), why));
     return g;
 }
 
@@ -239,9 +185,9 @@ inline gate_report only_noted(gate_report g, inconclusive_means policy) {
 
 /// What is known of a gate before it has begun.
 inline gate_report opened_gate(const scenario& s, const char* file, int line, const char* verb) {
-    require(session::of_this_program().is_ours(),
-            "a gate in a forked child: its parent has the reports and the exit code; start a "
-            "program of its own instead");
+    if (!session::of_this_program().is_ours())
+        refuse({"a gate in a forked child: its parent has the reports and the exit code; start a "
+                "program of its own instead"});
     gate_report who;
     who.what.test_case = test_case_name();
     session& all = session::of_this_program();
@@ -259,86 +205,109 @@ class execution {
 public:
     bool may_be_skipped() const { return asked_.skip_without_server && !interrupted.load(); }
 
-protected:
-    execution(const scenario& s, const char* file, int line, const char* verb)
-        : who_(opened_gate(s, file, line, verb)), number_(all_.open_gate(gate_report(who_))) {}
-    void begin() {
-        turn_.emplace();
-        all_.give_turn(number_);
-        signals_.emplace();
-        began_ns_ = now_ns();
-        all_.records().open();
-        asked_ = settings_of(environment);
-        for (const std::string& note : misspelt_variables(whole_environment()))
-            if (all_.is_news(note)) say("note: " + note + "\n");
-    }
-
-    session& all_ = session::of_this_program();
-    const bool in_test_case_ = inside_test_case();
-    const gate_report who_;
-    const std::size_t number_;
-    settings asked_{};
-    long long began_ns_ = now_ns();
-
-private:
-    std::optional<gate_turn> turn_{};           // both until the reports are written
-    std::optional<interrupt_guard> signals_{};
-};
-
-/// One that reads what others have measured, and judges it as a gate.
-class reading_execution : public execution {
-public:
     /// Without evidence.
     result ended_by(gate_outcome outcome, const std::string& why) {
-        gate_report g = unmeasured(who_, as_, outcome, why);
+        gate_report g = unmeasured(who_, scenario_, outcome, why);
+        if (model_) g.rehearsal.model = model_->words;
         const result r = result_of(g, {}, number_, asked_);
         close(std::move(g));
         return r;
     }
 
 protected:
-    reading_execution(const scenario& as, const char* file, int line, const char* verb)
-        : execution(as, file, line, verb), as_(as) {}
-    /// What runs measured is settled; the load is that of the files.
-    void begin_reading() {
-        begin();
-        asked_.calibrate = 0;
-        asked_.shard = {};
+    execution(const scenario& s, const char* file, int line, const char* verb, bool asserts)
+        : scenario_(s),
+          asserts_(asserts),
+          who_(opened_gate(s, file, line, verb)),
+          number_(all_.open_gate(gate_report(who_))) {}
+    void begin() {
+        turn_.emplace();
+        all_.give_turn(number_);
+        signals_.emplace();
+        began_ns_ = now_ns();
+        check_stays(environment("LLMBENCH_REHEARSE"));
+        all_.records().open();
+        asked_ = settings_of(environment);
+        if (!asked_.rehearse.empty()) all_.note_rehearsal();
+        for (const std::string& note : misspelt_variables(whole_environment()))
+            if (all_.is_news(note)) say("note: " + note + "\n");
     }
-    /// The plan with the name and the place of this gate.
-    plan named(plan p) const {
-        p.name = who_.what.name;
-        p.test_case = who_.what.test_case;
-        p.file = who_.what.file;
-        p.line = who_.what.line;
-        return p;
-    }
-    result judged(const plan& what, measured_gate m) {
-        m.found = assess(m.seen, m.held);
-        gate_report g = report_of(what, m, asked_);
-        const result r = result_of(g, std::move(m), number_, asked_);
-        close(std::move(g));
-        return r;
-    }
-    const scenario& as_;
-
-private:
     void close(gate_report&& g) {
         g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
         say(console_text(g, surroundings_of_program().style()));
         if (all_.records().are_open()) say(reports_text(report_directory()));
-        all_.close_gate(number_, std::move(g), true, in_test_case_);
+        all_.close_gate(number_, std::move(g), asserts_, in_test_case_);
     }
+
+    bool rehearses() const { return !asked_.rehearse.empty(); }
+    /// From now on, where all that is asked is made up: the same seed gives the same to the byte.
+    void enter_virtual_time() {
+        virtual_.enter();
+        began_ns_ = now_ns();
+    }
+    /// When the time budget began. In virtual time it is spent by the virtual time of all gates of
+    /// the program, as if that were waited for, and by nothing else.
+    long long budget_began_ns() const {
+        return current_world ? began_ns_ - all_.virtual_time_spent() : program_began_ns;
+    }
+
+    /// What takes no time has none.
+    progress_mode shown_progress() const {
+        return current_world ? progress_mode::off
+                             : surroundings_of_program().shown(asked_.progress);
+    }
+
+    session& all_ = session::of_this_program();
+    const scenario& scenario_;
+    const bool asserts_;
+    const bool in_test_case_ = inside_test_case();
+    const gate_report who_;
+    const std::size_t number_;
+    settings asked_{};
+    std::optional<rehearsal_model> model_{};  // that stands in for its server, in a rehearsal
+    long long began_ns_ = now_ns();
+
+private:
+    std::optional<gate_turn> turn_{};           // both until the reports are written
+    std::optional<interrupt_guard> signals_{};
+    virtual_time virtual_{};
+};
+
+/// What others have measured, with what it is held against.
+struct read_gate {
+    plan what{};
+    measured_gate seen{};
+};
+/// One that reads what others have measured, by `read`, and judges it as a gate.
+template <class Read>
+class reading_execution : public execution {
+public:
+    reading_execution(const Read& read, const scenario& as, const char* file, int line,
+                      const char* verb)
+        : execution(as, file, line, verb, true), read_(read) {}
+    result measured() {
+        begin();
+        asked_.calibrate = 0;  // what runs measured is settled; the load is that of the files
+        asked_.shard = {};
+        asked_.rehearse.clear();
+        read_gate g = read_(who_.what);
+        g.seen.found = assess(g.seen.seen, g.seen.held);
+        gate_report report = report_of(g.what, g.seen, asked_);
+        const result r = result_of(report, std::move(g.seen), number_, asked_);
+        close(std::move(report));
+        return r;
+    }
+
+private:
+    const Read& read_;
 };
 
 /// One gate, from its scenario to its result and to the reports.
 class gate_execution : public execution {
 public:
     gate_execution(const scenario& s, const char* file, int line, const char* verb)
-        : execution(s, file, line, verb),
-          scenario_(s),
-          use_(use_of(verb)),
-          asserts_(use_ == scenario_use::gate) {}
+        : execution(s, file, line, verb, use_of(verb) == scenario_use::gate),
+          use_(use_of(verb)) {}
     /// Throws where nothing could be measured; ended_by() then says what is left.
     result measured() {
         begin();
@@ -347,19 +316,16 @@ public:
 #ifdef LLMBENCH_WITH_MPI
         if (!rank_group::of_this_program().is_alone()) return measured_by_ranks();
 #endif
+        if (rehearses()) {
+            model_ = model_for(asked_, who_.what.name);
+            check_rehearsal(scenario_.slos);
+        }
+        if (model_ || is_made_up(scenario_)) enter_virtual_time();
         const gate_to_run what = prepared();
         if (interrupted.load()) throw no_server("the run was interrupted before this gate began");
-        gate_run run(what.asked, scenario_, what.mode,
-                     surroundings_of_program().shown(asked_.progress));
+        gate_run run(what.asked, scenario_, what.mode, shown_progress());
         if (run.bring_up()) run.measure();
         return told(what, run.finished());
-    }
-    /// Without evidence.
-    result ended_by(gate_outcome outcome, const std::string& why) {
-        gate_report g = unmeasured(who_, scenario_, outcome, why);
-        const result r = result_of(g, {}, number_, asked_);
-        close(std::move(g));
-        return r;
     }
 
 private:
@@ -371,16 +337,22 @@ private:
     bool is_calibrated_search() const {
         return scenario_.arrivals.data().is_searched && asked_.calibrate > 0;
     }
-    gate_to_run prepared() const {
+    gate_to_run prepared() {
         // What is written as a baseline is all of a capacity, not whether one load is carried.
         const bool writes = asked_.write_baseline && scenario_.baseline.is_stored();
         const bool searches = scenario_.arrivals.data().is_searched;
         plan p = plan_of(scenario_, who_, asked_.seed,
                          searches && writes ? scenario_use::find_capacity : use_,
                          api_of(scenario_.target));
-        const run_mode mode = mode_of(p, asked_);
+        run_mode mode = mode_of(p, asked_, budget_began_ns());
+        mode.model = model_;
+        if (model_) p.on_fail = {};
         if (mode.is_shard) p = as_shard(std::move(p), scenario_, asked_, number_);
-        if (searches && p.has_stored_baseline && !writes) p = against_stored(std::move(p));
+        if (p.has_stored_baseline && !writes) {
+            mode.stored = model_ ? made_up_baseline() : stored_gate_of(p);
+            // With the load that the earlier run was shown to carry, times what is asked of it.
+            if (searches) p = asking_for(std::move(p), mode.stored.carried);
+        }
         if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
         if (!mode.judges() && !mode.is_shard && !searches) {
             p.first_repeats = p.most_repeats;
@@ -388,10 +360,42 @@ private:
         }
         return {std::move(p), mode};
     }
+    static stored_gate stored_gate_of(const plan& p) {
+        const std::string file = str(p.stored.file);
+        return read_stored_gate(file_content(file, stored_field(file)), file, p.name);
+    }
+    /// What another model of that kind would have left in the file of a stored baseline.
+    stored_gate made_up_baseline() {
+        virtual_world apart;
+        const inside_world inside(&apart);
+        const bool searches = scenario_.arrivals.data().is_searched;
+        plan p = plan_of(scenario_, who_, asked_.seed,
+                         searches ? scenario_use::find_capacity : use_, api_of(scenario_.target));
+        p.has_stored_baseline = false;
+        p.on_fail = {};
+        if (!searches) p.first_repeats = p.most_repeats;
+        run_mode mode = mode_of(p, asked_, now_ns());
+        mode.model = model_;
+        mode.model->like.seed = 2000;
+        mode.deadline_ns = 0;
+        mode.calibrate = searches ? 0 : p.first_repeats;
+        gate_run run(p, scenario_, mode, progress_mode::off);
+        if (run.bring_up()) run.measure_silently();
+        const measured_gate m = run.finished();
+        const gate_figures f = searches ? figures_of_search(p, m.seen, m.held)
+                                        : figures_of(p, m.seen, p.slos);
+        stored_gate told;
+        told.carried = f.search.empty() ? 0 : std::max(0.0, f.search.state.low);
+        for (const repeat_figures& d : f.candidate.repeats)
+            for (std::size_t i = 0; i < f.kept.size(); ++i)
+                told.statistics[str(f.kept[i].name)].push_back(d.statistics[i]);
+        return told;
+    }
     /// Reports and result of what was measured.
     result told(const gate_to_run& what, measured_gate m) {
         gate_report g = report_of(what.asked, m, asked_);
         if (what.mode.write_baseline) write_as_baseline(g, m, asked_);
+        if (model_) mark_rehearsed(g, m.seen, model_->words, model_->noise);
         const result r = result_of(g, std::move(m), number_, asked_);
         const bool only_notes = !asserts_ && in_test_case_;
         close(only_notes ? only_noted(std::move(g), asked_.inconclusive) : std::move(g));
@@ -401,6 +405,9 @@ private:
     /// Each rank prepares the gate and its servers, or none goes on; then rank 0 decides.
     result measured_by_ranks() {
         rank_group& ranks = rank_group::of_this_program();
+        if (rehearses())
+            refuse({"LLMBENCH_REHEARSE is set, and the load is shared by ranks of MPI: start one "
+                    "program, the model answers no others"});
         const double patience_s = 10 * ranks.wait_s();
         gate_to_run what = ranks.all_or_none([&] { return prepared(); }, patience_s);
         what.asked = as_rank(std::move(what.asked), scenario_, asked_);
@@ -432,16 +439,7 @@ private:
         return told(what, run->finished());
     }
 #endif
-    void close(gate_report&& g) {
-        g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
-        say(console_text(g, surroundings_of_program().style()));
-        if (all_.records().are_open()) say(reports_text(report_directory()));
-        all_.close_gate(number_, std::move(g), asserts_, in_test_case_);
-    }
-
-    const scenario& scenario_;
     const scenario_use use_;
-    const bool asserts_;
 };
 
 /// What an execution measures, or what is left where it throws.
@@ -467,6 +465,15 @@ auto executed(Execution&& gate, const char* file, int line, const char* verb) {
         gate.ended_by(gate_outcome::invalid, "it was ended by an exception");
         throw;  // a thread that is cancelled comes by here, too
     }
+}
+/// `read` makes a read_gate for the plan that it is given the name and the place of.
+template <class Read>
+result read_result(const types::text& name, const slo_list& slos, const char* file, int line,
+                   const char* verb, const Read& read) {
+    scenario as;
+    as.name = name;
+    as.slos = slos;
+    return executed(reading_execution<Read>(read, as, file, line, verb), file, line, verb);
 }
 inline result measured_result(const scenario& s, const char* file, int line, const char* verb) {
     return executed(gate_execution(s, file, line, verb), file, line, verb);

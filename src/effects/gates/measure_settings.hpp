@@ -7,15 +7,15 @@
 #include "core/judging/outcome.hpp"
 #include "core/comparing/settings.hpp"
 #include "core/comparing/words.hpp"
-#include "core/traffic/compared.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/figures/held_comparison.hpp"
-#include "core/figures/held_gate.hpp"
+#include "core/planning/check_settings.hpp"
 #include "core/reports/comparison_report.hpp"
 #include "core/reports/comparison_text.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/rehearsal.hpp"
 #include "core/reports/words.hpp"
+#include "core/bodies/held.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/settings.hpp"
@@ -25,10 +25,12 @@
 #include "effects/gates/doctest_host.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/measure.hpp"
+#include "effects/gates/rehearsed.hpp"
 #include "effects/gates/session.hpp"
 #include "effects/gates/settings_run.hpp"
 
 #include <cstddef>  // size_t
+#include <optional>
 #include <string>
 #include <utility>  // move
 #include <vector>
@@ -43,26 +45,32 @@ class comparison_execution : public execution {
 public:
     comparison_execution(const scenario& s, const list<setting>& settings, const char* file,
                          int line)
-        : execution(s, file, line, "compare"),
-          scenario_(scenario_of_a_setting(s)),
+        : execution(s, file, line, "compare", false),
+          of_each_(scenario_of_a_setting(s)),
           settings_(settings) {}
     /// Throws where nothing could be measured; ended_by() then says what is left.
     comparison_result measured() {
         begin();
-        check_comparison(scenario_, settings_);
+        check_comparison(of_each_, settings_);
         if (asked_.calibrate > 0)
             return ended_by(gate_outcome::skipped, "a calibration run compares no settings");
         if (asked_.write_baseline)
             return ended_by(gate_outcome::skipped,
                             "a run that writes baselines compares no settings");
-        plan whole = plan_of(scenario_, who_, asked_.seed, scenario_use::measure,
+        if (rehearses()) {
+            check_rehearsal(of_each_.slos);
+            for (const setting& s : settings_)
+                models_.push_back(model_for(asked_, who_.what.name + " / " + str(s.name)));
+        }
+        if (rehearses() || is_made_up(settings_)) enter_virtual_time();
+        plan whole = plan_of(of_each_, who_, asked_.seed, scenario_use::measure,
                              api_of(settings_[0].target));
         for (const setting& s : settings_)
-            require(api_of(s.target).generates == whole.scores.empty(),
-                    "compare: a setting's API generates tokens and another's does not, which "
-                    "have nothing in common to be compared on");
+            if (api_of(s.target).generates != whole.scores.empty())
+                refuse({"compare: a setting's API generates tokens and another's does not, which "
+                        "have nothing in common to be compared on"});
         whole.first_repeats = whole.most_repeats;  // nothing is decided before the last round
-        const run_mode mode = mode_of(whole, asked_);
+        const run_mode mode = mode_of(whole, asked_, budget_began_ns());
         std::vector<setting_under_test> under_test = parts_of(whole);
         if (interrupted.load())
             throw no_server("the run was interrupted before this comparison began");
@@ -70,13 +78,12 @@ public:
         whole.most_repeats *= static_cast<int>(under_test.size());
         whole.first_repeats = whole.most_repeats;
         whole.slos.clear();
-        settings_run(under_test, whole, mode,
-                     surroundings_of_program().shown(asked_.progress)).measure();
+        settings_run(under_test, whole, mode, shown_progress()).measure();
         return finished(under_test);
     }
     /// Without evidence: every setting has the result that says why.
     comparison_result ended_by(gate_outcome outcome, const std::string& why) {
-        gate_report g = unmeasured(who_, scenario_, outcome, why);
+        gate_report g = unmeasured(who_, of_each_, outcome, why);
         const result r = result_of(g, {}, number_, asked_);
         say(console_text(g, surroundings_of_program().style()));
         for (std::size_t i = 0; i < numbers_.size(); ++i) {
@@ -96,16 +103,20 @@ public:
         return comparison_access::make(std::move(held), results, line, line);
     }
 private:
+    std::optional<engine> stand_in(std::size_t setting) const {
+        return models_.empty() ? std::nullopt : std::optional(models_[setting].of(setting));
+    }
     /// Each setting's plan, on the same trace with words of its own, and its server.
     std::vector<setting_under_test> parts_of(const plan& whole) {
         std::vector<setting_under_test> parts;
         for (const setting& s : settings_) {
             plan p = whole;
-            p.nonce = fresh_nonce();
             p.name += " / " + str(s.name);
+            p.nonce = fresh_nonce(asked_.seed, p.name);
             parts.push_back({.name = str(s.name),
                              .what = std::move(p),
-                             .server = live_target(s.target, run_arm::candidate)});
+                             .server = live_target(s.target, run_arm::candidate,
+                                                   stand_in(parts.size()))});
         }
         // The first one goes on as the gate that stood for all of them.
         for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -122,7 +133,7 @@ private:
         gate_report who = who_;
         who.what.name = s.what.name;
         const bool skips = s.is_missing && may_be_skipped();
-        return unmeasured(std::move(who), scenario_, skips ? gate_outcome::skipped : s.lost_as,
+        return unmeasured(std::move(who), of_each_, skips ? gate_outcome::skipped : s.lost_as,
                           s.lost);
     }
     comparison_result finished(std::vector<setting_under_test>& parts) {
@@ -138,6 +149,9 @@ private:
         list<result> results;
         for (std::size_t i = 0; i < parts.size(); ++i) {
             gate_report g = report_on(parts[i]);
+            g.took_s = static_cast<double>(parts[i].took_ns) * 1e-9;
+            if (!models_.empty() && g.refusal.empty())
+                mark_rehearsed(g, parts[i].all.seen, models_[i].words, models_[i].noise);
             results.push_back(
                 result_of(g, std::move(parts[i].all), numbers_[i], asked_));
             held.names.push_back(parts[i].name);
@@ -169,9 +183,10 @@ private:
         all_.close_gate(number, std::move(g), false, in_test_case_);
     }
 
-    const scenario scenario_;
+    const scenario of_each_;
     const list<setting>& settings_;
     std::vector<std::size_t> numbers_{};  // of the settings' gates
+    std::vector<rehearsal_model> models_{};  // that stand in for each, in a rehearsal
 };
 
 inline comparison_result compared_settings(const scenario& s, const list<setting>& settings,

@@ -6,7 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/judging/judge.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/searched.hpp"
+#include "core/capacity/searched.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/progress.hpp"
 #include "core/reports/words.hpp"
@@ -59,7 +59,7 @@ public:
         const std::lock_guard lock(mutex_);
         facts_.stage = name;
     }
-    void decided(const std::vector<slo_verdict>& verdicts) {
+    void decided(const std::vector<decision>& verdicts) {
         const std::lock_guard lock(mutex_);
         facts_.waits_for.clear();
         facts_.decided = facts_.slos;

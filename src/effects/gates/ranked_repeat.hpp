@@ -8,7 +8,7 @@
 #include "core/measured/together.hpp"
 #include "core/judging/witness.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/reports/packed_repeat.hpp"
+#include "core/stored/packed_repeat.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/limits.hpp"
 #include "effects/system/ranks.hpp"
@@ -62,9 +62,6 @@ inline rank_command command_of(const std::string& text) {
 struct clock_offset {
     long long ahead_ns = 0, error_ns = 0;
 };
-/// Tests measure the clocks of one machine against each other, too.
-inline bool believes_in_one_clock = true;
-
 /// Of all ranks, at all of them. Ranks of one machine have one clock. To any other one rank 0 says
 /// a word, and it answers with its time: of fifty such exchanges the shortest tells most, for that
 /// time lies between the two ends of it (Cristian 1989, doi:10.1007/BF01784024). Where the machines
@@ -76,7 +73,8 @@ inline std::vector<clock_offset> clock_offsets(rank_group& ranks, double most_s)
     const std::string own_boot = name_of_the_boot();
     for (int r = 1; r < ranks.count(); ++r) {
         const std::string boot = ranks.heard(own_boot, most_s, r);
-        const bool same = believes_in_one_clock && !boot.empty() && boot == own_boot;
+        const bool same =
+            ranks.starts().machine_has_one_clock && !boot.empty() && boot == own_boot;
         if (ranks.heard(static_cast<long long>(same), most_s, 0)) continue;
         clock_offset best{0, 1LL << 60};
         const long long first = now_ns();
@@ -96,9 +94,6 @@ inline std::vector<clock_offset> clock_offsets(rank_group& ranks, double most_s)
     return all;
 }
 
-/// A delay that tests give this rank's starts.
-inline long long delay_of_starts_ns = 0;
-
 /// When all ranks begin, each on its own clock: once all of them are ready.
 class common_start {
 public:
@@ -116,7 +111,7 @@ public:
         at_first_ns_ = ranks_.heard(now_ns() + ahead_ns, ranks_.wait_s());
         const auto own = static_cast<std::size_t>(ranks_.index());
         return std::max(at_first_ns_ + offsets_[own].ahead_ns, now_ns() + 10000000) +
-               delay_of_starts_ns;
+               ranks_.starts().later_ns;
     }
     int begun() const { return begun_; }
     bool is_called_off() const { return is_called_off_; }

@@ -4,8 +4,8 @@
 #include "core/base/bytes.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/reports/gate_report.hpp"
-#include "core/reports/result_json.hpp"
+#include "core/stored/event_index.hpp"
+#include "core/stored/record_json.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/system/files.hpp"
@@ -66,8 +66,9 @@ public:
         for (const auto& [file, name] :
              {std::pair{&records_, "records.jsonl"}, std::pair{&events_, "events.bin"}})
             if (!problem) problem.assign(file->open(dir / name), std::generic_category());
-        require(!problem, "LLMBENCH_REPORT_DIR is " + directory_ + ": it cannot be written (" +
-                              error_text(problem.value()) + ")");
+        if (problem)
+            refuse({"LLMBENCH_REPORT_DIR is ", directory_, ": it cannot be written (",
+                    error_text(problem.value()), ")"});
         opened_ = true;
     }
     bool are_open() const {
@@ -118,15 +119,17 @@ private:
         const bool is_taken =
             lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
         if (is_taken) ::close(std::exchange(lock_, -1));
-        require(!is_taken, "LLMBENCH_REPORT_DIR is " + directory_ +
-                               ": another program is measuring and writes there: run one after "
-                               "the other, or give each a directory of its own");
+        if (is_taken)
+            refuse({"LLMBENCH_REPORT_DIR is ", directory_,
+                    ": another program is measuring and writes there: run one after the other, or "
+                    "give each a directory of its own"});
     }
     void append(new_file& file, const char* name, const std::string& bytes) {
         if (!file.is_open()) return;  // it was told of when it broke
         const int problem = file.append(bytes);
         if (problem == 0) return;
-        file.close();
+        records_.close();  // both: no line without its gaps
+        events_.close();
         whole_ = false;
         tell_not_whole(directory_, std::string(name) + ": " + error_text(problem));
     }

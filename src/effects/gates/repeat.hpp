@@ -149,7 +149,7 @@ inline rank_part part_of(const repeat_data& d, const load_share& share, long lon
     rank_part r;
     r.index = static_cast<int>(share.index);
     r.count = static_cast<int>(share.count);
-    r.host = name_of_the_machine();
+    r.host = printable(name_of_the_machine(), 256);
     r.start_ns = start_ns;
     r.cpu_share = d.cpu_share;
     r.memory_bytes = most_memory_so_far();

@@ -7,15 +7,18 @@
 #include "core/judging/terms.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
-#include "core/reports/stored.hpp"
+#include "core/stored/calibration.hpp"
+#include "core/stored/stored.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/settings.hpp"
+#include "effects/gates/rehearsed.hpp"
 
 #include <filesystem>  // error_code
 #include <fstream>  // ifstream, ofstream
 #include <iterator>  // istreambuf_iterator
 #include <map>
+#include <optional>
 #include <string>
 
 namespace llmbench {
@@ -31,20 +34,28 @@ struct run_mode {
     std::map<std::string, double> noise{};
     std::string noise_file{};
     bool is_shard = false;
+    std::optional<rehearsal_model> model{};  // of all servers, in a rehearsal
+    stored_gate stored{};  // what a stored baseline's file tells, or would
+
+    std::optional<engine> stand_in(run_arm a) const {
+        return model ? std::optional(model->of(a)) : std::nullopt;
+    }
     bool judges() const { return calibrate == 0 && !write_baseline && !is_shard; }
 };
-inline run_mode mode_of(const plan& p, const settings& asked) {
+/// `began_ns`: when what LLMBENCH_TIME_BUDGET is of began, on the clock that the gate goes by.
+inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns) {
     run_mode mode;
     mode.calibrate = asked.calibrate;
     mode.write_baseline = asked.write_baseline && p.has_stored_baseline;
-    require(mode.calibrate == 0 || !mode.write_baseline,
-            "LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the other");
-    require(mode.calibrate == 0 || p.rule.traffic == replayed,
-            "LLMBENCH_CALIBRATE: traffic is fresh, what is calibrated is the noise between repeats "
-            "of the same traffic");
+    if (mode.calibrate != 0 && mode.write_baseline)
+        refuse({"LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the "
+                "other"});
+    if (mode.calibrate != 0 && p.rule.traffic != replayed)
+        refuse({"LLMBENCH_CALIBRATE: traffic is fresh, what is calibrated is the noise between "
+                "repeats of the same traffic"});
     mode.is_shard = !asked.shard.is_whole();
     mode.time_budget_s = asked.time_budget_s;
-    if (mode.time_budget_s > 0) mode.deadline_ns = program_began_ns + ns_of(mode.time_budget_s);
+    if (mode.time_budget_s > 0) mode.deadline_ns = began_ns + ns_of(mode.time_budget_s);
     if (!asked.calibration.empty())
         mode.noise = read_calibration(file_content(asked.calibration, "LLMBENCH_CALIBRATION"),
                                       asked.calibration, p.name);
@@ -63,9 +74,8 @@ inline terms terms_asked(const plan& p, const run_mode& mode) {
     return t;
 }
 inline void check_images(const plan& p, const api_traits& api) {
-    require(api.takes_images || !asks_about_images(p),
-            std::string("workload has images, and ") + api.name +
-                " takes none: use openai_chat");
+    if (!api.takes_images && asks_about_images(p))
+        refuse({"workload has images, and ", api.name, " takes none: use openai_chat"});
 }
 
 inline std::string stored_field(const std::string& file) {
@@ -75,12 +85,12 @@ inline std::string stored_field(const std::string& file) {
 /// this program that wrote the file, "" where none did.
 inline void check_own_baseline(const std::string& file, const std::string& gate,
                                const std::string& written) {
-    const auto refuse = [&](const std::string& other) {
-        require(false, "baseline is stored(\"" + file + "\"), which holds the gate \"" +
-                           printable(other, 200) + "\": each gate writes a file of its own, give "
-                           "\"" + gate + "\" another one or remove that file");
+    const auto refuse_for = [&](const std::string& other) {
+        refuse({"baseline is stored(\"", file, "\"), which holds the gate \"",
+                printable(other, 200), "\": each gate writes a file of its own, give \"", gate,
+                "\" another one or remove that file"});
     };
-    if (!written.empty()) refuse(written);
+    if (!written.empty()) refuse_for(written);
     std::ifstream in(file, std::ios::binary);
     const std::string json{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
     picojson::value root;
@@ -88,7 +98,7 @@ inline void check_own_baseline(const std::string& file, const std::string& gate,
     for (const picojson::value& g : array_member(root, "gates"))
         if (const std::string other = string_member(g, "name");
             unnumbered(other) != unnumbered(gate))
-            refuse(other);
+            refuse_for(other);
 }
 /// A file that cannot be written is told of before the load, not after it.
 inline void check_writable(const std::string& file) {
@@ -99,7 +109,8 @@ inline void check_writable(const std::string& file) {
     const bool writable = !std::filesystem::is_directory(path, ignored) && path.has_filename() &&
                           static_cast<bool>(std::ofstream(draft));
     std::filesystem::remove(draft, ignored);
-    require(writable, "baseline is stored(\"" + file + "\"): the file cannot be written");
+    if (!writable)
+        refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
 }
 
 }  // namespace detail

@@ -7,15 +7,16 @@
 #include "core/judging/doubt.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/validity.hpp"
+#include "core/described/sentences.hpp"
 #include "core/comparing/told_apart.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/traffic/load_conditions.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/plan_words.hpp"
 #include "core/traffic/requests.hpp"
-#include "core/traffic/searched.hpp"
-#include "core/traffic/target_facts.hpp"
 #include "core/traffic/tokens.hpp"
+#include "core/capacity/searched.hpp"
+#include "core/planning/plan_words.hpp"
+#include "core/planning/target_facts.hpp"
 #include "core/reports/words.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/settings.hpp"
@@ -132,10 +133,11 @@ private:
             std::vector<repeat_data>& arm = s.all.seen.candidate;
             if (!s.has_turns()) continue;
             const auto at = arm.begin() + slot;
-            s.all.seen.set_aside.push_back({at->arm, at->index, doubt.why});
+            s.all.seen.set_aside.push_back({at->arm, at->index, described(doubt.why)});
             arm.erase(at);
         }
-        meter_.say(printed("  round %d is measured again: ", slot + 1) + doubt.why + "\n");
+        meter_.say(printed("  round %d is measured again: ", slot + 1) + described(doubt.why) +
+                   "\n");
         again_ = slot;
         return true;
     }
@@ -169,9 +171,9 @@ private:
                                       mode_.deadline_ns, meter_));
         s.server.end();
         if (arm.back().cut_short) return false;
-        if (const std::string why = gate_invalid_reason(s.all.seen); !why.empty()) {
-            s.lost = why;
-            meter_.say("  " + s.name + " has no more turns: " + why + "\n");
+        if (const cause why = fault_of_gate(s.all.seen)) {
+            s.lost = described(why);
+            meter_.say("  " + s.name + " has no more turns: " + s.lost + "\n");
         }
         return true;
     }
@@ -220,20 +222,17 @@ private:
     void check_servers() const {
         for (std::size_t a = 0; a < all_.size(); ++a)
             for (std::size_t b = a + 1; b < all_.size(); ++b) {
-                const bool both_up = all_[a].is_known && all_[b].is_known;
-                require(!both_up || !are_one_server(all_[a].server.load(), all_[b].server.load()),
-                        "settings \"" + all_[a].name + "\" and \"" + all_[b].name +
-                            "\" are one server at " + printable(all_[a].server.facts().url) +
-                            ": give them URLs, models, paths or headers of their own");
-                const std::string& first = all_[a].server.facts().url;
-                const std::string& second = all_[b].server.facts().url;
-                require(!both_up ||
-                            !lead_to_one_process(all_[a].server.load(), all_[a].server.pages(),
-                                                 all_[b].server.load(), all_[b].server.pages(),
-                                                 all_[a].what.common),
-                        one_process_text("setting \"" + all_[a].name + "\"", first,
-                                         "setting \"" + all_[b].name + "\"", second) +
-                            " and differ in nothing: forward another port");
+                if (!all_[a].is_known || !all_[b].is_known) continue;
+                const live_target &one = all_[a].server, &other = all_[b].server;
+                if (are_one_server(one.load(), other.load()))
+                    refuse({"settings \"", all_[a].name, "\" and \"", all_[b].name,
+                            "\" are one server at ", printable(one.facts().url),
+                            ": give them URLs, models, paths or headers of their own"});
+                if (lead_to_one_process(one.load(), one.pages(), other.load(), other.pages(),
+                                        all_[a].what.common))
+                    refuse({one_process_text("setting \"" + all_[a].name + "\"", one.facts().url,
+                                             "setting \"" + all_[b].name + "\"", other.facts().url),
+                            " and differ in nothing: forward another port"});
             }
     }
 

@@ -28,21 +28,22 @@ inline void check_share(const plan& p, const load_share& share) {
     const auto count = static_cast<long long>(share.count);
     const std::string shared = printed("the load is shared by %lld programs, and ", count);
     const arrival_data& a = p.arrivals;
-    require(p.is_open_loop() || a.is_searched || a.users >= count,
-            shared + printed("arrivals has %lld users: each program needs one", a.users));
-    require(!p.warmup_until_stable,
-            shared + "warmup is until_stable: each program would end it at another time");
-    require(a.max_in_flight == 0 || a.max_in_flight >= count,
-            shared + printed("max_in_flight is %lld: each program needs one", a.max_in_flight));
+    if (!p.is_open_loop() && !a.is_searched && a.users < count)
+        refuse({shared, printed("arrivals has %lld users: each program needs one", a.users)});
+    if (p.warmup_until_stable)
+        refuse({shared, "warmup is until_stable: each program would end it at another time"});
+    if (a.max_in_flight != 0 && a.max_in_flight < count)
+        refuse({shared, printed("max_in_flight is %lld: each program needs one", a.max_in_flight)});
 }
 /// A server of their own would make them loads of their own.
 inline void check_shared_target(const scenario& s) {
     for (const box* what : {&s.target.what(), &s.baseline.live().what()}) {
-        require(!what->get<process>(), "target is a process, and the load is shared by several "
-                                       "programs: start the server once, and name its endpoint");
-        require(!what->get<simulated_server>(),
-                "target is simulated(), and the load is shared by several programs: start the "
-                "simulated server once (serve_simulated), and name its endpoint");
+        if (what->get<process>())
+            refuse({"target is a process, and the load is shared by several programs: start the "
+                    "server once, and name its endpoint"});
+        if (what->get<simulated_server>())
+            refuse({"target is simulated(), and the load is shared by several programs: start the "
+                    "simulated server once (serve_simulated), and name its endpoint"});
     }
 }
 
@@ -50,18 +51,19 @@ inline void check_shared_target(const scenario& s) {
 inline void check_shard(const plan& p, const scenario& s, const settings& asked) {
     const std::string of = printed("LLMBENCH_SHARD is %zu/%zu: ", asked.shard.index,
                                    asked.shard.count);
-    require(!p.searches(), of + "a search needs a verdict between its probes, which shards do not "
-                                "have: use MPI, or ask for one load");
-    require(!p.has_baseline && !p.has_stored_baseline,
-            of + "a baseline is measured in turns with the candidate, which shards cannot agree "
-                 "on: use MPI, or run the gate in one program");
-    require(p.rule.traffic == replayed,
-            of + "traffic is fresh: shards replay one trace, or use MPI");
-    require(asked.calibrate == 0 && !asked.write_baseline,
-            of + "LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are of a whole load");
-    require(p.is_open_loop() || p.duration_s > 0,
-            of + "arrivals is a closed loop without a duration, so that no shard knows when the "
-                 "next repeat begins: set .duration");
+    if (p.searches())
+        refuse({of, "a search needs a verdict between its probes, which shards do not have: use "
+                    "MPI, or ask for one load"});
+    if (p.has_baseline || p.has_stored_baseline)
+        refuse({of, "a baseline is measured in turns with the candidate, which shards cannot agree "
+                    "on: use MPI, or run the gate in one program"});
+    if (p.rule.traffic != replayed)
+        refuse({of, "traffic is fresh: shards replay one trace, or use MPI"});
+    if (asked.calibrate != 0 || asked.write_baseline)
+        refuse({of, "LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are of a whole load"});
+    if (!p.is_open_loop() && !(p.duration_s > 0))
+        refuse({of, "arrivals is a closed loop without a duration, so that no shard knows when the "
+                    "next repeat begins: set .duration"});
     check_share(p, asked.shard);
     check_shared_target(s);
 }

@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/checked_json.hpp"
+#include "core/base/field_json.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/answers/timeline.hpp"
@@ -11,11 +12,12 @@
 #include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
-#include "core/reports/stored.hpp"
+#include "core/stored/event_index.hpp"
+#include "core/stored/record_json.hpp"
+#include "core/stored/stored.hpp"
 #include "effects/system/files.hpp"
 
 #include <algorithm>  // min
-#include <cmath>  // isnan
 #include <filesystem>
 #include <fstream>  // istream, ifstream, ios, getline
 #include <map>
@@ -30,22 +32,16 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What result.json tells of events.bin.
-struct told_events {
+/// What result.json tells of events.bin: where each line's gaps are, and how much of it is told of.
+struct told_events : event_index {
     bool is_there = false;
-    double bytes = infinity;
-    std::string hash{};
-    std::vector<long long> offsets{};  // of each line's gaps
 };
 inline told_events events_told_by(const checked_object& root) {
     told_events t;
     t.is_there = root.has("events");
-    const checked_object index = root.at("events");
-    t.bytes = index.number("bytes", 0, most_count, infinity);
-    t.hash = index.text("fnv1a_64");
-    index.numbers("offsets", 0, most_count, [&](std::size_t, double at) {
-        t.offsets.push_back(std::isnan(at) ? 0 : static_cast<long long>(at));
-    });
+    t.bytes = static_cast<long long>(most_count);  // all, where it does not say
+    document_digits none("");
+    read_fields(root.at("events"), none, static_cast<event_index&>(t));
     return t;
 }
 
@@ -68,7 +64,7 @@ public:
         if (is_told && told_.offsets[line] != from)
             refuse("with those of the lines before, its gaps are elsewhere in events.bin than "
                    "result.json says");
-        if (static_cast<double>(at_byte_) > (is_listed ? told_.bytes : most_untold))
+        if (at_byte_ > (is_listed ? told_.bytes : most_untold))
             refuse("events.bin does not hold so many gaps");
         if (!to) return {};
         if (!to->gaps_counted && (kept_ += n) > most_kept_)
@@ -84,7 +80,7 @@ public:
     }
 
 private:
-    static constexpr double most_untold = 4e9;  // bytes: a run of a billion events
+    static constexpr long long most_untold = 4000000000;  // bytes: a run of a billion events
     const told_events& told_;
     std::istream* events_;
     long long at_byte_ = 0;
@@ -96,7 +92,7 @@ private:
 inline void read_records(stored_gate& g, const std::string& file, const told_events& told,
                          std::istream* events) {
     std::ifstream in(file, std::ios::binary);
-    require(static_cast<bool>(in), "records_file: " + file + " cannot be read");
+    if (!in) refuse({"records_file: ", file, " cannot be read"});
     std::map<const repeat_data*, request_log> logs;
     line_gaps all_gaps(told, events);
     std::string line, gate;
@@ -123,14 +119,16 @@ inline void read_records(stored_gate& g, const std::string& file, const told_eve
     for (auto* arm : {&g.seen.candidate, &g.seen.baseline})
         for (repeat_data& d : *arm) {
             logs[&d].move_into(d, d.gaps_counted);
-            if (g.shards <= 1) fail_frequent_resends(d);  // else nobody knows the whole yet
+            // Of a part nobody knows the whole yet.
+            if (g.load.share.is_whole()) fail_frequent_resends(d);
             note_bunches(d);
-            require(!d.records.empty(), printed("%s has no records of repeat %d of \"%s\"",
-                                                file.c_str(), d.index, g.name.c_str()));
+            if (d.records.empty())
+                refuse({printed("%s has no records of repeat %d of \"%s\"", file.c_str(), d.index,
+                                g.name.c_str())});
         }
-    require(number >= told.offsets.size(),
-            printed("%s has %zu whole lines, the result beside it tells of %zu", file.c_str(),
-                    number, told.offsets.size()));
+    if (number < told.offsets.size())
+        refuse({printed("%s has %zu whole lines, the result beside it tells of %zu", file.c_str(),
+                        number, told.offsets.size())});
 }
 /// Why an events.bin is not the one that belongs to a result.json, "" where it is. Gates that were
 /// measured since may have added to it.
@@ -139,7 +137,7 @@ inline std::string problem_of_events(std::istream& in, const std::string& file,
     if (!in) return file + " cannot be read";
     std::vector<char> some(1 << 20);
     fnv1a hash;
-    for (double left = told.bytes; left > 0 && in;) {
+    for (auto left = static_cast<double>(told.bytes); left > 0 && in;) {
         const double most = std::min(left, static_cast<double>(some.size()));
         in.read(some.data(), static_cast<std::streamsize>(most));
         hash.add(some.data(), static_cast<std::size_t>(in.gcount()));
@@ -164,9 +162,9 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
     const std::string result_file = (records.parent_path() / "result.json").string();
     const std::string json = file_content(result_file, "records_file: the result beside it");
     stored_run run{read_stored_gate(json, result_file, gate), ""};
-    require(run.gate.definitions == definitions_version,
-            result_file + " has the definitions " + run.gate.definitions + ", these are " +
-                definitions_version);
+    if (run.gate.definitions != definitions_version)
+        refuse({result_file, " has the definitions ", run.gate.definitions, ", these are ",
+                definitions_version});
     const picojson::value document = result_document(json, result_file);
     const told_events told = events_told_by(checked_object(document, result_file, ""));
     const std::string events_file = (records.parent_path() / "events.bin").string();

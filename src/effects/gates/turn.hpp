@@ -17,7 +17,8 @@ inline thread_local bool has_a_gate = false;
 class gate_turn {
 public:
     gate_turn() : turn_(one_gate_at_a_time, std::defer_lock) {
-        require(!has_a_gate, "a gate within a gate of the same thread: it would wait for itself");
+        if (has_a_gate)
+            refuse({"a gate within a gate of the same thread: it would wait for itself"});
         turn_.lock();
         has_a_gate = true;
     }

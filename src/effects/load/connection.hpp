@@ -10,24 +10,24 @@
 #include "core/answers/timeline.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/alertness.hpp"
 #include "core/traffic/plan.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/net/exchange.hpp"
 #include "effects/net/machine_network.hpp"
 #include "effects/net/network.hpp"
-#include "effects/net/socket_user.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/net/tls.hpp"
-#include "effects/load/alertness.hpp"
 #include "effects/load/order.hpp"
 
 #include <algorithm>  // max
 #include <cerrno>  // errno, EAGAIN
 #include <memory>  // unique_ptr
+#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>  // move
+#include <utility>  // exchange, move
 #include <vector>
 
 namespace llmbench {
@@ -207,22 +207,25 @@ private:
     /// could not be asked yet is asked again.
     void try_elsewhere(long long now) {
         const auto n = static_cast<double>(io_.addresses.size());
-        if (!wire_.is_open()) return connect(tried_);
+        if (!wire_.is_open()) return connect_to(which_);
         if (!more_addresses()) return;
         if (now - opened_ns_ <= ns_of(io_.limits.connect.seconds() / n)) return;
         close();
+        unanswered_ = which_;
         connect(tried_ + 1);
     }
     bool more_addresses() const { return tried_ + 1 < io_.addresses.size(); }
     /// `tried`: addresses of the target that this attempt has seen fail.
     void connect(std::size_t tried) {
-        const auto& addresses = io_.addresses;
-        which_ = tried == 0 ? io_.good_address : (which_ + 1) % addresses.size();
+        if (tried == 0) unanswered_.reset();
         tried_ = tried;
+        connect_to(tried == 0 ? io_.good_address : (which_ + 1) % io_.addresses.size());
+    }
+    void connect_to(std::size_t which) {
+        which_ = which;
+        const address& to = io_.addresses[which];
         // EAGAIN: check_limits tries again.
-        connecting_ = wire_.connect(addresses[which_], *io_.sockets, *this,
-                                    io_.from_for(addresses[which_])) ||
-                      errno == EAGAIN;
+        connecting_ = wire_.connect(to, *io_.sockets, *this, io_.from_for(to)) || errno == EAGAIN;
         if (!connecting_) return on_connect_error(errno);
         answers_ = 0;
         opened_ns_ = now_ns();
@@ -230,6 +233,8 @@ private:
     void on_connect_error(int error) {
         close();
         if (more_addresses()) return connect(tried_ + 1);
+        // What was only slow may answer yet, in what is left of limits.connect.
+        if (const auto slow = std::exchange(unanswered_, {})) return connect_to(*slow);
         if (!asked_) return sink_.on_retired(*this);
         const std::string lack = own_lack(error);
         abandon(request_status::connect, lack.empty() ? "cannot connect: " + error_text(error)
@@ -360,6 +365,7 @@ private:
     std::string bytes_{};
     std::size_t which_ = 0;  // of the target's addresses
     std::size_t tried_ = 0;  // addresses before it that failed
+    std::optional<std::size_t> unanswered_{};  // the last of them that did not answer in its share
     long long connect_from_ns_ = 0, drain_from_ns_ = 0;
     long long opened_ns_ = 0, shaking_from_ns_ = 0, answered_ns_ = 0;
     bool connecting_ = false;

@@ -39,6 +39,7 @@ public:
     void retire(connection& c) { move(c, retired_); }
     void drop_retired() { retired_.clear(); }
 
+    std::size_t busy() const { return busy_.size(); }
     std::size_t idle() const { return idle_.size(); }
     std::size_t opening() const { return opening_.size(); }
     std::size_t size() const { return busy_.size() + idle_.size() + opening_.size(); }

@@ -59,18 +59,17 @@ inline void make_room_for(const load_order& o) {
     const std::size_t needed = connections_needed(o);
     // Twice: simulated servers.
     const rlim_t files = raised_open_files(2 * std::max<rlim_t>(needed, 8192) + 256);
-    require(files == 0 || needed + 64 <= files,
-            printed("the load needs %zu connections at a time and this process may open %llu "
-                    "files: raise the hard limit (ulimit -Hn), or ask for less at once",
-                    needed, static_cast<unsigned long long>(files)));
+    if (files != 0 && needed + 64 > files)
+        refuse({printed("the load needs %zu connections at a time and this process may open %llu "
+                        "files: raise the hard limit (ulimit -Hn), or ask for less at once", needed,
+                        static_cast<unsigned long long>(files))});
     const auto from = static_cast<long long>(std::max<std::size_t>(1, o.what->client.from.size()));
     const long long ports = from * outgoing_ports().size();
     if (o.target->url.socket.empty() && ports > 0)
-        require(static_cast<long long>(needed) <= ports,
-                printed("the load needs %zu connections at a time and this machine has %lld ports "
-                        "for one server: widen net.ipv4.ip_local_port_range, name more local "
-                        "addresses in client.from, or ask for less",
-                        needed, ports));
+        if (static_cast<long long>(needed) > ports)
+            refuse({printed("the load needs %zu connections at a time and this machine has %lld "
+                            "ports for one server: widen net.ipv4.ip_local_port_range, name more "
+                            "local addresses in client.from, or ask for less", needed, ports)});
 }
 
 /// One thread reads some hundred thousand paced events a second. A second one is for thousands of
@@ -86,7 +85,7 @@ inline std::size_t default_threads(const load_order& o) {
 
 /// Gaps of the whole program that are kept one by one, in 128 MiB. Whatever else the client keeps
 /// is kept for a request, not for an event.
-inline std::uint64_t most_gaps_kept = 32ull << 20;
+inline constexpr std::uint64_t most_gaps_kept = 32ull << 20;
 
 /// Runs one load on as many threads as asked for and gathers what they saw.
 inline void run_load(const load_order& order, load_state& state, repeat_data& into,

@@ -9,13 +9,13 @@
 #include "core/dialects/table.hpp"
 #include "core/answers/answer_reader.hpp"
 #include "core/measured/histograms.hpp"
+#include "core/measured/alertness.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/run_queue.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/load/agenda.hpp"
-#include "effects/load/alertness.hpp"
 #include "effects/load/connection.hpp"
 #include "effects/load/order.hpp"
 #include "effects/load/pool.hpp"
@@ -120,15 +120,18 @@ public:
 
 private:
     static constexpr long long check_interval_ns = 20000000, spin_ns = 200000;
+    static constexpr long long idle_tick_ns = 100000000;  // for what ends a load from outside
 
     // ---- one turn
 
     /// Waits, and does what there is to do.
     void turn(const run_queue_wait& waits) {
         const long long due = agenda_.next_due();
-        const long long ahead = plan_.client.spin ? spin_ns : 0;
-        const long long until = due == 0 ? next_tick_ns_ : std::min(due - ahead, next_tick_ns_);
+        const long long ahead = plan_.client.spin && !current_world ? spin_ns : 0;
         const long long now = now_ns();
+        next_tick_ns_ = is_idle(due, now) ? now + idle_tick_ns
+                                          : std::min(next_tick_ns_, now + alertness::tick_ns);
+        const long long until = due == 0 ? next_tick_ns_ : std::min(due - ahead, next_tick_ns_);
         io_.alert.on_sleep(now);
         io_.sockets->wait(until, now);
         io_.woke_ns = io_.seen_ns = now_ns();
@@ -139,6 +142,13 @@ private:
         catch_up(io_.seen_ns);
         prepare();
         pool_.drop_retired();
+    }
+    /// No answer is on its way that could come in unseen, and no send is due before the next
+    /// check: whatever this thread sleeps through, it misses nothing. A warm-up that ends early,
+    /// in another thread too, brings sends forward.
+    bool is_idle(long long due, long long now) const {
+        return pool_.busy() == 0 && pool_.opening() == 0 && !shared_.settling.is_on() &&
+               (due == 0 || due - now > check_interval_ns);
     }
     /// Sends do not wait for all that a turn has to read.
     void catch_up(long long now) {
@@ -197,7 +207,8 @@ private:
 
     // ---- limits
 
-    /// Every 5 ms, at absolute times: how late it comes is the lag of this loop.
+    /// Every 5 ms, at absolute times, while there is something to watch: how late it comes is the
+    /// lag of this loop.
     void tick(long long now, const run_queue_wait& waits) {
         loop_lag_.add(now - next_tick_ns_);
         while (next_tick_ns_ <= now) next_tick_ns_ += alertness::tick_ns;

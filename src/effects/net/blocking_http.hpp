@@ -11,7 +11,6 @@
 #include "effects/net/http_server.hpp"
 #include "effects/net/machine_network.hpp"
 #include "effects/net/network.hpp"
-#include "effects/net/socket_user.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/net/tls.hpp"
 

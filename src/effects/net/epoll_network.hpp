@@ -4,7 +4,6 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/net/network.hpp"
-#include "effects/net/socket_user.hpp"
 #include "effects/net/sockets.hpp"
 
 #include <algorithm>  // max

@@ -5,7 +5,6 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/net/network.hpp"
-#include "effects/net/socket_user.hpp"
 #include "effects/net/tls.hpp"
 
 #include <cerrno>  // errno, EAGAIN, EWOULDBLOCK, EINTR

@@ -1,8 +1,7 @@
-// connections, and waiting for them
+// connections, waiting for them, and whoever is told of them
 #pragma once
 
 #include "effects/system/clock.hpp"
-#include "effects/net/socket_user.hpp"
 
 #include <cstddef>  // size_t
 #include <functional>  // what is done in between
@@ -13,6 +12,18 @@ inline namespace v0 {
 namespace detail {
 
 struct address;
+
+/// Whoever reads from a socket and writes to it.
+class socket_user {
+public:
+    /// There are bytes to read, or the end. It is told again as long as there are.
+    virtual void on_readable() = 0;
+    /// What it waited for: the socket is connected, or takes bytes again.
+    virtual void on_writable() = 0;
+
+protected:
+    ~socket_user() = default;
+};
 
 /// A connection that somebody is told of, whoever carries it.
 struct network_socket {

@@ -138,9 +138,9 @@ inline address local_address(const std::string& digits) {
     addrinfo hints{}, *found = nullptr;
     hints.ai_flags = AI_NUMERICHOST;
     hints.ai_socktype = SOCK_STREAM;
-    require(!digits.empty() && ::getaddrinfo(digits.c_str(), nullptr, &hints, &found) == 0,
-            "client.from is \"" + printable(digits, 80) +
-                "\": it must be an IP address of this machine, such as 10.0.0.2");
+    if (digits.empty() || ::getaddrinfo(digits.c_str(), nullptr, &hints, &found) != 0)
+        refuse({"client.from is \"", printable(digits, 80),
+                "\": it must be an IP address of this machine, such as 10.0.0.2"});
     address x;
     std::memcpy(&x.storage, found->ai_addr, found->ai_addrlen);
     x.size = found->ai_addrlen;
@@ -149,8 +149,9 @@ inline address local_address(const std::string& digits) {
     const bool is_ours =
         ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&x.storage), x.size) == 0;
     const int problem = errno;
-    require(is_ours, "client.from is \"" + printable(digits, 80) +
-                         "\": this machine has no such address (" + error_text(problem) + ")");
+    if (!is_ours)
+        refuse({"client.from is \"", printable(digits, 80),
+                "\": this machine has no such address (", error_text(problem), ")"});
     return x;
 }
 inline std::vector<address> local_addresses(const list<text>& digits) {
@@ -168,9 +169,9 @@ inline std::vector<address> reached_from(const std::vector<address>& from,
                 return x.storage.ss_family == a.storage.ss_family;
             }))
             reached.push_back(a);
-    require(!reached.empty(), "client.from has IPv4 addresses and the server IPv6 ones, or the "
-                              "other way round, or it is a Unix-domain socket: name local "
-                              "addresses of the server's kind");
+    if (reached.empty())
+        refuse({"client.from has IPv4 addresses and the server IPv6 ones, or the other way round, "
+                "or it is a Unix-domain socket: name local addresses of the server's kind"});
     return reached;
 }
 

@@ -45,14 +45,14 @@ public:
                                        SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
         SSL_CTX_set_verify(c, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
         const std::string file = str(o.ca_file);
-        require(verify || file.empty(),
-                "endpoint.tls.ca_file is \"" + printable(file) +
-                    "\" and endpoint.tls.verify is false: nothing would be verified with it");
+        if (!verify && !file.empty())
+            refuse({"endpoint.tls.ca_file is \"", printable(file),
+                    "\" and endpoint.tls.verify is false: nothing would be verified with it"});
         if (file.empty()) { SSL_CTX_set_default_verify_paths(c); return; }
         file_content(file, "endpoint.tls.ca_file");  // throws where it cannot be read
-        require(SSL_CTX_load_verify_locations(c, file.c_str(), nullptr) == 1,
-                "endpoint.tls.ca_file is \"" + printable(file) +
-                    "\": it holds no certificate in PEM format");
+        if (SSL_CTX_load_verify_locations(c, file.c_str(), nullptr) != 1)
+            refuse({"endpoint.tls.ca_file is \"", printable(file),
+                    "\": it holds no certificate in PEM format"});
     }
 
     const std::string host;

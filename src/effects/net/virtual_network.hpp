@@ -3,7 +3,6 @@
 
 #include "effects/net/machine_network.hpp"
 #include "effects/net/network.hpp"
-#include "effects/net/socket_user.hpp"
 #include "effects/net/virtual_world.hpp"
 
 #include <algorithm>  // max, min
@@ -37,14 +36,8 @@ public:
 
     socket connect(const address& to, const address*, socket_user& user) override {
         world_.client_runs();
-        if (world_.happens(world_.in_for().no_descriptor)) {
-            ++world_.met.no_descriptor;
-            errno = EMFILE;
-            return nullptr;
-        }
-        if (world_.happens(world_.in_for().queue_full)) {
-            ++world_.met.queue_full;
-            errno = EAGAIN;
+        if (const int error = world_.error_of_connecting()) {
+            errno = error;
             return nullptr;
         }
         const auto link = std::make_shared<virtual_link>();
@@ -54,12 +47,7 @@ public:
         };
         virtual_listener* const server = world_.listener_at(to);
         if (!server) return s;
-        if (world_.happens(world_.in_for().lost)) {
-            ++world_.met.lost;
-            return s;
-        }
-        const bool is_refused = world_.happens(world_.in_for().refused);
-        world_.met.refused += is_refused;
+        const bool is_refused = world_.refuses();
         world_.after_all(link->to_server, 0, [this, link, server, is_refused] {
             if (!is_refused && !link->is_let_go) link->server = server->accepted(link);
             if (!link->server) link->error = ECONNREFUSED;

@@ -1,9 +1,8 @@
 // a made-up machine: its time and its network
-// Everything in it happens in one thread, in the order of its times, and all that is left to chance
-// is drawn from one seed: the same world is the same to the byte every time.
+// Everything in it happens in one thread, in the order of its times: the same world is the same to
+// the byte every time.
 #pragma once
 
-#include "core/base/random.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
 #include "effects/system/clock.hpp"
@@ -11,8 +10,7 @@
 #include "effects/net/sockets.hpp"
 
 #include <algorithm>  // max, push_heap, pop_heap
-#include <cerrno>  // ECONNRESET
-#include <cstdint>  // uint64_t
+#include <cstdint>  // uint16_t
 #include <cstring>  // memcpy
 #include <functional>  // what happens
 #include <memory>  // shared_ptr, unique_ptr
@@ -25,36 +23,6 @@
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
-
-/// What a made-up network, server and client are in for. Rates are of the occasions that there are;
-/// as it stands nothing takes any time and nothing goes wrong.
-struct hardships {
-    std::uint64_t seed = 1;
-    // of each direction
-    double latency_s = 0, jitter_s = 0;
-    double bytes_a_second = 0;  // 0: as many as come
-    double cut = 0;             // a write is parted somewhere
-    double bytewise = 0;        // a write comes byte by byte
-    // of connecting
-    double refused = 0, lost = 0, queue_full = 0, no_descriptor = 0;
-    int dead_addresses = 0;  // of a server's name, before the one that answers
-    // of what is open: at each write of the server, and of a request on a kept connection
-    double reset = 0, half_closed = 0, closed_idle = 0;
-    // of the server, a second: it does nothing for so long, or begins anew after it
-    double stalls = 0, stall_s = 0, restarts = 0, away_s = 0;
-    // of the client, each time it is woken and each time it reads
-    double pauses = 0, pause_s = 0;
-    bool pauses_are_told = true;  // by the kernel's account
-};
-/// What came of them.
-struct hardships_met {
-    long long refused = 0, lost = 0, queue_full = 0, no_descriptor = 0;
-    long long reset = 0, half_closed = 0, closed_idle = 0, stalls = 0, restarts = 0, pauses = 0;
-    long long longest_way_ns = 0;  // of bytes, from one end to the other
-    long long paused_ns = 0;       // in which the client did not run
-};
-
-class virtual_world;
 
 /// The server's end of a connection.
 class virtual_peer {
@@ -99,33 +67,20 @@ protected:
     ~virtual_listener() = default;
 };
 
-class virtual_world final : public world {
+/// Everything happens at once and nothing goes wrong: what is virtual here is for worlds that are
+/// harder to live in (tests/simulated/hard_world.hpp).
+class virtual_world : public world {
 public:
     virtual_world() = default;
+    virtual ~virtual_world() = default;
     virtual_world(const virtual_world&) = delete;
     virtual_world& operator=(const virtual_world&) = delete;
-
-    /// From now on.
-    void suffer(const hardships& h) {
-        in_for_ = h;
-        chance_ = generator(h.seed, 1);
-        pauses_ = generator(h.seed, 2);
-        after_a_while(h.stalls, [this] {
-            ++met.stalls;
-            stalled_until_ns_ = now_ns_ + ns_of(in_for_.stall_s * chance_.exponential());
-        });
-        after_a_while(h.restarts, [this] {
-            for (auto* const server : servers_) server->restart(in_for_.away_s);
-            met.restarts += static_cast<long long>(servers_.size());
-        });
-    }
-    const hardships& in_for() const { return in_for_; }
 
     // ---- time
 
     long long now_ns() const override { return now_ns_; }
     double unix_s() const override { return static_cast<double>(now_ns_) * 1e-9 + 1e9; }
-    long long waited_ns() const override { return in_for_.pauses_are_told ? met.paused_ns : -1; }
+    long long waited_ns() const override { return 0; }
     void sleep_until(long long at_ns) override { pass(at_ns, [] { return false; }); }
     void at(long long ns, std::function<void()> what) override {
         to_come_.push_back({std::max(ns, now_ns_), ++number_, std::move(what)});
@@ -151,13 +106,7 @@ public:
             throw std::logic_error("a million turns in one moment of virtual time");
     }
     /// The client may not run for a while, with all else going on.
-    void client_runs() {
-        if (in_for_.pauses <= 0 || pauses_.uniform() >= in_for_.pauses) return;
-        const long long lost = ns_of(in_for_.pause_s * pauses_.exponential());
-        ++met.pauses;
-        met.paused_ns += lost;
-        sleep_until(now_ns_ + lost);
-    }
+    virtual void client_runs() {}
 
     // ---- addresses
 
@@ -169,48 +118,36 @@ public:
     std::vector<address> resolved(const http_url& u) const override {
         std::vector<address> all;
         for (std::size_t n = 1; n <= servers_.size(); ++n)
-            if ("http://" + u.host == prefix + std::to_string(n))
-                for (int i = in_for_.dead_addresses; i >= 0; --i)
-                    all.push_back(address_of(n, i));
+            if ("http://" + u.host == prefix + std::to_string(n)) all.push_back(address_of(n));
         if (all.empty())
             throw std::runtime_error("the host \"" + printable(u.host) +
                                      "\" is not in this virtual world");
         return all;
     }
     std::unique_ptr<network> new_network() override;
+    int use_disk(std::size_t& bytes) override { return disk ? disk(bytes) : 0; }
+    std::function<int(std::size_t& bytes)> disk{};  // none: it takes all
     /// Null where nobody ever answers.
-    virtual_listener* listener_at(const address& a) const {
+    virtual virtual_listener* listener_at(const address& a) {
         sockaddr_in in{};
         std::memcpy(&in, &a.storage, sizeof in);
         const std::size_t number = ntohs(in.sin_port);
-        const bool is_dead = ntohl(in.sin_addr.s_addr) != first_address;
-        return is_dead || number > servers_.size() ? nullptr : servers_[number - 1];
+        return number > servers_.size() ? nullptr : servers_[number - 1];
     }
+    /// Why none can be asked for a connection now, an errno, and whether one that was says no.
+    virtual int error_of_connecting() { return 0; }
+    virtual bool refuses() { return false; }
 
     // ---- bytes
 
-    bool happens(double rate) { return rate > 0 && chance_.uniform() < rate; }
-    double uniform() { return chance_.uniform(); }
-    long long way_ns() {
-        const double jitter = in_for_.jitter_s > 0 ? in_for_.jitter_s * chance_.exponential() : 0;
-        return ns_of(in_for_.latency_s + jitter);
-    }
-    /// What the server does at a time, unless it is stalled then: afterwards.
-    void at_server(long long ns, std::function<void()> what) {
-        if (in_for_.stalls <= 0) return at(ns, std::move(what));
-        at(ns, [this, what = std::move(what)]() mutable {
-            if (now_ns_ < stalled_until_ns_) at(stalled_until_ns_, std::move(what));
-            else what();
-        });
-    }
+    /// What the server does at a time.
+    virtual void at_server(long long ns, std::function<void()> what) { at(ns, std::move(what)); }
     /// `arrive` gets the bytes, parted as it happens.
     template <class Arrive>
     void carry(virtual_link::direction& d, std::string_view bytes, const Arrive& arrive) {
         d.under_way += bytes.size();
         while (!bytes.empty()) {
-            std::size_t n = bytes.size();
-            if (n > 1 && happens(in_for_.bytewise)) n = 1;
-            else if (n > 1 && happens(in_for_.cut)) n = 1 + chance_.below(n - 1);
+            const std::size_t n = piece_of(bytes.size());
             after_all(d, n, [piece = std::string(bytes.substr(0, n)), arrive] { arrive(piece); });
             bytes.remove_prefix(n);
         }
@@ -218,20 +155,12 @@ public:
     /// Behind everything that is on its way.
     template <class What>
     void after_all(virtual_link::direction& d, std::size_t bytes, What&& what) {
-        const double sending_s =
-            in_for_.bytes_a_second > 0 ? static_cast<double>(bytes) / in_for_.bytes_a_second : 0;
-        d.last_ns = std::max(now_ns_ + way_ns(), d.last_ns) + ns_of(sending_s);
-        met.longest_way_ns = std::max(met.longest_way_ns, d.last_ns - now_ns_);
+        d.last_ns = arrival_ns(d.last_ns, bytes);
         at(d.last_ns, std::forward<What>(what));
     }
     /// The server's side: the bytes that are taken now, below 0 where nobody will.
-    long long send_to_client(const shared_link& l, std::string_view bytes) {
+    virtual long long send_to_client(const shared_link& l, std::string_view bytes) {
         if (l->is_let_go || l->is_broken) return -1;
-        if (happens(in_for_.reset)) {
-            ++met.reset;
-            end_from_server(l, ECONNRESET);
-            return -1;
-        }
         const std::size_t room =
             virtual_link::window - std::min(virtual_link::window, l->to_client.under_way);
         bytes = bytes.substr(0, room);
@@ -240,10 +169,6 @@ public:
             l->inbox += piece;
             l->on_change();
         });
-        if (happens(in_for_.half_closed)) {
-            ++met.half_closed;
-            end_from_server(l, 0);
-        }
         return static_cast<long long>(bytes.size());
     }
     /// `error`: 0 or that of a reset.
@@ -262,11 +187,7 @@ public:
         carry(l->to_server, bytes, [this, l](const std::string& piece) {
             at_server(now_ns_, [this, l, piece] {
                 l->to_server.under_way -= piece.size();
-                if (!l->server) return;
-                if (l->server->is_kept_idle() && happens(in_for_.closed_idle)) {
-                    ++met.closed_idle;
-                    return end_from_server(l, happens(0.5) ? ECONNRESET : 0);
-                }
+                if (!l->server || is_closed_instead(l)) return;
                 l->server->on_bytes(piece);
                 if (!l->is_let_go) l->on_change();
             });
@@ -278,11 +199,20 @@ public:
             if (const auto peer = std::exchange(l->server, nullptr)) peer->on_end();
         });
     }
-    hardships_met met{};
+
+protected:
+    /// How many of so many bytes come at once.
+    virtual std::size_t piece_of(std::size_t bytes) { return bytes; }
+    /// When so many bytes arrive that follow others.
+    virtual long long arrival_ns(long long last_ns, std::size_t) {
+        return std::max(now_ns_, last_ns);
+    }
+    /// The server has closed a connection just as a request came.
+    virtual bool is_closed_instead(const shared_link&) { return false; }
+    const std::vector<virtual_listener*>& servers() const { return servers_; }
 
 private:
     static constexpr long long most_turns_at_a_time = 1000000;
-    static constexpr std::uint32_t first_address = 0x0A000001;
     static constexpr const char* prefix = "http://simulated-";
 
     struct event {
@@ -292,25 +222,16 @@ private:
     static bool later(const event& a, const event& b) {
         return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : a.number > b.number;
     }
-    /// So many times a second, now and then.
-    void after_a_while(double rate, std::function<void()> what) {
-        if (rate <= 0) return;
-        at(now_ns_ + ns_of(chance_.exponential() / rate), [this, rate, what = std::move(what)] {
-            what();
-            after_a_while(rate, what);
-        });
-    }
     void move_to(long long ns) {
         if (ns <= now_ns_) return;
         now_ns_ = ns;
         turns_ = 0;
     }
-    /// The `which`-th of a server's; the last of them, 0, answers.
-    static address address_of(std::size_t server, int which) {
+    static address address_of(std::size_t server) {
         sockaddr_in in{};
         in.sin_family = AF_INET;
         in.sin_port = htons(static_cast<std::uint16_t>(server));
-        in.sin_addr.s_addr = htonl(first_address + static_cast<std::uint32_t>(which));
+        in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         address a;
         std::memcpy(&a.storage, &in, sizeof in);
         a.size = sizeof in;
@@ -318,11 +239,8 @@ private:
     }
 
     long long now_ns_ = 1000000000000, number_ = 0, turns_ = 0;
-    long long stalled_until_ns_ = 0;
     std::vector<event> to_come_{};  // a heap
-    hardships in_for_{};
     std::vector<virtual_listener*> servers_{};
-    generator chance_{1, 1}, pauses_{1, 2};
 };
 
 }  // namespace detail

@@ -38,6 +38,7 @@ public:
         long long received_ns = 0, first_write_ns = 0, last_write_ns = 0, done_ns = 0;
         int prompt_tokens = 0, output_tokens = 0;
         engine_model::times engine{};  // what the engine model knows of it
+        std::vector<long long> writes{};  // in a world that is made up: of content, each
     };
 
     /// A profile that was asked for, or its end.
@@ -220,6 +221,7 @@ private:
         const long long now = now_ns();
         if (g->entry.first_write_ns == 0) g->entry.first_write_ns = now;
         g->entry.last_write_ns = now;
+        if (current_world) g->entry.writes.push_back(now);
         add_words(g->facts, words, e);
         if (g->facts.asked.streamed) write_content(*g, words, e);
         if (g->after_content != fault::none) return break_off(*g);

@@ -19,7 +19,7 @@ inline namespace v0 {
 namespace detail {
 
 /// A connection of a world that is made up.
-class virtual_session final : public simulated_session, public virtual_peer {
+class virtual_session : public simulated_session, public virtual_peer {
 public:
     virtual_session(virtual_world& w, const shared_link& l, const request_handler& handler)
         : simulated_session(handler), world_(w), link_(l) {}
@@ -31,7 +31,7 @@ public:
     void on_room() override { write_more(); }
     bool is_kept_idle() const override { return is_kept(); }
 
-private:
+protected:
     long long give(std::string_view bytes) override {
         const shared_link l = link_.lock();
         return l ? world_.send_to_client(l, bytes) : -1;
@@ -42,19 +42,21 @@ private:
             world_.end_from_server(l, by_reset ? ECONNRESET : 0);
     }
 
+private:
     virtual_world& world_;
     const std::weak_ptr<virtual_link> link_;
     bool wants_bytes_ = true;
 };
 
 /// The simulated server, at an address of such a world.
-class virtual_server final : public virtual_listener {
+class virtual_server : public virtual_listener {
 public:
     /// It stays until nothing happens in its world any more.
     virtual_server(virtual_world& w, const engine& e)
         : world_(w), engine_(e), service_(new_service()), url_(w.listen(*this)) {}
     virtual_server(const virtual_server&) = delete;
     virtual_server& operator=(const virtual_server&) = delete;
+    virtual ~virtual_server() = default;
 
     const std::string& url() const { return url_; }
     /// Finished answers so far, as this side saw them.
@@ -66,7 +68,7 @@ public:
 
     std::shared_ptr<virtual_peer> accepted(const shared_link& l) override {
         if (is_away_) return nullptr;
-        const auto s = std::make_shared<virtual_session>(world_, l, service_->handler());
+        const auto s = session_on(l, service_->handler());
         service_->add(s);
         return s;
     }
@@ -76,6 +78,12 @@ public:
         of_old_ = log();
         life_ = std::make_shared<int>();
         world_.at(world_.now_ns() + ns_of(away_s), [this] { service_ = new_service(); });
+    }
+
+protected:
+    virtual std::shared_ptr<virtual_session> session_on(const shared_link& l,
+                                                        const request_handler& handler) {
+        return std::make_shared<virtual_session>(world_, l, handler);
     }
 
 private:

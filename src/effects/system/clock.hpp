@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>  // llround
 #include <condition_variable>
+#include <cstddef>  // size_t
 #include <ctime>  // clock_gettime, timespec
 #include <functional>  // what happens at a time
 #include <memory>  // unique_ptr
@@ -38,6 +39,8 @@ public:
     virtual std::unique_ptr<network> new_network() = 0;
     /// Throws std::runtime_error.
     virtual std::vector<address> resolved(const http_url& u) const = 0;
+    /// A file is opened, or so many bytes are for one: 0, with those its disk takes; or an errno.
+    virtual int use_disk(std::size_t&) { return 0; }
 
 protected:
     ~world() = default;

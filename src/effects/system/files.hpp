@@ -3,9 +3,11 @@
 
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
+#include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 
 #include <cerrno>  // errno, EINTR
+#include <cstddef>  // size_t
 #include <cstdio>  // rename
 #include <filesystem>  // error_code
 #include <fstream>  // ifstream, ios, istreambuf_iterator
@@ -27,8 +29,8 @@ namespace detail {
 inline std::string file_content(const std::string& path, const std::string& what) {
     std::ifstream in(path, std::ios::binary);
     std::error_code ignored;
-    require(static_cast<bool>(in) && !std::filesystem::is_directory(path, ignored),
-            what + ": " + path + " cannot be read");
+    if (!in || std::filesystem::is_directory(path, ignored))
+        refuse({what, ": ", path, " cannot be read"});
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
@@ -44,6 +46,8 @@ public:
     /// 0, or the errno that says why it cannot be had.
     int open(const std::filesystem::path& path) {
         close();
+        std::size_t none = 0;
+        if (const int problem = used_disk(none)) return problem;
         ::unlink(path.c_str());
         fd_ = ::open(path.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0666);
         return fd_ < 0 ? errno : 0;
@@ -53,7 +57,9 @@ public:
     /// 0, or the errno that says why not all of it is written.
     int append(std::string_view bytes) {
         while (!bytes.empty()) {
-            const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
+            std::size_t taken = bytes.size();
+            if (const int problem = used_disk(taken)) return problem;
+            const ssize_t n = ::write(fd_, bytes.data(), taken);
             if (n < 0 && errno == EINTR) continue;
             if (n < 0) return errno;
             bytes.remove_prefix(static_cast<std::size_t>(n));
@@ -63,27 +69,56 @@ public:
     int close() { return fd_ >= 0 && ::close(std::exchange(fd_, -1)) != 0 ? errno : 0; }
 
 private:
+    static int used_disk(std::size_t& bytes) {
+        return current_world ? current_world->use_disk(bytes) : 0;
+    }
     int fd_ = -1;
 };
 
-/// The file appears whole or not at all.
+/// Files that appear whole and together: none of them does before publish(), whatever happens.
+class drafted_files {
+public:
+    drafted_files() = default;
+    drafted_files(const drafted_files&) = delete;
+    drafted_files& operator=(const drafted_files&) = delete;
+    ~drafted_files() {
+        for (const std::filesystem::path& path : paths_) ::unlink(draft_of(path).c_str());
+    }
+    void add(const std::filesystem::path& path, std::string_view content) {
+        paths_.push_back(path);
+        new_file out;
+        int problem = out.open(draft_of(path));
+        if (problem == 0) problem = out.append(content);
+        if (const int at_end = out.close(); problem == 0) problem = at_end;
+        check(problem, path);
+    }
+    void publish() {
+        for (; !paths_.empty(); paths_.pop_back())
+            check(::rename(draft_of(paths_.back()).c_str(), paths_.back().c_str()) ? errno : 0,
+                  paths_.back());
+    }
+
+private:
+    static std::string draft_of(const std::filesystem::path& path) {
+        return path.string() + ".tmp";
+    }
+    static void check(int problem, const std::filesystem::path& path) {
+        if (problem == 0) return;
+        throw std::runtime_error("cannot write " + path.string() + ": " + error_text(problem));
+    }
+    std::vector<std::filesystem::path> paths_{};
+};
 inline void write_file(const std::filesystem::path& path, std::string_view content) {
-    const std::filesystem::path draft = path.string() + ".tmp";
-    new_file out;
-    int problem = out.open(draft);
-    if (problem == 0) problem = out.append(content);
-    if (const int at_end = out.close(); problem == 0) problem = at_end;
-    if (problem == 0 && ::rename(draft.c_str(), path.c_str()) != 0) problem = errno;
-    if (problem == 0) return;
-    ::unlink(draft.c_str());
-    throw std::runtime_error("cannot write " + path.string() + ": " + error_text(problem));
+    drafted_files one;
+    one.add(path, content);
+    one.publish();
 }
 
 /// One number a line; empty lines are passed over.
 inline std::vector<double> read_numbers(const std::string& path, const char* field) {
     std::ifstream in(path);
-    require(static_cast<bool>(in),
-            printed("%s is empirical(\"%s\"): the file cannot be read", field, path.c_str()));
+    if (!in)
+        refuse({printed("%s is empirical(\"%s\"): the file cannot be read", field, path.c_str())});
     std::vector<double> values;
     std::string line;
     for (int number = 1; std::getline(in, line); ++number) {
@@ -91,13 +126,13 @@ inline std::vector<double> read_numbers(const std::string& path, const char* fie
         if (t.empty() || t == "\r") continue;
         std::string_view rest = t;
         const double v = leading_number<double>(rest).value_or(not_a_number);
-        require((rest.empty() || rest == "\r") && v >= 1 && v <= 1e7,
-                printed("%s:%d is \"%s\": %s needs one length from 1 to 10000000 a line",
-                        path.c_str(), number, printable(t, 60).c_str(), field));
+        if (!((rest.empty() || rest == "\r") && v >= 1 && v <= 1e7))
+            refuse({printed("%s:%d is \"%s\": %s needs one length from 1 to 10000000 a line",
+                            path.c_str(), number, printable(t, 60).c_str(), field)});
         values.push_back(v);
     }
-    require(!values.empty(),
-            printed("%s is empirical(\"%s\"): the file holds no lengths", field, path.c_str()));
+    if (values.empty())
+        refuse({field, " is empirical(\"", path, "\"): the file holds no lengths"});
     return values;
 }
 
@@ -105,8 +140,8 @@ inline std::vector<double> read_numbers(const std::string& path, const char* fie
 inline byte_stream bytes_of(const std::string& path, const char* field) {
     auto in = std::make_shared<std::ifstream>(path, std::ios::binary);
     std::error_code ignored;
-    require(static_cast<bool>(*in) && !std::filesystem::is_directory(path, ignored),
-            printed("%s is \"%s\": the file cannot be read", field, path.c_str()));
+    if (!*in || std::filesystem::is_directory(path, ignored))
+        refuse({printed("%s is \"%s\": the file cannot be read", field, path.c_str())});
     return {[in](char* room, std::size_t n) {
                 in->read(room, static_cast<std::streamsize>(n));
                 return static_cast<std::size_t>(in->gcount());

@@ -52,10 +52,17 @@ inline double rank_wait_s() {
     const char* said = std::getenv("LLMBENCH_RANK_WAIT");
     if (!said || !*said) return 60;
     const double s = parsed_number<double>(said).value_or(0);
-    require(s >= 1 && s <= 86400, "LLMBENCH_RANK_WAIT is \"" + printable(said, 40) +
-                                      "\": it must be a number of seconds from 1 to 86400");
+    if (!(s >= 1 && s <= 86400))
+        refuse({"LLMBENCH_RANK_WAIT is \"", printable(said, 40),
+                "\": it must be a number of seconds from 1 to 86400"});
     return s;
 }
+
+/// How a rank's starts are timed.
+struct start_terms {
+    bool machine_has_one_clock = true;  // else the clocks of its ranks are measured, too
+    long long later_ns = 0;             // than agreed
+};
 
 class rank_group {
 public:
@@ -68,6 +75,8 @@ public:
     bool is_first() const { return index_ == 0; }
     bool is_alone() const { return count_ == 1; }
     double wait_s() const { return wait_s_; }
+    const start_terms& starts() const { return starts_; }
+    void set_starts(const start_terms& s) { starts_ = s; }
 
     /// What is done, and does not return, when others do not come.
     void when_lost(std::function<void(const std::string& why)> act) { lost_ = std::move(act); }
@@ -193,9 +202,9 @@ private:
     class waiting {
     public:
         waiting(rank_group& g, double most_s) : group_(g) {
-            require(std::this_thread::get_id() == g.main_,
-                    "a gate in a thread of its own: with MPI all gates run in the thread that runs "
-                    "the first");
+            if (std::this_thread::get_id() != g.main_)
+                refuse({"a gate in a thread of its own: with MPI all gates run in the thread that "
+                        "runs the first"});
             group_.since_ns_ = now_ns();
             group_.until_ns_ = now_ns() + ns_of(most_s);
         }
@@ -230,6 +239,7 @@ private:
     const std::thread::id main_;
     int index_ = 0, count_ = 1;
     double wait_s_ = 60;
+    start_terms starts_{};
     std::atomic<long long> since_ns_{0}, until_ns_{0};
     std::atomic<bool> finished_{false};
     std::function<void(const std::string&)> lost_{};

@@ -3,8 +3,8 @@
 
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/others/definitions.hpp"
 #include "core/traffic/share.hpp"
+#include "core/figures/definitions.hpp"
 #include "core/reports/console_style.hpp"
 #include "effects/system/ranks.hpp"
 
@@ -45,33 +45,40 @@ struct settings {
     int calibrate = 0;         // repeats, 0: judge
     std::string calibration{};
     bool write_baseline = false;
+    std::string rehearse{};  // "": measure; "1", or the result.json that a model is fitted to
     progress_mode progress = progress_mode::automatic;
     load_share shard{};     // what this program sends of the load
     double start_at_s = 0;  // of its first repeat, Unix time; shards alone
     std::vector<other_tool> show_as{};  // in whose definitions reports show our numbers, too
 };
 
+inline bool is_no(const std::string& v) {
+    return v.empty() || v == "0" || v == "false" || v == "no" || v == "off";
+}
+inline bool is_yes(const std::string& v) {
+    return v == "1" || v == "true" || v == "yes" || v == "on";
+}
 inline bool says_yes(const char* name, const std::string& v) {
-    const bool no = v.empty() || v == "0" || v == "false" || v == "no" || v == "off";
-    const bool yes = v == "1" || v == "true" || v == "yes" || v == "on";
-    require(yes || no, std::string(name) + " is \"" + printable(v, 40) + "\": it must be 1 or 0");
+    const bool no = is_no(v), yes = is_yes(v);
+    if (!yes && !no)
+        refuse({name, " is \"", printable(v, 40), "\": it must be 1 or 0"});
     return yes;
 }
 /// LLMBENCH_SEED, 1 where it is not set.
 inline std::uint64_t seed_of(const std::string& s) {
     if (s.empty()) return 1;
     const std::uint64_t seed = parsed_number<std::uint64_t>(s).value_or(0);
-    require(seed > 0,
-            "LLMBENCH_SEED is \"" + printable(s) + "\": it must be a whole number above 0");
+    if (seed <= 0)
+        refuse({"LLMBENCH_SEED is \"", printable(s), "\": it must be a whole number above 0"});
     return seed;
 }
 /// LLMBENCH_CALIBRATE, 0 where it is not set.
 inline int calibration_repeats_of(const std::string& s) {
     if (s.empty()) return 0;
     const int n = parsed_number<int>(s).value_or(0);
-    require(n >= 3 && n <= 100,
-            "LLMBENCH_CALIBRATE is \"" + printable(s, 40) +
-                "\": it must be a whole number from 3 to 100");
+    if (!(n >= 3 && n <= 100))
+        refuse({"LLMBENCH_CALIBRATE is \"", printable(s, 40),
+                "\": it must be a whole number from 3 to 100"});
     return n;
 }
 /// LLMBENCH_TIME_BUDGET in seconds ("300", "300s", "5min"), 0 where it is not set.
@@ -80,25 +87,36 @@ inline double time_budget_of(const std::string& s) {
     std::string_view unit = s;
     const double v = leading_number<double>(unit).value_or(0);
     const double scale = unit.empty() || unit == "s" ? 1 : unit == "min" ? 60 : 0;
-    require(v > 0 && scale > 0 && v * scale <= 1e7,
-            "LLMBENCH_TIME_BUDGET is \"" + printable(s, 40) +
-                "\": it must be a time above zero, such as 300, 300s or 5min");
+    if (!(v > 0 && scale > 0 && v * scale <= 1e7))
+        refuse({"LLMBENCH_TIME_BUDGET is \"", printable(s, 40),
+                "\": it must be a time above zero, such as 300, 300s or 5min"});
     return v * scale;
 }
 inline inconclusive_means inconclusive_of(const std::string& s) {
     if (s == "fail") return inconclusive_means::fail;
     if (s == "skip") return inconclusive_means::skip;
-    require(s.empty() || s == "warn",
-            "LLMBENCH_INCONCLUSIVE is \"" + printable(s) + "\": it must be warn, fail or skip");
+    if (!s.empty() && s != "warn")
+        refuse({"LLMBENCH_INCONCLUSIVE is \"", printable(s), "\": it must be warn, fail or skip"});
     return inconclusive_means::warn;
 }
 inline progress_mode progress_of(const std::string& s) {
     if (s == "off") return progress_mode::off;
     if (s == "line") return progress_mode::line;
     if (s == "plain") return progress_mode::plain;
-    require(s.empty() || s == "auto", "LLMBENCH_PROGRESS is \"" + printable(s, 40) +
-                                          "\": it must be auto, line, plain or off");
+    if (!s.empty() && s != "auto")
+        refuse({"LLMBENCH_PROGRESS is \"", printable(s, 40),
+                "\": it must be auto, line, plain or off"});
     return progress_mode::automatic;
+}
+
+/// LLMBENCH_REHEARSE: whoever names a file means it, and a wish that nobody understands is no file.
+inline std::string rehearsal_of(const std::string& s) {
+    if (is_no(s)) return {};
+    if (is_yes(s)) return "1";
+    if (s.find_first_of("./") == std::string::npos)
+        refuse({"LLMBENCH_REHEARSE is \"", printable(s, 200),
+                "\": it must be 1, 0, or the result.json of a run that was measured"});
+    return s;
 }
 
 /// LLMBENCH_SHARD, the whole where it is not set.
@@ -107,18 +125,18 @@ inline load_share shard_of(const std::string& s) {
     const std::size_t slash = std::min(s.find('/'), s.size());
     const auto index = parsed_number<std::size_t>(s.substr(0, slash));
     const auto count = parsed_number<std::size_t>(s.substr(std::min(slash + 1, s.size())));
-    require(index && count && *count > 0 && *count <= most_shards && *index < *count,
-            "LLMBENCH_SHARD is \"" + printable(s, 40) +
-                "\": it must be such as 2/8, the third of eight: 0/8 to 7/8, of 10000 at most");
+    if (!(index && count && *count > 0 && *count <= most_shards && *index < *count))
+        refuse({"LLMBENCH_SHARD is \"", printable(s, 40),
+                "\": it must be such as 2/8, the third of eight: 0/8 to 7/8, of 10000 at most"});
     return {*index, *count};
 }
 /// LLMBENCH_START_AT, 0 where it is not set.
 inline double start_at_of(const std::string& s) {
     if (s.empty()) return 0;
     const double at = parsed_number<double>(s).value_or(0);
-    require(at >= 1e9 && at < 1e10, "LLMBENCH_START_AT is \"" + printable(s, 40) +
-                                        "\": it must be a time in seconds since 1970, such as "
-                                        "$(($(date +%s) + 60))");
+    if (!(at >= 1e9 && at < 1e10))
+        refuse({"LLMBENCH_START_AT is \"", printable(s, 40),
+                "\": it must be a time in seconds since 1970, such as $(($(date +%s) + 60))"});
     return at;
 }
 
@@ -133,14 +151,22 @@ inline settings settings_of(const variable_lookup& look_up) {
     s.calibrate = calibration_repeats_of(look_up("LLMBENCH_CALIBRATE"));
     s.calibration = look_up("LLMBENCH_CALIBRATION");
     s.write_baseline = says_yes("LLMBENCH_WRITE_BASELINE", look_up("LLMBENCH_WRITE_BASELINE"));
+    s.rehearse = rehearsal_of(look_up("LLMBENCH_REHEARSE"));
     s.progress = progress_of(look_up("LLMBENCH_PROGRESS"));
     s.show_as = tools_named(look_up("LLMBENCH_SHOW_AS"));
     s.shard = shard_of(look_up("LLMBENCH_SHARD"));
     s.start_at_s = start_at_of(look_up("LLMBENCH_START_AT"));
-    require(s.shard.is_whole() == (s.start_at_s == 0),
-            "LLMBENCH_SHARD and LLMBENCH_START_AT belong together: all shards of a load begin at "
-            "one time, and only " + std::string(s.shard.is_whole() ? "the second" : "the first") +
-            " is set");
+    if (s.shard.is_whole() != (s.start_at_s == 0))
+        refuse({"LLMBENCH_SHARD and LLMBENCH_START_AT belong together: all shards of a load begin "
+                "at one time, and only ", s.shard.is_whole() ? "the second" : "the first",
+                " is set"});
+    const char* const other = s.calibrate > 0          ? "LLMBENCH_CALIBRATE"
+                              : s.write_baseline       ? "LLMBENCH_WRITE_BASELINE"
+                              : !s.shard.is_whole()    ? "LLMBENCH_SHARD"
+                                                       : nullptr;
+    if (!s.rehearse.empty() && other)
+        refuse({"LLMBENCH_REHEARSE and ", other, " are both set: a rehearsal is of whole gates on "
+                "a model, and leaves nothing for later runs"});
     return s;
 }
 
@@ -164,6 +190,7 @@ inline constexpr known_variable known_variables[] = {
     {"LLMBENCH_RANK_WAIT", "seconds that a rank of MPI waits for the others, 60"},
     {"LLMBENCH_TIME_BUDGET", "of the whole program: 300, 300s, 5min"},
     {"LLMBENCH_PROGRESS", "auto, line, plain or off"},
+    {"LLMBENCH_REHEARSE", "1: gates on a model, for nothing (77); or the result.json to fit it to"},
     {"LLMBENCH_CALIBRATE", "repeats of a calibration run, 3 to 100"},
     {"LLMBENCH_CALIBRATION", "the calibration.json that one wrote"},
     {"LLMBENCH_WRITE_BASELINE", "1: write stored baselines instead of comparing with them"},
@@ -241,6 +268,8 @@ struct surroundings {
 };
 inline surroundings surroundings_of(const variable_lookup& look_up, bool is_terminal) {
     surroundings s;
+    // Beside the reports of a run that was measured, which it may be fitted to.
+    if (!is_no(look_up("LLMBENCH_REHEARSE"))) s.report_directory = "llmbench-rehearsal";
     if (const std::string d = look_up("LLMBENCH_REPORT_DIR"); !d.empty()) s.report_directory = d;
     s.console = {is_terminal, look_up("NO_COLOR"), look_up("CLICOLOR_FORCE"), look_up("TERM"),
                  look_up("LC_ALL"), look_up("LC_CTYPE"), look_up("LANG")};

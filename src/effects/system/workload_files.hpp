@@ -35,13 +35,15 @@ inline void read_images(const dataset& d, std::vector<dialogue>& sample) {
             if (t.image.empty()) continue;
             const std::string file = (directory / t.image).string();
             const std::string type = image_type(file);
-            require(!type.empty(), str(d.path) + ": the image \"" + t.image +
-                                       "\" must end in .jpg, .jpeg, .png, .webp or .gif");
+            if (type.empty())
+                refuse({str(d.path), ": the image \"", t.image,
+                        "\" must end in .jpg, .jpeg, .png, .webp or .gif"});
             t.image = "data:" + type + ";base64," +
                       base64(file_content(file, str(d.path) + ": an image of it"));
             bytes += t.image.size();
-            require(bytes <= most_bytes, str(d.path) + ": the images of the sample take over 512 "
-                                                       "MiB, ask for less with max_items");
+            if (bytes > most_bytes)
+                refuse({str(d.path), ": the images of the sample take over 512 MiB, ask for less "
+                                     "with max_items"});
         }
 }
 

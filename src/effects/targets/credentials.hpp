@@ -28,14 +28,16 @@ struct credentials {
 
 /// Throws std::invalid_argument where a gate cannot send such a header.
 inline void check_header(const std::string& name, const std::string& value) {
-    require(is_token(name), "endpoint.headers has the name \"" + printable(name) +
-                                "\": it must be one word without a colon");
-    require(is_header_safe(value), "endpoint.headers: the value of " + name +
-                                       " holds a line break or another control character");
+    if (!is_token(name))
+        refuse({"endpoint.headers has the name \"", printable(name),
+                "\": it must be one word without a colon"});
+    if (!is_header_safe(value))
+        refuse({"endpoint.headers: the value of ", name,
+                " holds a line break or another control character"});
     for (const char* ours : {"host", "content-length", "content-type", "transfer-encoding",
                              "connection", "x-request-id"})
-        require(!same_ignoring_case(name, ours),
-                "endpoint.headers sets " + name + ": that header belongs to llmbench");
+        if (same_ignoring_case(name, ours))
+            refuse({"endpoint.headers sets ", name, ": that header belongs to llmbench"});
 }
 
 /// The variable that holds the key.
@@ -48,12 +50,14 @@ inline void check_key(const endpoint& e, const std::string& key) {
     const std::string variable = key_variable(e);
     const bool is_name = variable.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
                          std::string::npos;
-    require(e.api_key_env.empty() || !key.empty(),
-            is_name ? "endpoint.api_key_env is \"" + variable + "\": that variable is not set"
-                    : "endpoint.api_key_env names a variable that is not set; it is not "
-                      "repeated here, for it looks like a key and not like a name");
-    require(is_header_safe(key), "the API key in " + variable +
-                                     " holds a line break or another control character");
+    if (!e.api_key_env.empty() && key.empty()) {
+        if (is_name)
+            refuse({"endpoint.api_key_env is \"", variable, "\": that variable is not set"});
+        refuse({"endpoint.api_key_env names a variable that is not set; it is not repeated here, "
+                "for it looks like a key and not like a name"});
+    }
+    if (!is_header_safe(key))
+        refuse({"the API key in ", variable, " holds a line break or another control character"});
 }
 
 /// The header line with the key, "" where there is none. Where the gate names a header of that
@@ -62,8 +66,9 @@ inline std::string key_line(const endpoint& e, const api_traits& api, const std:
     const std::string_view header = api.key_before;
     for (const name_value& h : e.headers) {
         if (!same_ignoring_case(str(h.name), header.substr(0, header.find(':')))) continue;
-        require(e.api_key_env.empty(), "endpoint.headers sets " + str(h.name) + " and " +
-                                           "endpoint.api_key_env names a key: give one of them");
+        if (!e.api_key_env.empty())
+            refuse({"endpoint.headers sets ", str(h.name), " and ",
+                    "endpoint.api_key_env names a key: give one of them"});
         return {};
     }
     return key.empty() ? key : api.key_before + key + "\r\n";

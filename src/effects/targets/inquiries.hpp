@@ -78,17 +78,16 @@ inline std::string only_model(const load_target& to, const http_answer& a,
     if (models.size() == 1) return models[0];
     if (!to.api->needs_model) return {};
     const std::string why = why_not_served(to, "GET", first_path(to), a, url);
-    require(why.empty() || !*to.api->models, why + "; or name a model by .model or LLMBENCH_MODEL");
+    if (!why.empty() && *to.api->models)
+        refuse({why, "; or name a model by .model or LLMBENCH_MODEL"});
     if (!models.empty() || !*to.api->models)
-        require(false, "no model is named and " + url + " lists " +
-                           (models.empty() ? "none" : std::to_string(models.size()) + " (" +
-                                                          names_of(models, to) + ")") +
-                           ": set .model or LLMBENCH_MODEL");
-    require(false, "no model is named and " + url + " tells none: " +
-                       quoted_answer(to, "GET", first_path(to), a) +
-                       "; is it a server of the API " + to.api->name +
-                       "? if so, set .model or LLMBENCH_MODEL");
-    return {};
+        refuse({"no model is named and ", url, " lists ",
+                models.empty() ? "none"
+                               : std::to_string(models.size()) + " (" + names_of(models, to) + ")",
+                ": set .model or LLMBENCH_MODEL"});
+    refuse({"no model is named and ", url, " tells none: ",
+            quoted_answer(to, "GET", first_path(to), a), "; is it a server of the API ",
+            to.api->name, "? if so, set .model or LLMBENCH_MODEL"});
 }
 /// What is to be said of a model that was named and is not listed, "" where there is nothing.
 inline std::string unlisted_text(const load_target& to, const http_answer& a) {
@@ -105,7 +104,7 @@ inline http_answer first_answer(const load_target& to, const std::string& url,
                                 const std::string& proxy = "") {
     http_answer a = blocking_get(to, first_path(to), to.fields, 10);
     a.error = without_secrets(a.error, to.secrets);
-    require(!a.distrusted, url + ": " + a.error);
+    if (a.distrusted) refuse({url, ": ", a.error});
     if (a.status == 0)
         throw no_server("no server answers at " + url + ": " + a.error +
                         (proxy.empty() ? "" : "; " + proxy));
@@ -229,7 +228,7 @@ inline int hang_ups_of_check(const load_target& to, const request_spec& common,
         const http_answer a = ask_for_one_token(to, common);
         const std::string why =
             why_not_served(to, "POST", common.stream ? to.path : to.whole_path, a, url);
-        require(why.empty(), why);
+        if (!why.empty()) refuse({why});
         if (!a.hung_up) return seen;
     }
     return hang_ups_of_habit;

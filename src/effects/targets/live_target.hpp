@@ -10,7 +10,7 @@
 #include "core/dialects/table.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
-#include "core/traffic/target_facts.hpp"
+#include "core/planning/target_facts.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/net/blocking_http.hpp"
@@ -27,6 +27,7 @@
 
 #include <algorithm>  // min
 #include <memory>  // make_unique, make_shared, unique_ptr
+#include <optional>
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <utility>  // move
@@ -48,6 +49,7 @@ struct simulated_engine {
 
     std::string start() {
         if (auto* const world = dynamic_cast<virtual_world*>(current_world)) {
+            sleep_s(0.1);  // no two of them begin at one time
             made_up = std::make_unique<virtual_server>(*world, settings);
             return made_up->url();
         }
@@ -58,13 +60,13 @@ struct simulated_engine {
 
 /// The API of a target, as the gate or else LLMBENCH_API names it.
 inline const api_traits& api_of(const endpoint& e) {
-    require(static_cast<std::size_t>(e.api) < std::size(apis),
-            "endpoint.api is no API: it is one of " + api_names());
+    if (static_cast<std::size_t>(e.api) >= std::size(apis))
+        refuse({"endpoint.api is no API: it is one of ", api_names()});
     const std::string name = environment("LLMBENCH_API");
     if (name.empty() || e.api != openai_chat) return traits_of(e.api);
     const api_traits* const api = api_named(name);
-    require(api != nullptr,
-            "LLMBENCH_API is \"" + printable(name) + "\": it is one of " + api_names());
+    if (api == nullptr)
+        refuse({"LLMBENCH_API is \"", printable(name), "\": it is one of ", api_names()});
     return *api;
 }
 
@@ -80,9 +82,12 @@ inline const api_traits& api_of(const any_target& t) {
 /// A target that answers, and what it takes to send requests to it.
 class live_target {
 public:
-    live_target(const any_target& t, run_arm arm) : is_baseline_(arm == run_arm::baseline) {
+    /// `stand_in`: a model that answers instead of it, by its API.
+    live_target(const any_target& t, run_arm arm, const std::optional<engine>& stand_in = {})
+        : is_baseline_(arm == run_arm::baseline) {
         const box& what = t.what();
-        if (const auto* p = what.get<process>()) take(*p, arm);
+        if (stand_in) take(*stand_in, what);
+        else if (const auto* p = what.get<process>()) take(*p, arm);
         else if (const auto* s = what.get<simulated_server>()) take(*s);
         else if (const auto* e = what.get<endpoint>()) take(*e);
         else take(endpoint{});
@@ -155,7 +160,9 @@ public:
         if (why.empty()) return;
         ask_for_one_token(load_, common);
         why = why_any_untold(pages_, slos);
-        require(why.empty(), why);
+        if (!why.empty())
+            refuse({facts_.is_rehearsal ? "LLMBENCH_REHEARSE: the model has no such page; " : "",
+                    why});
     }
     /// What its process is told by a variable; "" of a server that runs already.
     std::string told(const char* variable) const {
@@ -183,18 +190,25 @@ private:
         server_.emplace<simulated_engine>(simulated_engine{.settings = s.settings});
         facts_.kind = target_kind::simulated;
     }
+    void take(const engine& model, const box& instead_of) {
+        take(simulated_server{model});
+        if (const auto* e = instead_of.get<endpoint>()) at_.api = e->api;
+        if (const auto* p = instead_of.get<process>()) at_.api = p->api;
+        at_.model = "simulated";
+        facts_.is_rehearsal = true;
+    }
     void take(const endpoint& e) {
         facts_.kind = target_kind::endpoint;
         at_ = e;
         if (e.url.empty()) at_.url = environment(url_variable());
         if (e.model.empty()) at_.model = environment("LLMBENCH_MODEL");
-        require(!at_.url.empty() || !is_baseline_,
-                "no baseline: set LLMBENCH_BASELINE_URL, which a baseline without a URL takes, or "
-                "give the scenario .baseline = endpoint{.url = \"http://...\"}; .baseline = "
-                "same_server() is an A/A run");
-        require(!at_.url.empty(),
-                "no target: set LLMBENCH_URL, or give the scenario .target = endpoint{.url = "
-                "\"http://...\"}, or .target = simulated()");
+        if (at_.url.empty() && is_baseline_)
+            refuse({"no baseline: set LLMBENCH_BASELINE_URL, which a baseline without a URL takes, "
+                    "or give the scenario .baseline = endpoint{.url = \"http://...\"}; .baseline = "
+                    "same_server() is an A/A run"});
+        if (at_.url.empty())
+            refuse({"no target: set LLMBENCH_URL, or give the scenario .target = endpoint{.url = "
+                    "\"http://...\"}, or .target = simulated()"});
     }
     const char* url_variable() const {
         return is_baseline_ ? "LLMBENCH_BASELINE_URL" : "LLMBENCH_URL";

@@ -2,16 +2,17 @@
 #pragma once
 
 #include "core/base/text.hpp"
-#include "core/dialects/page_readings.hpp"
-#include "core/dialects/server_names.hpp"
-#include "core/measured/server_word.hpp"
 #include "core/wire/metrics_page.hpp"
+#include "core/server_metrics/page_readings.hpp"
+#include "core/server_metrics/server_names.hpp"
+#include "core/measured/server_word.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/repeated.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/targets/server_pages.hpp"
 
 #include <algorithm>  // max
+#include <cmath>  // isnan
 #include <string>
 #include <utility>  // move
 #include <vector>
@@ -86,7 +87,7 @@ private:
         for (const page_address& p : pages_.all) {
             parsed_page read = read_page(p);
             if (!read.problem.empty()) return read.problem;
-            if (pages.empty()) last_told_s_ = read.told_s == read.told_s ? read.told_s : unix_s();
+            if (pages.empty()) last_told_s_ = std::isnan(read.told_s) ? unix_s() : read.told_s;
             pages.push_back(std::move(read.page));
         }
         page_reading r = reading_of(pages, pages_.first_is_servers, word_.selectors);
@@ -111,14 +112,14 @@ private:
         constexpr int looks = 8;
         if (!pages_.first_is_servers) return false;
         const page_reading& last = word_.readings.back();
-        const bool tells_its_beginning = last.began == last.began;
+        const bool tells_its_beginning = !std::isnan(last.began);
         page_reading before = last;
         for (int i = 0; i < looks; ++i) {
             const parsed_page read = read_page(pages_.all[0]);
             if (!read.problem.empty()) return false;
             page_reading now = reading_of({read.page}, true, {});
             const bool began_otherwise =
-                now.began == now.began && tells_its_beginning && now.began != before.began;
+                !std::isnan(now.began) && tells_its_beginning && now.began != before.began;
             if (began_otherwise || have_fallen(before, now)) return true;
             before = std::move(now);
         }

@@ -4,19 +4,20 @@
 #include "api/result.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
-#include "core/dialects/page_readings.hpp"
-#include "core/dialects/server_names.hpp"
+#include "core/server_metrics/page_readings.hpp"
+#include "core/server_metrics/server_names.hpp"
 #include "core/dialects/table.hpp"
 #include "core/measured/server_word.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "effects/system/clock.hpp"
-#include "effects/load/order.hpp"
 #include "effects/net/sockets.hpp"
+#include "effects/load/order.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/server_pages.hpp"
 
 #include <algorithm>  // any_of, min
+#include <cmath>  // isnan
 #include <cstring>  // memcmp, memcpy
 #include <filesystem>  // equivalent
 #include <string>
@@ -101,9 +102,9 @@ inline bool count_alike(const page_reading& a, const page_reading& b) {
     bool is_told = false, differ = false;
     for (const server_quantity q : {server_quantity::requests_done, server_quantity::prompt_tokens,
                                     server_quantity::generation_tokens}) {
-        is_told = is_told || a.value(q) == a.value(q);
+        is_told = is_told || !std::isnan(a.value(q));
         differ = differ || a.value(q) < b.value(q) || b.value(q) < a.value(q) ||
-                 (a.value(q) == a.value(q)) != (b.value(q) == b.value(q));
+                 std::isnan(a.value(q)) != std::isnan(b.value(q));
     }
     return is_told && !differ;
 }
@@ -152,9 +153,9 @@ inline void check_other_requests(const plan& p, const load_target& mine,
     bool differ = false;
     for (std::size_t i = 0; i < most && !differ; ++i)
         differ = asked(p, mine, i) != asked(theirs, other, i);
-    require(differ, "baseline is other_options(...), and its requests are the target's, byte for "
-                    "byte: give it options or a model that change them, or say .baseline = "
-                    "same_server()");
+    if (!differ)
+        refuse({"baseline is other_options(...), and its requests are the target's, byte for byte: "
+                "give it options or a model that change them, or say .baseline = same_server()"});
 }
 
 }  // namespace detail

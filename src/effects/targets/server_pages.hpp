@@ -6,19 +6,20 @@
 #include "api/target.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
-#include "core/dialects/page_readings.hpp"
-#include "core/dialects/server_names.hpp"
-#include "core/dialects/table.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/server_word.hpp"
 #include "core/wire/metrics_page.hpp"
 #include "core/wire/series.hpp"
 #include "core/wire/url.hpp"
-#include "effects/load/order.hpp"
+#include "core/server_metrics/page_readings.hpp"
+#include "core/server_metrics/server_names.hpp"
+#include "core/dialects/table.hpp"
+#include "core/measured/server_word.hpp"
 #include "effects/net/blocking_http.hpp"
 #include "effects/net/http_server.hpp"
 #include "effects/net/tls.hpp"
+#include "effects/load/order.hpp"
 
+#include <cmath>  // isnan
 #include <memory>  // make_shared
 #include <optional>
 #include <string>
@@ -114,8 +115,8 @@ inline server_pages pages_of(const endpoint& e, const load_target& server,
     if (pages.is_off) {
         pages.problem = "its page is not read, as endpoint.metrics_url is \"off\"";
     } else if (!e.metrics_url.empty()) {
-        require(add_own(str(e.metrics_url)),
-                "endpoint.metrics_url: " + pages.problem + "; " + how_to_switch_on({}));
+        if (!add_own(str(e.metrics_url)))
+            refuse({"endpoint.metrics_url: ", pages.problem, "; ", how_to_switch_on({})});
     } else if (const std::string usual = usual_page(server); !usual.empty()) {
         // What trtllm-serve has at /metrics is JSON.
         const bool is_there = add_own(usual);
@@ -125,7 +126,7 @@ inline server_pages pages_of(const endpoint& e, const load_target& server,
     for (const auto& named : e.telemetry) {
         page_address p = page_at(str(named), server, server_url, e.tls, "endpoint.telemetry");
         const parsed_page read = read_page(p);
-        require(read.problem.empty(), "endpoint.telemetry: " + read.problem);
+        if (!read.problem.empty()) refuse({"endpoint.telemetry: ", read.problem});
         pages.all.push_back(std::move(p));
     }
     return pages;
@@ -137,7 +138,7 @@ inline server_pages pages_of(const endpoint& e, const load_target& server,
 inline std::string told_metrics(const page_reading& r) {
     std::string names;
     for (const metric_facts& f : metric_table)
-        if (const auto q = quantity_of(f.id); q && r.value(*q) == r.value(*q))
+        if (const auto q = quantity_of(f.id); q && !std::isnan(r.value(*q)))
             names += (names.empty() ? "" : ", ") + std::string(f.name);
     return names.empty() ? "none of those known here" : names;
 }
@@ -147,7 +148,7 @@ inline std::string why_untold(const server_pages& on, const std::vector<metrics_
     if (what.metric == metric_id::energy_per_token) {
         const double joules = r.value(server_quantity::energy);
         const double watts = r.value(server_quantity::power);
-        return joules == joules || watts == watts
+        return !std::isnan(joules) || !std::isnan(watts)
                    ? ""
                    : "no page tells the energy or the power of accelerators: name an exporter's, "
                      "endpoint{.telemetry = {\"http://host:9400/metrics\"}}";
@@ -166,7 +167,7 @@ inline std::string why_untold(const server_pages& on, const std::vector<metrics_
         return on.is_off ? on.problem
                          : on.problem + (on.problem.empty() ? "" : "; ") + how_to_switch_on({});
     const auto q = quantity_of(what.metric);
-    if (!q || r.value(*q) == r.value(*q)) return {};
+    if (!q || !std::isnan(r.value(*q))) return {};
     return "the page of " + (on.of.empty() ? std::string("this server") : on.of) +
            " does not tell it; it tells " + told_metrics(r);
 }

@@ -7,13 +7,13 @@
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
 #include "core/dialects/table.hpp"
-#include "core/traffic/profiled.hpp"
+#include "core/planning/profiled.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/net/blocking_http.hpp"
-#include "effects/net/process.hpp"
 #include "effects/net/sockets.hpp"
+#include "effects/targets/process.hpp"
 #include "effects/targets/credentials.hpp"
 #include "effects/targets/inquiries.hpp"
 
@@ -41,12 +41,12 @@ inline std::string next_log(run_arm arm) {
 class started_process {
 public:
     started_process(const process& p, run_arm arm) : what_(p), arm_(arm) {
-        require(!what_.command.empty(), "process.command is empty: it must start a server");
-        require(str(what_.command).find("{port}") != std::string::npos,
-                "process.command \"" + printable(str(what_.command), 200) +
+        if (what_.command.empty()) refuse({"process.command is empty: it must start a server"});
+        if (str(what_.command).find("{port}") == std::string::npos)
+            refuse({"process.command \"", printable(str(what_.command), 200),
                     "\" has no {port}: the server is started on a free port, which is written "
-                    "there; one with a port of its own is an endpoint that runs already");
-        require(what_.ready_within.seconds() > 0, "process.ready_within must be above 0");
+                    "there; one with a port of its own is an endpoint that runs already"});
+        if (!(what_.ready_within.seconds() > 0)) refuse({"process.ready_within must be above 0"});
     }
     bool restarts() const { return what_.restart_between_repeats; }
     /// What it is told by its environment is for nobody else either, but for where profiles go.

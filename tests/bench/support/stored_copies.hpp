@@ -78,7 +78,8 @@ inline stencil record_stencil(const std::string& line, long long span_ns) {
     s.grow(line.substr(0, dash + 1), small_repeat);
     s.grow("\"conversation\":", small_repeat);
     s.grow("\"scheduled_ns\":", span_ns - 40);
-    for (const char* key : {"dispatched", "connected", "sent", "first_token", "last_token", "end"})
+    for (const char* key : {"dispatched", "connected", "sent", "first_token", "second_token",
+                            "first_answer", "last_token", "end"})
         s.grow("\"" + std::string(key) + "_ns\":", span_ns);
     return s;
 }

@@ -3,9 +3,9 @@
 
 #include "llmbench.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/traffic/planning.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/schedule.hpp"
+#include "core/planning/planning.hpp"
 #include "core/simulated/engine_model.hpp"
 
 #include <algorithm>

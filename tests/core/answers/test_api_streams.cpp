@@ -2,7 +2,7 @@
 // requests that ask for them.
 #include "llmbench.hpp"
 #include "core/answers/answer_reader.hpp"
-#include "core/traffic/planning.hpp"
+#include "core/planning/planning.hpp"
 
 #include <string>
 #include <vector>

@@ -4,6 +4,7 @@
 #include "llmbench.hpp"
 #include "core/answers/answer_reader.hpp"
 #include "core/figures/outcomes.hpp"
+#include "core/described/sentences.hpp"
 #include "core/judging/server.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/request_log.hpp"
@@ -157,8 +158,8 @@ repeat_data heard(api_format api, const std::vector<script>& scripts) {
 repeat_data heard(api_format api, const script& s) { return heard(api, {s, s, s}); }
 std::string refusal(const statistic_data& what, const repeat_data& d) {
     const answer_counts counts = answer_counts_of({d});
-    const std::string why = answers_invalid_reason(counts, what, false);
-    return why.empty() ? stream_invalid_reason(counts, what) : why;
+    const cause why = fault_of_answers(counts, what, false);
+    return described(why ? why : fault_of_stream(counts, what));
 }
 statistic_data one(statistic_kind kind, metric_id m) { return make_statistic(kind, m, 0); }
 
@@ -322,8 +323,8 @@ TEST_CASE("prompt tokens of usage are no more than what was sent can be, with ev
                 asked_by(a, asked, request_body(a, "m", asked).size()).most_prompt_tokens;
             repeat_data d = repeat_of({answered(0, 900, 20)});
             d.records[0] = x;
-            return usage_invalid_reason(answer_counts_of({d}),
-                                        one(statistic_kind::value, metric_id::input_throughput));
+            return described(usage_fault(
+                answer_counts_of({d}), one(statistic_kind::value, metric_id::input_throughput)));
         };
         // Of a reranker each document is read with the query and a template.
         const int honest = a.asks == asked_rerank ? 600 + 16 * (40 + 120) : 600 + 300;
@@ -352,7 +353,7 @@ TEST_CASE("wrong prompt tokens spoil what is counted in them, and nothing else")
     repeat_data d = repeat_of({answered(0, 900, 20)});
     d.records[0].prompt_tokens = 100'000;
     const auto why = [&](metric_id m) {
-        return usage_invalid_reason(answer_counts_of({d}), one(statistic_kind::mean, m));
+        return described(usage_fault(answer_counts_of({d}), one(statistic_kind::mean, m)));
     };
     CHECK(why(metric_id::prefill_throughput) == "");  // of older records nothing is known
     d.records[0].most_prompt_tokens = 99'999;

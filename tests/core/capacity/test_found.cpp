@@ -1,10 +1,11 @@
 // What probes show of a capacity, and verdicts on it: from the evidence alone.
 #include "llmbench.hpp"
+#include "core/traffic/load_conditions.hpp"
 #include "core/capacity/found.hpp"
 #include "core/capacity/relative.hpp"
-#include "core/traffic/load_conditions.hpp"
-#include "core/traffic/planning.hpp"
-#include "core/traffic/searched.hpp"
+#include "core/capacity/searched.hpp"
+#include "core/planning/planning.hpp"
+#include "core/described/described.hpp"
 
 #include "support/synthetic_gates.hpp"
 #include "support/texts.hpp"
@@ -50,8 +51,8 @@ struct told {
         return probe(load, probe_of::asked, ttft_ms, failed);
     }
     found_capacity found() const { return capacity_of(seen, held); }
-    slo_verdict verdict_of(const slo& s) const { return judged_also_of_loads(seen, held, s); }
-    slo_verdict first() const { return assess_loads(seen, held).verdicts[0]; }
+    slo_verdict verdict_of(const slo& s) const { return described(judged_also_of_loads(seen, held, s)); }
+    slo_verdict first() const { return described(assess_loads(seen, held).verdicts[0]); }
 };
 const slo_list twelve = {p50(ttft) <= 100_ms, mean(tpot) <= 1_s, capacity >= 12_rps};
 

@@ -2,7 +2,7 @@
 #include "llmbench.hpp"
 #include "core/dialects/body_reader.hpp"
 #include "core/dialects/table.hpp"
-#include "core/traffic/planning.hpp"
+#include "core/planning/planning.hpp"
 #include "support/effort.hpp"
 #include "support/texts.hpp"
 

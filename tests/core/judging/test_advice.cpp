@@ -1,7 +1,7 @@
 // What a sample could have shown, and what to write instead of a limit that is not decided.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
-#include "core/judging/words.hpp"
+#include "core/described/verdict_words.hpp"
 #include "support/verdicts.hpp"
 
 #include <cmath>

@@ -1,9 +1,9 @@
 // Verdicts on pairs with a baseline, and against a stored one.
 #include "llmbench.hpp"
 #include "core/judging/values.hpp"
-#include "core/judging/words.hpp"
-#include "core/traffic/plan_words.hpp"
-#include "core/traffic/planning.hpp"
+#include "core/planning/plan_words.hpp"
+#include "core/planning/planning.hpp"
+#include "core/described/verdict_words.hpp"
 #include "support/verdicts.hpp"
 
 #include <cmath>

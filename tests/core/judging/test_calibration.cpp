@@ -1,5 +1,6 @@
 // What a calibration tells: noise, headroom, a limit that can be kept.
 #include "llmbench.hpp"
+#include "core/described/described.hpp"
 #include "core/base/random.hpp"
 #include "core/judging/calibration.hpp"
 #include "support/verdicts.hpp"
@@ -31,15 +32,15 @@ TEST_CASE("a calibration tells the noise of each statistic, the headroom in it a
     CHECK(rows[1].headroom_sd == about((std::log(0.080) - center) / sd));
     CHECK(rows[1].headroom_sd < 0);
     // 83.9 ms x exp((2.392 + 1.645) x 0.0477 / sqrt(5)) = 91.5 ms.
-    CHECK(rows[0].suggestion == "<= 92 ms");
-    CHECK(rows[1].suggestion == "<= 92 ms");
+    CHECK(suggestion_of(rows[0]) == "<= 92 ms");
+    CHECK(suggestion_of(rows[1]) == "<= 92 ms");
     // All three have 100 tokens/s, which is believed to be as noisy as usual: 93.03 and down.
     CHECK(rows[2].estimate == about(100));
     CHECK(rows[2].sd < 1e-12);
-    CHECK(rows[2].suggestion == ">= 93 tok/s");
+    CHECK(suggestion_of(rows[2]) == ">= 93 tok/s");
     for (const std::size_t share : {std::size_t{3}, std::size_t{4}}) {
         CHECK(std::isnan(rows[share].sd));
-        CHECK(rows[share].suggestion.empty());
+        CHECK(suggestion_of(rows[share]).empty());
     }
 }
 
@@ -56,7 +57,7 @@ TEST_CASE("a suggested limit passes in most runs as noisy as the calibration") {
     for (int i = 0; i < runs; ++i) {
         const calibrated row = calibration_of(measured(run_of(10), {mean(ttft) <= 90_ms}))[0];
         double limit = 0;
-        REQUIRE(std::sscanf(row.suggestion.c_str(), "<= %lf ms", &limit) == 1);
+        REQUIRE(std::sscanf(suggestion_of(row).c_str(), "<= %lf ms", &limit) == 1);
         measurement m = measured(run_of(5));
         m.noise = {{"mean(ttft)", row.sd}};
         passed += judged(m, ttft_limit(limit)).outcome == verdict::pass;
@@ -86,7 +87,7 @@ TEST_CASE("what has no finite value in every repeat, or one repeat only, is not 
     const repeat_data good = repeat_with_failures(20, 0), bad = repeat_with_failures(20, 4);
     for (const calibrated& c : {row({good, bad}), row({good}), row({})}) {
         CHECK(std::isnan(c.sd));
-        CHECK(c.suggestion.empty());
+        CHECK(suggestion_of(c).empty());
         CHECK(str(c.what.text()) == str(s.text()));
     }
 }

@@ -1,6 +1,7 @@
 // Verdicts where the client did not run all the time: what stands, and what is measured again.
 #include "llmbench.hpp"
 #include "core/judging/doubt.hpp"
+#include "core/described/sentences.hpp"
 #include "core/judging/judge.hpp"
 #include "support/verdicts.hpp"
 
@@ -106,7 +107,7 @@ TEST_CASE("the repeat with the client's greatest part is measured again, however
         CHECK(f.doubt->repeat == 1);
         CHECK(f.verdicts[0].outcome == verdict::invalid);
         CHECK_FALSE(f.on.self_check.ok);
-        CHECK(str(f.on.self_check.reason) == f.doubt->why);
+        CHECK(described(f.on.self_check.why) == described(f.doubt->why));
     }
     measurement m = measured({steady_repeat(80), starved_repeat(92)}, {s});
     REQUIRE(assess(m, m).doubt);
@@ -121,7 +122,7 @@ TEST_CASE("a pair of which the client may have made everything is the one to mea
     m.slos = {mean(ttft) <= 1.5 * baseline};
     REQUIRE(assess(m, m).doubt);
     CHECK(assess(m, m).doubt->repeat == 2);
-    CHECK(mentions(text(assess(m, m).doubt->why), "could be anything from 0 x baseline to infinite"));
+    CHECK(mentions(text(described(assess(m, m).doubt->why)), "could be anything from 0 x baseline to infinite"));
 }
 
 TEST_CASE("an advisory objective asks for no other repeat") {
@@ -159,7 +160,7 @@ TEST_CASE("two misses that wait for a third one are not measured again for a cli
     const measurement two = measured({starved_repeat(92), starved_repeat(92)}, {s});
     const findings f = assess(two, two);
     CHECK(f.verdicts[0].outcome == verdict::inconclusive);
-    CHECK(str(f.verdicts[0].reason) == too_few_to_fail);
+    CHECK(waits_for_a_third(f.verdicts[0]));
     CHECK_FALSE(f.doubt);
     const std::vector<repeat_data> three(3, starved_repeat(92));
     CHECK(outcome_on(three, s) == verdict::fail);
@@ -180,7 +181,7 @@ TEST_CASE("of a pair the baseline is read the other way") {
     CHECK(f.verdicts[0].outcome == verdict::invalid);
     REQUIRE(f.doubt);
     CHECK(f.doubt->repeat == 2);
-    CHECK(f.doubt->why.find(" x baseline") != std::string::npos);
+    CHECK(described(f.doubt->why).find(" x baseline") != std::string::npos);
 }
 
 TEST_CASE("errors are no matter of the client's delays") {
@@ -193,7 +194,7 @@ TEST_CASE("what a disturbed client measured is no baseline for later") {
     const auto doubt = doubt_of_baseline(m, m);
     REQUIRE(doubt);
     CHECK(doubt->repeat == 1);
-    CHECK(doubt->why == "client: it was held up 20 times, for up to 98 ms, and p95(itl) could be "
+    CHECK(described(doubt->why) == "client: it was held up 20 times, for up to 98 ms, and p95(itl) could be "
                         "anything from 10 ms to 102 ms");
     m.candidate[1] = steady_repeat(80);
     CHECK_FALSE(doubt_of_baseline(m, m));

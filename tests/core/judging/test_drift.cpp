@@ -1,10 +1,10 @@
 // Drift: the last third of a run against its first one.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
-#include "core/judging/drift.hpp"
-#include "core/measured/drift.hpp"
 #include "core/metric/slo_text.hpp"
-#include "core/traffic/planning.hpp"
+#include "core/measured/drift.hpp"
+#include "core/judging/drift.hpp"
+#include "core/planning/planning.hpp"
 #include "support/verdicts.hpp"
 
 #include <cmath>

@@ -1,7 +1,8 @@
 // What holds of every verdict: of slower and failing copies, other orders, its own inputs.
 // Reference values of the t and beta distributions were computed with 30 digits.
 #include "llmbench.hpp"
-#include "core/reports/result_json.hpp"
+#include "core/base/field_json.hpp"
+#include "core/stored/verdict_fields.hpp"
 #include "support/verdicts.hpp"
 
 #include <algorithm>
@@ -48,8 +49,9 @@ const slo time_slos[] = {mean(ttft) <= 110_ms,       p50(ttft) <= 105_ms, p90(tt
 /// All that a verdict says, to the last digit.
 std::string bytes_of(const slo_verdict& v) {
     json_writer j;
-    write_verdict(j, v);
-    return j.text() + str(v.explain());
+    j.open('{');
+    write_fields(j, v);
+    return j.close().text() + str(v.explain());
 }
 std::string bytes_of(const std::vector<slo_verdict>& all) {
     std::string out;

@@ -18,11 +18,11 @@ slo_verdict verdict_that(verdict v, bool is_advisory = false) {
 }  // namespace
 
 TEST_CASE("a miss is one that is shown, of an objective that counts") {
-    CHECK_FALSE(shows_a_miss({}));
+    CHECK_FALSE(shows_a_miss(std::vector<slo_verdict>()));
     for (const verdict v : {verdict::pass, verdict::inconclusive, verdict::invalid,
                             verdict::skipped})
-        CHECK_FALSE(shows_a_miss({verdict_that(v), verdict_that(verdict::fail, true)}));
-    CHECK(shows_a_miss({verdict_that(verdict::invalid), verdict_that(verdict::fail)}));
+        CHECK_FALSE(shows_a_miss(std::vector{verdict_that(v), verdict_that(verdict::fail, true)}));
+    CHECK(shows_a_miss(std::vector{verdict_that(verdict::invalid), verdict_that(verdict::fail)}));
 }
 
 TEST_CASE("the worst verdict that counts is the gate's, and what is undecided as it is asked for") {

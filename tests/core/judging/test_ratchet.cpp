@@ -1,6 +1,6 @@
 // Limits that have become too easy.
 #include "llmbench.hpp"
-#include "core/judging/ratchet.hpp"
+#include "core/described/described.hpp"
 #include "support/verdicts.hpp"
 
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 std::string line_on(const std::vector<double>& ms, const slo& s, double noise) {
     measurement m = measured(repeats_with_ttft(ms), {s});
     if (noise > 0) m.noise = {{"mean(ttft)", noise}};
-    return ratchet_text(m, {judged(m, s)});
+    return ratchet_text(m, std::vector{judged(m, s)});
 }
 }  // namespace
 

@@ -3,7 +3,7 @@
 #include "core/base/random.hpp"
 #include "core/base/statistics.hpp"
 #include "core/judging/rule.hpp"
-#include "core/judging/words.hpp"
+#include "core/described/verdict_words.hpp"
 #include "support/verdicts.hpp"
 
 #include <cmath>

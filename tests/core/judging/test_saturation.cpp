@@ -2,7 +2,8 @@
 #include "llmbench.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/saturation.hpp"
-#include "core/traffic/planning.hpp"
+#include "core/planning/planning.hpp"
+#include "core/described/sentences.hpp"
 #include "core/simulated/engine_model.hpp"
 #include "support/verdicts.hpp"
 
@@ -17,6 +18,9 @@ using namespace timelines;
 using namespace verdicts;
 
 namespace {
+std::string over_saturation_reason(const measurement& m) {
+    return described(over_saturation_of(m, arms_of(m)));
+}
 
 /// A server that answers one request after another, each in `load` times the 100 ms in which they
 /// come: over 1 the queue grows. `failing`: every so many-th request fails at once.

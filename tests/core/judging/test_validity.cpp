@@ -556,15 +556,20 @@ TEST_CASE("events that are read together have no gaps of their own") {
 }
 
 TEST_CASE("a client that did not run explains no more than it may have read together itself") {
-    // A stretch for each answer, which ends as its first read is stamped.
-    const auto blind_for = [](double ms, double wait_ms, std::vector<int> reads) {
+    // A stretch for each answer, which ends as its first read is stamped; and one after it.
+    const auto blind_for = [](double ms, double wait_ms, std::vector<int> reads,
+                              double later_ms = 0) {
         std::vector<request> all;
         for (int i = 0; i < 20; ++i) all.push_back(read_in(2000.0 * i, wait_ms, 20, reads));
         measurement m = measured({repeat_of(all), repeat_of(all)});
         const auto lost = static_cast<long long>(ms * 1e6);
         for (repeat_data& d : m.candidate)
-            for (const record& r : d.records)
+            for (const record& r : d.records) {
                 d.blind.push_back({r.first_token_ns - lost, r.first_token_ns + 1, lost, lost});
+                const auto more = static_cast<long long>(later_ms * 1e6);
+                const long long from = r.first_token_ns + 100000000;
+                if (more > 0) d.blind.push_back({from, from + more, more, more});
+            }
         return slo_invalid_reason(m, mean(tpot) <= 10_s);
     };
     // In one piece, 900 ms after the send: its tokens did not come in the last 80 ms.
@@ -575,6 +580,9 @@ TEST_CASE("a client that did not run explains no more than it may have read toge
     for (int i = 0; i < 29; ++i) lump.push_back(1);
     CHECK(blind_for(80, 300, lump).find("the stream does not stream: 40 of 40") == 0);
     CHECK(blind_for(110, 300, lump) == "");
+    // Where it was away for half of the rest, they came twice as fast, and 100 ms are hidden.
+    CHECK(blind_for(80, 300, lump, 300) == "");
+    CHECK(blind_for(80, 300, lump, 30).find("the stream does not stream: 40 of 40") == 0);
 }
 
 TEST_CASE("a stream that is held back is the arm's whose it is") {

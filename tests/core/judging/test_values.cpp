@@ -1,9 +1,9 @@
 // Verdicts on values: times, speeds, rates, and repeats that have no size.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
-#include "core/figures/held_gate.hpp"
-#include "core/judging/values.hpp"
 #include "core/measured/pooled.hpp"
+#include "core/judging/values.hpp"
+#include "core/bodies/held.hpp"
 #include "support/verdicts.hpp"
 
 #include <cmath>
@@ -382,4 +382,6 @@ TEST_CASE("a statistic that some repeat does not have cannot be judged") {
     const slo_verdict v = judged(measured({good, dead}), mean(ttft) <= 100_ms);
     CHECK(v.outcome == verdict::invalid);
     CHECK(mentions(v.reason, "repeat 2 has no value of mean(ttft)"));
+    CHECK(v.repeats == 1);
+    CHECK(v.requests == 20);
 }

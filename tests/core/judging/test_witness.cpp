@@ -1,6 +1,8 @@
 // The server's counts against ours: who else was there, and what is counted differently.
 #include "core/judging/judge.hpp"
 #include "core/judging/witness.hpp"
+#include "core/described/sentences.hpp"
+#include "core/described/described.hpp"
 #include "support/server_pages.hpp"
 #include "support/verdicts.hpp"
 
@@ -29,7 +31,7 @@ repeat_data repeat_told(int ours, double requests, double tokens) {
 }
 std::string against(const repeat_data& d) {
     measurement m = measured({d});
-    return witness_against(m, m.candidate[0]);
+    return described(witness_against(m, m.candidate[0]));
 }
 }  // namespace
 
@@ -63,7 +65,7 @@ TEST_CASE("what an earlier repeat gave up, the server may have finished since") 
     measurement m = measured({timelines::repeat_of(lost), repeat_told(50, 70, 700)});
     m.candidate[1].index = 1;
     CHECK(unfinished_before(m, m.candidate[1]) == 20);
-    CHECK(witness_against(m, m.candidate[1]) == "");
+    CHECK(!witness_against(m, m.candidate[1]));
 }
 
 TEST_CASE("a server that counts each request in every process is nobody's other load") {
@@ -97,10 +99,10 @@ TEST_CASE("a restart between repeats is one, unless it was asked for") {
     m.candidate[1].index = 1;
     for (page_reading& r : m.candidate[0].server.readings) r.began = 100;
     for (page_reading& r : m.candidate[1].server.readings) r.began = 200;
-    CHECK(witness_against(m, m.candidate[0]) == "");
-    CHECK(witness_against(m, m.candidate[1]).find("it restarted before repeat 2") == 0);
+    CHECK(!witness_against(m, m.candidate[0]));
+    CHECK(described(witness_against(m, m.candidate[1])).find("it restarted before repeat 2") == 0);
     m.candidate[1].startup_s = 3;
-    CHECK(witness_against(m, m.candidate[1]) == "");
+    CHECK(!witness_against(m, m.candidate[1]));
 }
 
 TEST_CASE("two servers behind an address that were there before restart in no repeat") {
@@ -118,11 +120,11 @@ TEST_CASE("two servers behind an address that were there before restart in no re
             d.server.from_s = 1000 + 60.0 * static_cast<double>(i);
             for (std::size_t k = 0; k < 2; ++k) d.server.readings[k].began = beginnings[i][k];
         }
-        for (const repeat_data& d : m.candidate) CHECK(witness_against(m, d) == "");
+        for (const repeat_data& d : m.candidate) CHECK(!witness_against(m, d));
         // One that began since the repeat before is another matter.
         for (page_reading& r : m.candidate[0].server.readings) r.began = 100;
         for (page_reading& r : m.candidate[1].server.readings) r.began = 1030;
-        CHECK(witness_against(m, m.candidate[1]).find("it restarted before repeat 2") == 0);
+        CHECK(described(witness_against(m, m.candidate[1])).find("it restarted before repeat 2") == 0);
     }
 }
 
@@ -383,8 +385,8 @@ TEST_CASE("a queue that empties, a cache with room and even clocks explain nothi
         tell(d, quantity::kv_usage, {0, 0.5, 0.6, 0.7, 0.7, 0.7, 0.7, 0});
         tell(d, quantity::clock, {2e9, 2e9, 2e9, 1.9e9, 2e9, 2e9, 2e9, 2e9});
     }
-    CHECK(server_state_words(measured(all)) == "");
+    CHECK(described(server_state_of(measured(all)), {}) == "");
     tell(all[1], quantity::clock, {2e9, 1.7e9, 1.7e9, 1.7e9, 1.7e9, 1.7e9, 1.7e9, 2e9});
-    CHECK(server_state_words(measured(all)) ==
-          "the accelerators' clocks were 14 % lower in repeat 2");
+    CHECK(described(server_state_of(measured(all)), {}) ==
+          "server: the accelerators' clocks were 14 % lower in repeat 2");
 }

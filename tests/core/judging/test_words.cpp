@@ -1,6 +1,6 @@
 // The lines of verdicts that people read.
 #include "llmbench.hpp"
-#include "core/judging/words.hpp"
+#include "core/described/verdict_words.hpp"
 #include "support/verdicts.hpp"
 
 #include <algorithm>

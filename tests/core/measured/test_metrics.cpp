@@ -149,6 +149,13 @@ TEST_CASE("gaps are pooled over completed requests, with one infinite gap for ea
     CHECK(value_of(percentile(itl, 0.83), d) == about(0.020));  // rank 5
     CHECK(value_of(percentile(itl, 0.84), d) == infinity);      // rank 6
     CHECK(value_of(mean(itl), d) == about(0.014));
+    const auto beyond = [&](double bound) {
+        return lb::share_of_gaps_beyond(bound, metric_id::itl, d);
+    };
+    CHECK(beyond(0.009) == 1);
+    CHECK(beyond(0.010) == about(0.5));
+    CHECK(beyond(0.020) == about(1.0 / 6));
+    CHECK(beyond(1e9) == about(1.0 / 6));
 }
 
 TEST_CASE("an answer of one token has no time per output token and is skipped") {
@@ -625,6 +632,15 @@ TEST_CASE("gaps that are counted give the numbers of those that are kept") {
         }
     }
     CHECK(value_of(p50(itl), listed_ones) == value_of(p50(itl), plain));
+    for (const double bound : {0.001, 0.02, 0.05, 0.15, 10.0}) {
+        CAPTURE(bound);
+        const auto beyond = [&](double than, const repeat_data& d) {
+            return lb::share_of_gaps_beyond(than, metric_id::itl, d);
+        };
+        CHECK(beyond(bound, listed_ones) == beyond(bound, plain));
+        CHECK(beyond(bound, counted) >= beyond(bound * (1 + 1.0 / 512), plain));
+        CHECK(beyond(bound, counted) <= beyond(bound * (1 - 1.0 / 512), plain));
+    }
     // A window that lies elsewhere than was thought while the gaps were counted, but for its end.
     const repeat_data late = kept(requests, true, 6000, 100000);
     repeat_data whole = plain;

@@ -76,6 +76,19 @@ TEST_CASE("a first token may have come as much earlier as the client was away be
     CHECK(read(p50(ttft_from_send), d).best == about(0.095));
 }
 
+TEST_CASE("what ends a stretch is as uncertain as the rest of it, though gaps are microseconds") {
+    request r(0);
+    for (const double at : {100.0, 110.0, 150.0006}) r.content(at);
+    r.finish(151).usage(151, 10, 3).done(151);
+    repeat_data d = repeat_of({r});
+    d.window = time_interval::between(at_ms(90), at_ms(150));
+    d.blind = {blind_ms(112, 150.0006)};
+    CHECK(d.gaps[d.gap_offsets[0] + 1] == 40001);  // its gaps put it after the end
+    CHECK(read(max(itl), d).measured == about(0.040001));
+    CHECK(read(max(itl), d).best == about(0.010));
+    CHECK(read(of_run(output_throughput), d).best > read(of_run(output_throughput), d).measured);
+}
+
 TEST_CASE("a last token may have come earlier, and then the pace was better") {
     request r(0);
     for (const double at : {100, 110, 120, 130, 140, 150, 160, 170, 219, 219, 219}) r.content(at);

@@ -1,10 +1,9 @@
 // The parts of a repeat that several programs sent, put together.
 #include "llmbench.hpp"
 #include "core/judging/validity.hpp"
+#include "core/described/sentences.hpp"
 #include "core/measured/ranks.hpp"
-#include "core/base/json.hpp"
 #include "core/measured/together.hpp"
-#include "core/reports/result_json.hpp"
 #include "support/texts.hpp"
 #include "support/timelines.hpp"
 
@@ -98,24 +97,6 @@ TEST_CASE("parts on clocks of their own become the repeat that one program would
     }
 }
 
-TEST_CASE("every time of a record goes to the other clock, and nothing else") {
-    repeat_data d = part(0, 1);
-    const std::vector<record> before = d.records;
-    move_clock(d, 1000000 * ms);
-    for (std::size_t i = 0; i < before.size(); ++i) {
-        picojson::value was, is;
-        REQUIRE(parse_json(record_json(before[i], "g"), was));
-        REQUIRE(parse_json(record_json(d.records[i], "g"), is));
-        for (const auto& [name, value] : was.get<picojson::object>()) {
-            CAPTURE(name);
-            const bool is_time = name.ends_with("_ns") && name != "late_ns";
-            if (is_time && value.is<double>())
-                CHECK(is.get(name).get<double>() - value.get<double>() == 1e6 * ms);
-            else CHECK(is.get(name).serialize() == value.serialize());
-        }
-    }
-}
-
 TEST_CASE("users of several programs have the window that all of them have") {
     std::vector<repeat_data> all = parts(3);
     const time_interval second = all[1].window, third = all[2].window;
@@ -194,15 +175,15 @@ TEST_CASE("a part that begins too far from the others makes a gate invalid, and 
     all[2].ranks[0].off_s = 0.0045;
     all[2].ranks[0].error_s = 0.0001;
     e.candidate = {together(all, false)};
-    CHECK(gate_invalid_reason(e) == "");
+    CHECK(described(fault_of_gate(e)) == "");
     all[2].ranks[0].off_s = 0.020;
     e.candidate = {together(all, false)};
-    CHECK(gate_invalid_reason(e) == "client: rank 2 of 4 on host-2 began 20 ms late (known to within "
+    CHECK(described(fault_of_gate(e)) == "client: rank 2 of 4 on host-2 began 20 ms late (known to within "
                                     "100 us), up to 5 ms is allowed");
     all[2].ranks[0].off_s = -0.0049;  // and what nobody can exclude
     all[2].ranks[0].error_s = 0.001;
     e.candidate = {together(all, false)};
-    CHECK(holds(gate_invalid_reason(e), "rank 2 of 4 on host-2 began 4.9 ms early"));
+    CHECK(holds(described(fault_of_gate(e)), "rank 2 of 4 on host-2 began 4.9 ms early"));
 }
 
 TEST_CASE("how often requests were sent again is a question to the whole and to no part of it") {

@@ -1,6 +1,7 @@
 // Several files as the repeats of one gate, and what somebody would try who wants it green.
 #include "llmbench.hpp"
 #include "core/figures/outcomes.hpp"
+#include "core/described/described.hpp"
 #include "core/judging/judge.hpp"
 #include "core/others/result_files.hpp"
 #include "core/others/runs_together.hpp"
@@ -40,7 +41,7 @@ told_gate gate_of_fixtures(const std::vector<std::string>& names, const slo_list
     return gate_of_runs(std::move(runs), slos);
 }
 std::vector<slo_verdict> verdicts_of(const told_gate& g) {
-    return assess(g.seen, terms_of_files(g.what)).verdicts;
+    return described(assess(g.seen, terms_of_files(g.what)).verdicts);
 }
 slo_verdict verdict_of(const std::vector<std::string>& files, const slo& s) {
     return verdicts_of(gate_of(files, {s}))[0];

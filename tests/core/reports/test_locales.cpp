@@ -1,10 +1,11 @@
 // Reports in a program that called setlocale() with a locale of decimal commas.
 #include "llmbench.hpp"
+#include "core/stored/record_json.hpp"
+#include "core/stored/stored.hpp"
 #include "core/reports/ci_files.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/page/page.hpp"
 #include "core/reports/result_json.hpp"
-#include "core/reports/stored.hpp"
 #include "effects/system/errors.hpp"
 #include "support/sample_gates.hpp"
 #include "support/scratch.hpp"

@@ -5,11 +5,14 @@
 #include "core/files/traces.hpp"
 #include "core/others/result_files.hpp"
 #include "core/others/runs_together.hpp"
+#include "core/stored/calibration.hpp"
+#include "core/stored/packed_repeat.hpp"
+#include "core/stored/record_json.hpp"
+#include "core/stored/stored.hpp"
+#include "core/stored/shards.hpp"
 #include "core/reports/ci_files.hpp"
-#include "core/reports/packed_repeat.hpp"
+#include "core/reports/measured_pace.hpp"
 #include "core/reports/result_json.hpp"
-#include "core/reports/stored.hpp"
-#include "core/reports/stored_shards.hpp"
 #include "support/hostile_numbers.hpp"
 #include "support/result_files.hpp"
 #include "support/sample_gates.hpp"
@@ -125,7 +128,7 @@ TEST_CASE("a result.json is refused by its field, or judged, whatever its number
         assess(read.seen, read.held);
         check_worth(read.seen);
         stored_shard first{"shard-0", read}, second{"shard-1", std::move(read)};
-        first.gate.shard = 0;
+        first.gate.load.share.index = 0;
         try {
             const gathered_shards all = gathered({first, second}, {mean(ttft) <= 100_ms});
             assess(all.seen, all.held);
@@ -143,6 +146,21 @@ TEST_CASE("a result.json is refused by its field, or shown, whatever its numbers
         n += refusal_of([&] { read_past_result(s, "r.json"); }).empty();
     });
     CHECK(n > 0);
+}
+
+TEST_CASE("a result.json is refused by its field, or fits a sound engine, whatever its numbers say") {
+    const std::string json = result_json({gate_with_everything()}, {}, {}, 0);
+    check_reader(json, "r.json", [&](const std::string& s) {
+        const told_pace t = read_pace(s, "r.json", "chat");
+        const engine e = engine_at_pace(t.pace);
+        CHECK(e.decode_step.seconds() > 0);
+        CHECK(e.prefill_per_token.seconds() >= 0);
+        CHECK(e.faults.delay.seconds() >= 0);
+        CHECK((e.jitter >= 0 && e.jitter <= 0.5));
+        CHECK((e.slots >= 32 && e.slots <= 400000));
+        CHECK(kv_capacity_tokens(e.kv) > 1e5);
+        for (const auto& [name, sd] : t.noise) CHECK(sd >= 0);
+    });
 }
 
 TEST_CASE("a calibration is refused by its statistic, or taken, whatever its numbers say") {

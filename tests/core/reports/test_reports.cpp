@@ -1,5 +1,6 @@
 // Reports: what people and programs read.
 #include "llmbench.hpp"
+#include "core/stored/record_json.hpp"
 #include "core/reports/ci_files.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/page/page.hpp"
@@ -148,7 +149,7 @@ TEST_CASE("the JSON writer indents, keeps the order of keys and leaves empty thi
 
 TEST_CASE("result.json holds what was measured and judged") {
     const picojson::value v = parsed(serialized({sample_gate(), refused_gate()}));
-    CHECK(words(v, "schema") == "llmbench/result/1");
+    CHECK(words(v, "schema") == "llmbench/result/2");
     CHECK(words(v, "definitions") == "metrics/1");
     CHECK(number(v, "exit_code") == 1);
     CHECK(words(v.get("environment"), "cpu") == "a <fast> one");
@@ -853,7 +854,7 @@ TEST_CASE("a calibration prints the line to paste") {
     judge(g);
     calibrated row;
     row.what = mean(tpot) <= 25_ms;
-    row.suggestion = "<= 23 ms";
+    row.to_write = 0.023;
     calibrated share;
     share.what = advisory(error_rate <= 1_pct);
     g.calibration = {row, share};

@@ -1,8 +1,8 @@
 // Traffic from files: traces, datasets, conversations, groups.
 #include "llmbench.hpp"
-#include "core/traffic/planning.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/trace_hash.hpp"
+#include "core/planning/planning.hpp"
 #include "support/scenarios.hpp"
 #include "support/texts.hpp"
 

@@ -1,9 +1,9 @@
 // A baseline that is the target asked otherwise: what its requests say, and what is refused.
 #include "llmbench.hpp"
 #include "core/dialects/table.hpp"
-#include "core/traffic/plan_words.hpp"
-#include "core/traffic/planning.hpp"
 #include "core/traffic/requests.hpp"
+#include "core/planning/plan_words.hpp"
+#include "core/planning/planning.hpp"
 #include "support/texts.hpp"
 
 #include <string>

@@ -1,7 +1,7 @@
 // What each request says and asks for: lengths, words, prefixes.
 #include "llmbench.hpp"
-#include "core/traffic/planning.hpp"
 #include "core/traffic/requests.hpp"
+#include "core/planning/planning.hpp"
 #include "support/scenarios.hpp"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // Fresh traffic: its stages, forced tokens, how unsteady a load is.
 #include "llmbench.hpp"
-#include "core/traffic/planning.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/trace_hash.hpp"
+#include "core/planning/planning.hpp"
 #include "support/scenarios.hpp"
 
 #include <cmath>

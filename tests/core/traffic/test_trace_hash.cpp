@@ -1,8 +1,8 @@
 // The hash that tells one traffic from another.
 #include "llmbench.hpp"
 #include "core/base/bytes.hpp"
-#include "core/traffic/planning.hpp"
 #include "core/traffic/trace_hash.hpp"
+#include "core/planning/planning.hpp"
 #include "support/scenarios.hpp"
 
 #include <set>

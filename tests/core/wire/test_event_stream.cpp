@@ -2,6 +2,9 @@
 #include "llmbench.hpp"
 #include "core/wire/event_stream.hpp"
 
+#include <string>
+#include <vector>
+
 using namespace llmbench;
 using namespace llmbench::detail;
 

@@ -1,5 +1,6 @@
 // A run that is over, read from its three files, whatever stands in them.
 #include "effects/gates/stored_run.hpp"
+#include "core/stored/record_json.hpp"
 #include "core/reports/result_json.hpp"
 #include "support/sample_gates.hpp"
 #include "support/scratch.hpp"

@@ -401,6 +401,19 @@ TEST_CASE("an address that does not answer is left after its share of limits.con
     CHECK(server.accept());
 }
 
+TEST_CASE("an address that is only slow has what is left of limits.connect where the others refuse") {
+    peer slow;
+    thread owner(target_at({slow.port(), free_port()}));
+    connection c(owner.io, owner);
+    c.start(asking());  // nobody has turned yet: it is on its way
+    c.check_limits(now_ns() + 3 * second);  // of 5 s for two addresses
+    REQUIRE(owner.turn_until([&] { return owner.io.connections_opened == 1; }));
+    CHECK(owner.delivered.empty());
+    CHECK(owner.io.good_address == 0);
+    c.check_limits(now_ns() + 6 * second);  // sent by now
+    CHECK(owner.delivered.empty());
+}
+
 // ---- limits, at times that the test makes up
 
 TEST_CASE("no connection within limits.connect is a failure") {

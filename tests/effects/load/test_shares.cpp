@@ -1,12 +1,12 @@
 // Several programs that share a load send its trace: every request, once, when it is due.
 #include "llmbench.hpp"
 #include "core/base/bytes.hpp"
-#include "core/traffic/planning.hpp"
 #include "core/wire/url.hpp"
+#include "core/planning/planning.hpp"
+#include "effects/system/workload_files.hpp"
 #include "effects/load/agenda.hpp"
 #include "effects/load/run_load.hpp"
 #include "effects/load/worker.hpp"
-#include "effects/system/workload_files.hpp"
 #include "support/scenarios.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // Waiting for sockets, and what ends a wait.
 #include "effects/net/machine_network.hpp"
-#include "effects/net/socket_user.hpp"
+#include "effects/net/network.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/system/clock.hpp"
 

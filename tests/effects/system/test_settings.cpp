@@ -90,6 +90,28 @@ TEST_CASE("a value that cannot be used is refused by its name") {
     CHECK(refused("LLMBENCH_SEED", "a\nb\x1b[2J").find('\n') == std::string::npos);
 }
 
+TEST_CASE("a rehearsal is asked for by 1 or by a file, and leaves nothing for later runs") {
+    for (const char* no : {"", "0", "no", "off", "false"})
+        CHECK(read({{"LLMBENCH_REHEARSE", no}}).rehearse == "");
+    for (const char* yes : {"1", "yes", "on", "true"})
+        CHECK(read({{"LLMBENCH_REHEARSE", yes}}).rehearse == "1");
+    CHECK(read({{"LLMBENCH_REHEARSE", "result.json"}}).rehearse == "result.json");
+    CHECK(refused("LLMBENCH_REHEARSE", "maybe").find("it must be 1, 0, or the result.json") !=
+          std::string::npos);
+    for (const char* other : {"LLMBENCH_WRITE_BASELINE=1", "LLMBENCH_CALIBRATE=3"}) {
+        const std::string text = other, name = text.substr(0, text.find('='));
+        const std::string why = refusal_of([&] {
+            read({{"LLMBENCH_REHEARSE", "1"}, {name, text.substr(name.size() + 1)}});
+        });
+        CHECK(why.find("LLMBENCH_REHEARSE and " + name + " are both set") != std::string::npos);
+    }
+    // What was measured stays where it is.
+    CHECK(surroundings_of(in({{"LLMBENCH_REHEARSE", "1"}}), false).report_directory ==
+          "llmbench-rehearsal");
+    CHECK(surroundings_of(in({{"LLMBENCH_REHEARSE", "1"}, {"LLMBENCH_REPORT_DIR", "r"}}), false)
+              .report_directory == "r");
+}
+
 TEST_CASE("where a program runs decides what its console shows") {
     CHECK(surroundings_of(in({}), false).report_directory == "llmbench-report");
     CHECK(surroundings_of(in({{"LLMBENCH_REPORT_DIR", "/r"}}), false).report_directory == "/r");

@@ -7,7 +7,7 @@
 #include "core/metric/words.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/traffic/arrivals.hpp"
-#include "core/traffic/target_facts.hpp"
+#include "core/planning/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/headlines.hpp"

@@ -6,13 +6,14 @@
 #include "api/version.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/traffic/target_facts.hpp"
+#include "core/planning/target_facts.hpp"
+#include "core/figures/gate_figures.hpp"
 #include "core/reports/ci_files.hpp"
 #include "core/reports/console.hpp"
-#include "core/figures/gate_figures.hpp"
 #include "core/reports/comparison_report.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/profile.hpp"
+#include "core/reports/rehearsal.hpp"
 #include "core/reports/words.hpp"
 #include "core/reports/page/assets.hpp"
 #include "core/reports/page/distributions.hpp"
@@ -94,7 +95,8 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     h += search_html(g);
     h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
     h += "<h3>More</h3>\n";
-    if (measured && g.target.kind != target_kind::files) h += self_check_html(g.self_check);
+    const bool has_client = g.target.kind != target_kind::files && !g.target.is_virtual;
+    if (measured && has_client) h += self_check_html(g.self_check);
     if (measured) h += repeats_html(g) + ranks_html(g);
     h += scenario_html(g);
     if (const std::string t = others_text(g); !t.empty())
@@ -112,7 +114,8 @@ inline std::pair<headline, std::string> overall(const std::vector<gate_report>& 
         if (n == 0) continue;
         const bool is_state = c == headline::invalid || c == headline::inconclusive;
         const bool was_done = c == headline::refused || c == headline::skipped ||
-                              c == headline::calibrated || c == headline::measured;
+                              c == headline::calibrated || c == headline::rehearsed ||
+                              c == headline::measured;
         const std::string verb =
             std::string(is_state   ? (n == 1 ? " is " : " are ")
                         : was_done ? (n == 1 ? " was " : " were ")
@@ -170,6 +173,8 @@ inline std::string report_html(const std::vector<gate_report>& gates,
         title + " - llmbench</title>\n<style>" + page_style + "</style>\n</head>\n<body>" +
         page_icons + "<main>\n<header>\n<h1><span class=\"" + look_of(worst) + "\">" +
         icon(look_of(worst)) + title + "</span></h1>\n";
+    if (const std::string t = rehearsal_of_all(gates); !t.empty())
+        h += "<p class=\"why\">" + xml_escaped(t) + "</p>\n";
     if (undecided > 0)
         h += "<p class=\"why\">" + plural(undecided, "objective") +
              (undecided == 1 ? " is " : " are ") + undecided_text(gates.front()) + ".</p>\n";

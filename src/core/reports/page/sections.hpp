@@ -11,9 +11,9 @@
 #include "core/dialects/table.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/plan_words.hpp"
-#include "core/traffic/target_facts.hpp"
 #include "core/traffic/trace_hash.hpp"
+#include "core/planning/plan_words.hpp"
+#include "core/planning/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/words.hpp"
@@ -160,7 +160,7 @@ inline std::string scenario_html(const gate_report& g) {
     if (g.baseline.kind != target_kind::none) h += row_of("baseline", target_text(g.baseline));
     h += row_of("arrivals", arrival_text(p.arrivals)) + row_of("workload", p.workload_text);
     h += row_of("measured", extent_text(p)) + row_of("repeats", repeats_text(p));
-    h += row_of("traffic", p.rule.traffic == fresh ? "fresh" : "replayed");
+    h += row_of("traffic", traffic_name(p.rule.traffic));
     if (!p.is_read) h += sent_html(g);
     h += row_of("error levels",
                 printed("false pass %g %%, false fail %g %%%s", p.rule.pass_level * 100,

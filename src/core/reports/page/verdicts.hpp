@@ -4,7 +4,7 @@
 #include "api/result.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/judging/words.hpp"
+#include "core/described/verdict_words.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/headlines.hpp"
 #include "core/reports/page/plot.hpp"

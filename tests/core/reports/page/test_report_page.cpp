@@ -399,7 +399,7 @@ TEST_CASE("each outcome has its sentence") {
         test_gates gates;
         for (const gate_outcome o : outcomes) {
             gates.push_back(refused_gate("no rate", o));
-            gates.back().verdicts.push_back(undecided(mean(ttft) <= 1_s));
+            gates.back().verdicts.push_back(described(undecided(mean(ttft) <= 1_s)));
             gates.back().verdicts[0].outcome = verdict::pass;
         }
         return overall(gates).second;

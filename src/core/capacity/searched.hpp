@@ -1,0 +1,275 @@
+// a load that is searched
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "api/traffic.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/metric/words.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/rule.hpp"
+#include "core/judging/samples.hpp"
+#include "core/capacity/found.hpp"
+#include "core/capacity/probes.hpp"
+#include "core/capacity/relative.hpp"
+#include "core/capacity/search.hpp"
+#include "core/traffic/arrivals.hpp"
+#include "core/traffic/plan.hpp"
+
+#include <algorithm>  // find, max, min, nth_element
+#include <cmath>  // isfinite, llround
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+// ---- what is refused
+
+inline bool is_of_capacity(const slo& s) { return is_capacity(s.what.metric); }
+
+/// Where no load is searched, nothing can be said of a capacity.
+inline void check_no_search(const scenario& s, const arrival_data& a, scenario_use use) {
+    const std::string given = "arrivals is " + arrival_text(a) + ", one load: ";
+    const char* cure = is_counted_in_users(a) ? "closed_loop(up_to(256)), for one"
+                                              : "poisson(up_to(64_rps)), for one";
+    if (use == scenario_use::find_capacity)
+        refuse({given, "find_capacity searches a load of up_to(...): ", cure});
+    for (const slo& x : s.slos)
+        if (is_of_capacity(x))
+            refuse({"the SLO ", str(x.text()), " is refused: ", given,
+                    "a capacity is that of a load of up_to(...): ", cure});
+}
+
+/// What of a scenario does not go with a load that is searched.
+inline void check_search(const scenario& s, scenario_use use) {
+    const arrival_data& a = s.arrivals.data();
+    const std::string given = "arrivals is " + arrival_text(a) + ": ";
+    if (use == scenario_use::measure)
+        refuse({given, "run() measures one load, use find_capacity() or a gate()"});
+    if (s.traffic != replayed)
+        refuse({given, "a capacity is that of replayed traffic, and traffic is fresh"});
+    if (a.max_in_flight != 0)
+        refuse({given, "with so many in flight at most, a load above that never reaches the "
+                       "server: leave max_in_flight out"});
+    int capacities = 0;
+    bool has_other = false, is_relative = false;
+    for (const slo& x : s.slos) {
+        const std::string why = "the SLO " + str(x.text()) + " is refused: ";
+        if (!is_of_capacity(x)) {
+            has_other = has_other || !x.is_advisory;
+            if (x.factor != 0)
+                refuse({why, "what a load must keep has limits of its own, compare capacities: "
+                             "capacity >= 0.95 * baseline"});
+            if (is_throughput(x.what.metric))
+                refuse({why,
+                        "a throughput rises with the load, and cannot be what the load must keep"});
+            if (is_of_server(x.what.metric))
+                refuse({why, "what a load must keep is what its users see; what the server tells "
+                             "of itself is judged at one load"});
+            if (is_of_start(x.what.metric))
+                refuse({why, "a start has nothing to do with the load"});
+            continue;
+        }
+        ++capacities;
+        is_relative = is_relative || x.factor != 0;
+        if (x.factor != 0) continue;
+        const double most = is_counted_in_users(a) ? static_cast<double>(a.users) : a.rate;
+        if (!(x.bound <= most)) refuse({why, given, "more than that is not tried"});
+    }
+    if (!has_other)
+        refuse({given, "the objectives must say what a load has to keep, as in {p90(ttft) <= "
+                       "500_ms, capacity >= 12_rps}"});
+    if (capacities == 0 && use != scenario_use::find_capacity)
+        refuse({given, "a gate needs an objective that decides it, capacity >= 12_rps for one; "
+                       "find_capacity() only measures"});
+    const bool is_live = s.baseline.is_live();
+    if ((use != scenario_use::gate || is_live) && s.repeats != 0)
+        refuse({given, printed("repeats is %lld: a search takes as many probes as it needs",
+                               static_cast<long long>(s.repeats))});
+    if (is_relative && is_live && capacities != 1)
+        refuse({given, "one capacity is compared with a live baseline's at a time: write a gate "
+                       "for each"});
+    if (!is_relative && (is_live || s.baseline.is_stored()))
+        refuse({given,
+                "the scenario has a baseline, and no objective as capacity >= 0.95 * baseline"});
+}
+
+// ---- from a scenario's plan to that of a search
+
+/// A load is told as a capacity is.
+inline metric_id load_metric(const plan& p) {
+    return is_counted_in_users(p.arrivals) ? metric_id::capacity_in_users
+                                           : metric_id::capacity_in_rate;
+}
+
+inline constexpr int most_probes_of_a_search = 16;
+inline constexpr int most_probes_of_a_lead = 8;  // to where the baseline breaks
+inline constexpr long long requests_of_a_probe = 100;
+inline constexpr double seconds_of_a_probe = 20, lead_of_a_probe = 5;
+
+/// With the loads that its objectives ask for.
+inline plan asking_for(plan p, double baseline_carries) {
+    std::vector<double>& asked = p.search.asked;
+    asked.clear();
+    for (const slo& s : p.slos) {
+        const double load = asked_load(s, baseline_carries);
+        if (load > 0 && std::find(asked.begin(), asked.end(), load) == asked.end())
+            asked.push_back(load);
+    }
+    return p;
+}
+
+inline plan searching(plan p, const judging_options& judging, scenario_use use) {
+    // The loads of objectives that count are decided first.
+    std::vector<slo> all;
+    for (const bool advisory : {false, true})
+        for (const slo& s : p.slos)
+            if (s.is_advisory == advisory) all.push_back(s);
+    p.slos.clear();
+    long long least = p.requests == 0 && p.duration_s == 0 ? requests_of_a_probe : p.requests;
+    for (slo& s : all) {
+        if (is_of_capacity(s)) {
+            if (s.factor != 0) s.what.metric = load_metric(p);
+            p.slos.push_back(s);
+            continue;
+        }
+        least = std::max(least, least_replayed(s.what));
+        p.search.keeps.push_back(s);
+    }
+    p.requests = least;
+    p.search.to_the_interval = use == scenario_use::find_capacity;
+    p.rule = p.search.to_the_interval ? rule_of_a_load(options_of_an_end(), p.search.keeps)
+                                      : rule_of_a_load(judging, p.search.keeps, p.most_repeats);
+    p.most_if_noisy = 0;
+    return asking_for(std::move(p), 0);
+}
+
+// ---- which load is next
+
+inline double most_load(const plan& p) {
+    return is_counted_in_users(p.arrivals) ? static_cast<double>(p.arrivals.users)
+                                           : p.arrivals.rate;
+}
+
+inline search_terms search_terms_of(const plan& p) {
+    search_terms t;
+    t.whole = is_counted_in_users(p.arrivals);
+    t.most = most_load(p);
+    t.least = t.whole ? 1 : t.most / 1000;
+    // From below: what a server is given too much of takes long to drain.
+    t.start = p.search.asked.empty() ? std::max(t.least, t.most / 16) : p.search.asked[0];
+    t.most_probes = p.has_baseline ? most_probes_of_a_lead : p.most_repeats;
+    return t;
+}
+/// Probes at the loads that objectives name, until each is decided.
+inline search_step next_asked(const plan& p, const std::vector<probe>& probes) {
+    if (client_gave_up(probes)) return {{}, 0, client_gave_up_text};
+    for (const double load : p.search.asked) {
+        int valid = 0;
+        carried shown = carried::open;
+        for (const probe& x : probes) {
+            if (x.load != load || x.invalid) continue;
+            ++valid;
+            shown = x.shown;
+        }
+        if (shown == carried::open && valid < p.most_repeats) return {probe_of::asked, load, {}};
+    }
+    return {{}, 0, "all loads that were asked for are tried"};
+}
+inline search_step next_probe(const plan& p, const std::vector<probe>& probes) {
+    return p.search.to_the_interval ? next_step(search_terms_of(p), probes)
+                                    : next_asked(p, probes);
+}
+
+/// On which servers, the first of them first.
+struct next_on_arms : search_step {
+    std::vector<run_arm> arms{run_arm::candidate};
+};
+/// The baseline alone until it breaks, then both.
+inline next_on_arms next_compared(const plan& p, const evidence& e, const terms& t) {
+    const search_step lead = next_step(search_terms_of(p), baseline_lead(e, t));
+    if (lead.part == probe_of::bracket || lead.part == probe_of::refine)
+        if (lead.done.empty() && compared_pairs(e).empty())
+            return {lead, {run_arm::baseline}};
+    const auto terms_of_pairs = compare_terms_of(e, t, p.slos[0]);
+    if (!terms_of_pairs) return {{{}, 0, "the baseline's capacity was not found"}, {}};
+    const pair_step next =
+        next_pair(*terms_of_pairs, compared_probes(e, t, reading::as_measured));
+    const run_arm second =
+        next.first == run_arm::baseline ? run_arm::candidate : run_arm::baseline;
+    return {{probe_of::compared, next.load, next.done}, {next.first, second}};
+}
+inline next_on_arms next_probes(const plan& p, const evidence& e, const terms& t) {
+    if (p.has_baseline) return next_compared(p, e, t);
+    return {next_probe(p, probes_of(e, t)), {run_arm::candidate}};
+}
+
+/// How many there are at most, a pair counted as one.
+inline int most_probes(const plan& p) {
+    if (p.has_baseline)
+        return most_probes_of_a_lead +
+               compare_terms{}.most_rounds * static_cast<int>(compared_loads);
+    if (p.search.to_the_interval) return p.most_repeats;
+    return p.most_repeats * static_cast<int>(std::max<std::size_t>(1, p.search.asked.size()));
+}
+
+// ---- the plan of one probe
+
+inline double between_requests_s(const plan& p, double load, double answer_s) {
+    return (is_counted_in_users(p.arrivals) ? answer_s + p.arrivals.think_s : 1) / load;
+}
+/// How long the measured part of a probe is, where an answer takes so long: four answers at least,
+/// so that it is no start that is measured.
+inline double probe_seconds(const plan& p, double load, double answer_s) {
+    return std::max({p.duration_s > 0 ? p.duration_s : seconds_of_a_probe, 4 * answer_s,
+                     static_cast<double>(p.requests) * between_requests_s(p, load, answer_s)});
+}
+/// The scenario at one load. Its warm-up is the same load before the measured part, as long as was
+/// asked for and until the server is as full of it as it gets.
+inline plan at_load(plan p, double load, double answer_s) {
+    const double seconds = probe_seconds(p, load, answer_s);
+    const double warmup_s =
+        static_cast<double>(p.warmup_requests) * between_requests_s(p, load, answer_s);
+    p.hash.clear();
+    p.arrivals.is_searched = false;
+    p.warmup_requests = 0;
+    const double filling_s = std::max(std::min(lead_of_a_probe, seconds / 4), answer_s);
+    p.warmup_s = std::max({p.warmup_s, warmup_s, p.arrivals.users_ramp_s + filling_s});
+    p.slos = p.search.keeps;
+    p.search = {};
+    p.requests = 0;
+    p.duration_s = seconds;
+    if (is_counted_in_users(p.arrivals)) p.arrivals.users = std::llround(load);
+    else p.arrivals.rate = load;
+    if (!is_counted_in_users(p.arrivals) && p.stride == 1) {
+        p.requests = static_cast<long long>(rounded_up(load * seconds));
+        p.duration_s = 0;
+    }
+    return p;
+}
+/// Seconds that one repeat takes at least, of a search the first probe; 0 where only the run can
+/// tell.
+inline double seconds_of_one(const plan& p) {
+    if (!p.searches()) return expected_seconds(p);
+    return expected_seconds(at_load(p, search_terms_of(p).start, 0));
+}
+/// How long an answer takes, 0 where none came.
+inline double usual_answer_s(const repeat_data& d) {
+    std::vector<double> took;
+    for (const record& r : d.records)
+        if (is_pooled(r)) took.push_back(static_cast<double>(r.end_ns - r.scheduled_ns) * 1e-9);
+    if (took.empty()) return 0;
+    const auto middle = took.begin() + static_cast<long>(took.size() / 2);
+    std::nth_element(took.begin(), middle, took.end());
+    return *middle;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

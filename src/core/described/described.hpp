@@ -1,0 +1,266 @@
+// decisions in sentences
+#pragma once
+
+#include "api/result.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/judging/calibrated.hpp"
+#include "core/judging/client.hpp"
+#include "core/judging/decision.hpp"
+#include "core/judging/ratchet.hpp"
+#include "core/judging/rule.hpp"
+#include "core/judging/scale.hpp"
+#include "core/judging/terms.hpp"
+#include "core/judging/witness.hpp"
+#include "core/described/sentences.hpp"
+
+#include <cmath>  // isfinite, isnan
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Values as the arithmetic of a verdict lists them.
+inline std::string listed(const std::vector<double>& values) {
+    std::string out;
+    for (const double v : values) out += (out.empty() ? "" : ", ") + printed("%.6g", v);
+    return out;
+}
+inline const char* to_string(spread_of s) {
+    switch (s) {
+    case spread_of::moderated: return "moderated";
+    case spread_of::noisy: return "noisy";
+    case spread_of::measured: break;
+    }
+    return "as measured";
+}
+
+// ---- the method
+
+inline std::string method_text(const decision& d) {
+    const bool is_relative = d.what.factor > 0;
+    const std::string against = d.paired      ? "paired "
+                                : is_relative ? "against a stored run, "
+                                              : "";
+    const bool believes = !std::isnan(d.calibrated_sd) && d.repeats > 0 &&
+                          !is_of_start(d.what.what.metric);
+    std::string noise;
+    if (believes) noise = printed(" with the calibrated noise of %.3g %%", d.calibrated_sd * 100);
+    if (believes && !d.calibrated_in.empty())
+        noise += " (" + printable(d.calibrated_in, 200) + ")";
+    switch (d.decided_by) {
+    case verdict_method::none: break;
+    case verdict_method::counts: return "Clopper-Pearson on counts";
+    case verdict_method::counted_misses: return "counted misses";
+    case verdict_method::moderated_t: return against + "moderated t" + noise;
+    case verdict_method::noisy_t: return against + "t of noisy repeats" + noise;
+    case verdict_method::t: return against + "t";
+    case verdict_method::batch_means: return "batch means t" + noise;
+    case verdict_method::slices: return "t of slices";
+    case verdict_method::loads: return "its objectives, load by load";
+    case verdict_method::margins: return "margins at loads a factor apart";
+    }
+    return {};
+}
+
+// ---- the numbers that it took
+
+/// Everything that the arithmetic of a verdict is made of, by its names, and in one line.
+struct arithmetic {
+    list<named_values> inputs{};
+    std::string line{};
+    void add(const std::string& name, const std::vector<double>& values) {
+        inputs.push_back({name, list<double>(values)});
+    }
+    void add_look(const look& l, const judging_rule& rule) {
+        line += printed(
+            "; mean %.6g, sd %.6g (%s), df %.0f, standard error %.6g; bounds: pass %.6g + %.4f x "
+            "se = %.6g < 0, fail %.6g - %.4f x se = %.6g > 0 (t quantiles of the normal scores "
+            "%.4f and %.4f, Pocock's for %d looks at %.4g and %.4g)",
+            l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t, l.pass_bound, l.mean,
+            l.fail_t, l.fail_bound, l.pass_z, l.fail_z, rule.looks, rule.pass_level,
+            rule.fail_level);
+        add("mean", {l.mean});
+        add("sd", {l.sd});
+        add("df", {l.df});
+        add("standard_error", {l.se});
+        add("pass_t", {l.pass_t});
+        add("fail_t", {l.fail_t});
+        add("pass_bound", {l.pass_bound});
+        add("fail_bound", {l.fail_bound});
+    }
+    void add_counts(const look_at_misses& l) {
+        const miss_counts& c = l.seen;
+        line += printed("misses %.0f of %.0f, design effect %.3f, so %.6g of %.6g independent "
+                        "ones; upper bound %.6g at level %.4g, lower bound %.6g at level %.4g "
+                        "(one-sided Clopper-Pearson); allowed share of misses %.6g",
+                        c.k, c.n, c.effect, c.k / c.effect, c.n / c.effect, l.upper(), l.at.pass,
+                        l.lower(), l.at.fail, c.allowed);
+        add("misses", {c.k});
+        add("trials", {c.n});
+        add("design_effect", {c.effect});
+        add("allowed", {c.allowed});
+        add("pass_level", {l.at.pass});
+        add("fail_level", {l.at.fail});
+        add("upper_bound", {l.upper()});
+        add("lower_bound", {l.lower()});
+        if (!std::isfinite(l.at.product)) return;
+        line += printed("; product of the repeats' shares over it %.6g, a miss from %.6g",
+                        c.product, l.at.product);
+        add("product_of_shares", {c.product});
+        add("product_that_fails", {l.at.product});
+    }
+};
+inline void add_values(arithmetic& a, const decision& d) {
+    const std::string what = d.what.factor > 0 ? "ratios" : "values";
+    a.line = what + " " + listed(d.values);
+    a.add(what, d.values);
+    a.add("limit", {d.limit});
+}
+inline arithmetic arithmetic_of(const decision& d) {
+    arithmetic a;
+    const bool on_log = is_on_the_log(d.what);
+    switch (d.decided_by) {
+    case verdict_method::none: break;
+    case verdict_method::counts:
+        if (d.counted) a.add_counts(*d.counted);
+        break;
+    case verdict_method::counted_misses:
+        add_values(a, d);
+        if (!d.counted) break;
+        a.line += "; ";
+        a.add_counts(*d.counted);
+        break;
+    case verdict_method::moderated_t:
+    case verdict_method::noisy_t:
+    case verdict_method::t:
+        add_values(a, d);
+        a.line += (on_log ? "; ln distances from the limit "
+                          : "; distances in parts of the limit ") + listed(d.distances);
+        a.add(on_log ? "log_distances" : "distances", d.distances);
+        a.add("prior_sd", {d.last.prior_sd});
+        a.add("prior_df", {d.last.prior_df});
+        if (!std::isnan(d.calibrated_sd)) a.add("calibrated_sd", {d.calibrated_sd});
+        if (d.stored.repeats > 0) {
+            a.add("stored_values", d.stored_values);
+            a.add("day_to_day_sd", {d.stored.day_sd});
+        }
+        a.add_look(d.last, d.rule);
+        break;
+    case verdict_method::batch_means:
+        if (d.repeats == 0) break;
+        a.line = "means of 20 batches " + listed(d.values) +
+                 printed("; run-to-run sd %.6g over %d stages", d.run_sd, d.repeats);
+        a.add("batch_means", d.values);
+        a.add("limit", {d.limit});
+        a.add("run_sd", {d.run_sd});
+        a.add("stages", {static_cast<double>(d.repeats)});
+        a.add_look(d.last, d.rule);
+        break;
+    case verdict_method::slices:
+        if (std::isnan(d.dependence)) break;
+        a.line = printed("ln of %zu slices a third, mean over the repeats: ",
+                         d.values.size() / 3) + listed(d.values);
+        a.add("slice_logs", d.values);
+        a.add("limit", {d.limit});
+        a.add("dependence", {d.dependence});
+        a.add_look(d.last, d.rule);
+        break;
+    case verdict_method::loads:
+    case verdict_method::margins:
+        a.line = d.at_the_load;
+        for (const margin_at& m : d.margins)
+            a.add(d.decided_by == verdict_method::loads
+                      ? printed("load %.6g", m.load)
+                      : printed("%s at %.6g", to_string(m.arm), m.load),
+                  {m.margin});
+        break;
+    }
+    return a;
+}
+
+// ---- all of it
+
+/// Every sentence of a verdict, for every report alike.
+inline slo_verdict described(const decision& d) {
+    slo_verdict v;
+    static_cast<verdict_numbers&>(v) = d;
+    if (d.counted_in != verdict_unit::none) v.unit = to_string(d.counted_in);
+    v.method = method_text(d);
+    v.reason = described(d.why, d);
+    v.advice = described(d.advice, d);
+    const arithmetic a = arithmetic_of(d);
+    v.arithmetic = a.line;
+    v.inputs = a.inputs;
+    for (const cause& c : d.why)
+        v.causes.push_back({sentence_of(c.what).name, to_string(c.of), list<double>(c.numbers)});
+    return v;
+}
+inline std::vector<slo_verdict> described(const std::vector<decision>& all) {
+    std::vector<slo_verdict> verdicts;
+    for (const decision& d : all) verdicts.push_back(described(d));
+    return verdicts;
+}
+inline self_check_t described(const own_check& c) {
+    self_check_t check = c;
+    check.reason = described(c.why);
+    return check;
+}
+
+/// A verdict that says why it cannot say more.
+inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::string& reason) {
+    v.outcome = outcome;
+    v.reason = reason;
+    v.advice = text();
+    v.causes = {{sentence_of(because::told).name, {}, {}}};
+    return v;
+}
+/// What is said of an objective without a number.
+inline slo_verdict said_of(const slo& s, verdict outcome, const std::string& reason) {
+    return without_advice(described(undecided(s)), outcome, reason);
+}
+
+// ---- beside verdicts
+
+/// The limit that a calibration suggests, "" where it suggests none.
+inline std::string suggestion_of(const calibrated& c) {
+    return std::isnan(c.to_write) ? "" : limit_to_write(c.what, c.to_write);
+}
+
+/// All limits of a gate that have room, in one line: "mean(tpot) <= 25 ms would pass a regression
+/// of 41 %, and <= 19 ms would seldom be inconclusive"; "" where they are as close as their noise
+/// lets them be.
+template <class Verdicts>
+std::string ratchet_text(const terms& t, const Verdicts& verdicts) {
+    std::string line;
+    for (const verdict_numbers& v : verdicts)
+        if (const auto easy = too_easy(t, v))
+            line += (line.empty() ? "Limits with room: " : "; ") + str(easy->what.text()) +
+                    printed(" would pass a regression of %.0f %%, and ", easy->slips * 100) +
+                    limit_to_write(easy->what, easy->to_write) + " would seldom be inconclusive";
+    return line;
+}
+
+/// What a page and we count differently and nobody is to blame for, "" where nothing.
+inline std::string difference_text(const cross_check& c) {
+    std::string t;
+    const auto add = [&](const std::string& words) { t += (t.empty() ? "" : "; ") + words; };
+    if (const double foreign = foreign_requests(c); foreign > 0)
+        add(printed("%.0f request%s of somebody else", foreign, foreign == 1 ? "" : "s"));
+    if (is_multiple(c.requests_told, c.finished))
+        add(printed("it counts each request %.0f times", c.requests_told / c.finished));
+    const bool all_finished = c.finished >= 0.99 * c.sent;
+    if (all_finished && differs(c.tokens_told, c.tokens))
+        add(printed("it counts %.0f generated tokens, the usage in its answers %.0f",
+                    c.tokens_told, c.tokens));
+    if (all_finished && differs(c.prompt_tokens_told, c.prompt_tokens))
+        add(printed("it counts %.0f prompt tokens, the usage in its answers %.0f",
+                    c.prompt_tokens_told, c.prompt_tokens));
+    return t;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,349 @@
+// a sentence for each cause
+// Numbers stand in braces, in the order in which a cause has them:
+//   {.3g} printf's, {.3g%} of a share in percent, {0} a count, {s} the plural of what was last told
+//   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
+//   one that drifts, {l} its limit, {b} a better one
+//   {m} a metric by its number, {x} what such a one needs, {o} a verdict
+//   {a|b} "a" where it is not 0, else "b"
+// {w} are a cause's words, {n} is the objective's statistic.
+#pragma once
+
+#include "api/result.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/metric/words.hpp"
+#include "core/judging/decision.hpp"
+
+#include <algorithm>  // min
+#include <cmath>  // ceil, floor, isfinite, isnan, log10, pow
+#include <cstddef>  // size_t
+#include <iterator>  // size
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+struct cause_sentence {
+    because id;
+    const char* name;  // in result.json
+    const char* says;
+};
+inline constexpr cause_sentence cause_sentences[] = {
+    {because::nothing, "nothing", ""},
+    {because::told, "told", "{w}"},
+    {because::stopped, "stopped", "{w}"},
+    {because::untold, "untold", "{w}"},
+    {because::server_gone, "server_gone", "{w}"},
+    {because::interrupted, "interrupted", "the run was interrupted"},
+    {because::no_requests, "no_requests", "no request was measured"},
+    {because::none_succeeded, "none_succeeded", "none of {0} requests succeeded ({w})"},
+    {because::no_baseline, "no_baseline", "there is no baseline"},
+
+    {because::too_close, "too_close", "too close to call"},
+    {because::too_few_to_fail, "too_few_to_fail", "two repeats are too few to fail"},
+    {because::all_together, "all_together", nullptr},
+    {because::cut_off, "cut_off", "requests were cut off as their run ended: with these as "
+     "failures the verdict is {o}, without them {o}; let a run end by a number of requests"},
+    {because::cached, "cached", "{.3g%} % of the prompt tokens came from the server's prefix "
+     "cache"},
+    {because::cached_in_both, "cached_in_both", "{.3g%} % of the prompt tokens came from the "
+     "server's prefix cache, with the baseline {.3g%} %"},
+    {because::failed, "failed", "{0} of {0} failed, limit {l}"},
+    {because::failed_over, "failed_over", "{0} of {0} failed, over the limit of {l}, not shown to "
+     "be more than {one burst|chance}"},
+    {because::failed_in_burst, "failed_in_burst", "{0} of {0} failed, within the limit of {l}, but "
+     "{0} of {0} failed in repeat {0}: more than chance"},
+    {because::failed_within, "failed_within", "{0} of {0} failed, limit {l}: within it as "
+     "observed, not shown"},
+    {because::failed_or_beyond, "failed_or_beyond", "{0} of {0} requests failed or lie beyond the "
+     "limit, {.3g%} % may"},
+    {because::failed_in_tail, "failed_in_tail", "{0} of {0} failed, up to {.2g%} % may, and {n} "
+     "leaves {.3g%} % beyond it"},
+    {because::no_size, "no_size", "{0} of {0} repeats have so many failures that the statistic is "
+     "{infinite|zero}"},
+    {because::no_finite_value, "no_finite_value", "in {0} of {0} repeats the server told no finite "
+     "value"},
+    {because::pairs_spread, "pairs_spread", "the pairs spread by {.2g%} %, more than the {.2g%} % "
+     "believed of them"},
+    {because::repeats_spread, "repeats_spread", "the repeats spread by {.0f%} %, far more than a "
+     "quiet machine's {.0f%} %"},
+    {because::thirds, "thirds", "in the first third {d}, in the last one {d} ({a run|runs} of "
+     "{t})"},
+
+    {because::nothing_measured, "nothing_measured", "nothing was measured"},
+    {because::no_value, "no_value", "no measured request has a value of {n}"},
+    {because::no_value_in, "no_value_in", "repeat {0} has no {ratio|value} of {n}"},
+    {because::stored_lacks, "stored_lacks", "the stored baseline has no value of {n}"},
+    {because::start_unknown, "start_unknown", "startup_time is only known of a process that the "
+     "gate starts"},
+    {because::too_few_values, "too_few_values", "fewer than 40 requests have a value"},
+    {because::no_finite_part, "no_finite_part", "{n} has no finite value in every part of repeat "
+     "{0}"},
+    {because::small_sample, "small_sample", "repeat {0}{ of the baseline|} measured {0} "
+     "{gap|request}{s}, {n} needs {0}{ so that three lie beyond it|}: let it run longer"},
+    {because::small_for_drift, "small_for_drift", "a repeat measured {0} requests, {n} needs {0}: "
+     "let it run longer"},
+
+    {because::client_without, "client_without", "{w} ({0} of {0} requests)"},
+    {because::client_is_busy, "client_is_busy", "its busiest thread used {.0f%} % of a core; give "
+     "it client.threads or a core of its own"},
+    {because::client_off_rate, "client_off_rate", "sent {.4g} requests/s instead of {.4g}"},
+    {because::read_together, "read_together", "it was busy and read {.1f%} % of the events "
+     "together"},
+    {because::sent_late, "sent_late", "{.0f%} % of the requests of a repeat were sent over {t} "
+     "late, so its load was not the one asked for"},
+    {because::client_part, "client_part", nullptr},
+    {because::client_in_probes, "client_in_probes", "it was held up, and without that its probes "
+     "could show otherwise"},
+
+    {because::over_saturated, "over_saturated", "{baseline |}over-saturated: requests in flight "
+     "grew by {0} while {0} were sent, and ttft by {t}: the load is over the server's capacity"},
+    {because::no_such_turns, "no_such_turns", "no request was one that {m} is of"},
+    {because::lacks_values, "lacks_values", "{c} have no {x}, which {m} needs"},
+    {because::context_full, "context_full", "{c} brought fewer tokens than forced: {0} of these at "
+     "least with the finish reason \"length\", and none had more than {0} tokens with its prompt: "
+     "its context is full, or it has a limit of its own"},
+    {because::stops_early, "stops_early", "{c} brought fewer tokens than forced: it does not heed "
+     "ignore_eos, or stops by itself"},
+    {because::stops_by_itself, "stops_by_itself", "{c} brought fewer tokens than forced: it does "
+     "not heed ignore_eos, or stops by itself ({0} finish reasons are another than \"length\")"},
+    {because::too_long, "too_long", "{c} tell of more tokens than forced: it does not heed the "
+     "length, or its usage is wrong"},
+    {because::filtered, "filtered", "{c} were cut off by a content filter: they are not the "
+     "answers that were asked for"},
+    {because::several_choices, "several_choices", "{c} brought several choices, one was asked for: "
+     "what their tokens take is not told apart"},
+    {because::known_prompts, "known_prompts", "{.3g%} % of the prompt tokens came from its prefix "
+     "cache, the workload shares at most {.3g%} %: the prompts were seen before"},
+    {because::usage_over_content, "usage_over_content", "{c} have more tokens in usage than their "
+     "text can be: it counts what it did not send, or wrongly"},
+    {because::usage_may_hide, "usage_may_hide", "{c} have several tokens in usage for each event, "
+     "of less than two bytes, or more reasoning than was streamed: some were never sent, and usage "
+     "does not tell how many; running usage would (stream_options.continuous_usage_stats in "
+     "options.extra_body)"},
+    {because::usage_over_prompt, "usage_over_prompt", "{c} have more prompt tokens in usage than "
+     "what was sent can be: it counts wrongly"},
+    {because::in_one_piece, "in_one_piece", "the stream does not stream: {0} of {0} answers came "
+     "in one piece, 5 % may: the server or a proxy holds them back"},
+    {because::in_a_lump, "in_a_lump", "the stream does not stream: {0} of {0} answers began with "
+     "over 5 % of their tokens at once, 5 % may: the server or a proxy holds them back"},
+    {because::comes_in_lumps, "comes_in_lumps", "the stream comes in lumps: {.1f%} % of the "
+     "content events were read together with an earlier one, 5 % may: the server or a proxy holds "
+     "them back"},
+    {because::baseline_fails, "baseline_fails", "{0} of {0} requests failed ({w}), where {.3g%} % "
+     "may"},
+    {because::baseline_may_fail, "baseline_may_fail", "{0} of {0} requests failed ({w}), where "
+     "{.3g%} % may, which so few do not show"},
+
+    {because::page_told, "page_told", "{w} (repeat {0})"},
+    {because::restarted_before, "restarted_before", "it restarted before repeat {0}, or another "
+     "one answers at its address: the counters on its page began anew"},
+    {because::restarted_in, "restarted_in", "it restarted in repeat {0}, or another one answers at "
+     "its address: the counters on its page began anew"},
+    {because::served_others, "served_others", "it served others too: in repeat {0} its page counts "
+     "{0} finished requests, ours were {0}"},
+    {because::others_requests, "others_requests", "its page counts {0} finished requests, ours "
+     "were {0}: it is another server's, or that of one of several (repeat {0})"},
+    {because::others_tokens, "others_tokens", "its page counts {0} generated tokens, ours were "
+     "{0}: it is another server's, or that of one of several (repeat {0})"},
+    {because::queue_stood, "queue_stood", "the queue was never empty from {.0f} s on, with up to "
+     "{0} waiting"},
+    {because::cache_full, "cache_full", "KV cache at {.0f%} %"},
+    {because::cache_preempts, "cache_preempts", "KV cache at {.0f%} %, {0} preemption{s}"},
+    {because::preempted, "preempted", "{0} preemption{s}"},
+    {because::clocks_lower, "clocks_lower", "the accelerators' clocks were {.0f%} % lower in "
+     "repeat {0}"},
+
+    {because::carries, "carries", nullptr},
+    {because::not_monotone, "not_monotone", "not monotone: {v} is shown to be carried, and {v} to "
+     "be too much"},
+    {because::baseline_unknown, "baseline_unknown", "the baseline's capacity is not known"},
+    {because::no_edge, "no_edge", "no load that may be tried is too much for the baseline, or each "
+     "is"},
+    {because::nothing_compared, "nothing_compared", "nothing was compared"},
+    {because::gave_up, "gave_up", "the client could not keep up twice in a row"},
+    {because::baseline_breaks, "baseline_breaks", "the baseline breaks at about {v}"},
+    {because::candidate_carries, "candidate_carries", "the baseline breaks at about {v}, the "
+     "candidate carries {.3f} x that [{.3f}, {.3f}]"},
+    {because::several_loads, "several_loads", "the result is of several loads: only their capacity "
+     "is judged"},
+    {because::first_probe_failed, "first_probe_failed", "no request of the first probe succeeded"},
+    {because::probe_too_short, "probe_too_short", "an answer took {t}, and {t} of load were too "
+     "short for that"},
+
+    {because::headroom_in_noise, "headroom_in_noise", "headroom of {.1f%} % under noise of {.1f%} "
+     "% will often be inconclusive; {b} would seldom be"},
+    {because::limit_that_passes, "limit_that_passes", "{b} would pass"},
+};
+constexpr bool is_in_order(const cause_sentence* all, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i)
+        if (all[i].id != static_cast<because>(i)) return false;
+    return all[n - 1].id == because::limit_that_passes;  // the last
+}
+static_assert(is_in_order(cause_sentences, std::size(cause_sentences)));
+
+inline const cause_sentence& sentence_of(because b) {
+    return cause_sentences[static_cast<std::size_t>(b)];
+}
+
+/// A limit that a verdict would find met in most runs.
+inline std::string limit_to_write(const slo& s, double value) {
+    const std::string side = s.at_most ? "<= " : ">= ";
+    if (facts_of(s.what.metric).is_whole && s.factor == 0)
+        return side + limit_text(s.what.metric, s.at_most ? std::ceil(value) : std::floor(value));
+    // Two digits, three from 10 to 20, rounded to the easy side.
+    const double power = std::pow(10, std::floor(std::log10(value)));
+    const double step = power / (value < 2 * power ? 100 : 10);
+    const auto rounded = [&](double unit) {
+        return (s.at_most ? std::ceil(value / unit) : std::floor(value / unit)) * unit;
+    };
+    return side + (s.factor > 0 ? printed("%.2f * baseline", rounded(0.01))
+                                : limit_text(s.what.metric, rounded(step)));
+}
+
+/// The numbers of a cause in the places of its sentence.
+class sentence_places {
+public:
+    sentence_places(const cause& c, const verdict_numbers& of) : cause_(c), of_(of) {}
+    std::string filled(std::string_view place) {
+        const std::size_t bar = place.find('|');
+        if (bar != place.npos)
+            return std::string(next() != 0 ? place.substr(0, bar) : place.substr(bar + 1));
+        const statistic_data& what = of_.what.what;
+        switch (place.front()) {
+        case 'w': return cause_.words;
+        case 'n': return str(what.name);
+        case 'l': return limit_text(what.metric, of_.limit);
+        case 's': return told_ == 1 ? "" : "s";
+        case 't': return time_text(next());
+        case 'v': return value_text(what.metric, next());
+        case 'd': return value_text(what.of, next());
+        case 'm': return facts_of(static_cast<metric_id>(next())).name;
+        case 'x': return needs_text(facts_of(static_cast<metric_id>(next())).needs);
+        case 'o': return to_string(static_cast<verdict>(next()));
+        case 'b': return limit_to_write(of_.what, next());
+        case '0': return printed("%.0f", told_ = next());
+        case 'c': {
+            const double n = next();
+            return printed("%.0f of %.0f completed requests", n, next());
+        }
+        default: break;
+        }
+        const bool in_percent = place.back() == '%';
+        if (in_percent) place.remove_suffix(1);
+        const double scale = in_percent ? 100 : 1;
+        const int digits = place[1] - '0';
+        const double shown = next() * scale;
+        return place.back() == 'f' ? printed("%.*f", digits, shown)
+                                   : printed("%.*g", digits, shown);
+    }
+
+private:
+    double next() { return at_ < cause_.numbers.size() ? cause_.numbers[at_++] : not_a_number; }
+    const cause& cause_;
+    const verdict_numbers& of_;
+    std::size_t at_ = 0;
+    double told_ = 0;
+};
+
+inline const char* to_string(whose w) {
+    return name_at({"", "client", "plan", "server", "baseline_server", "baseline"}, w);
+}
+inline std::string prefix_of(whose w) {
+    switch (w) {
+    case whose::nobody: return {};
+    case whose::plan: return "the plan: ";
+    case whose::baseline_server: return "baseline server: ";
+    default: return to_string(w) + std::string(": ");
+    }
+}
+inline std::string name_of(verdict_unit u) {
+    return u == verdict_unit::none ? "repeat" : to_string(u);
+}
+/// A value in an objective's unit: as a ratio where it is held against a baseline.
+inline std::string verdict_value_text(const verdict_numbers& v, double x) {
+    return v.what.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
+                                                 : value_text(v.what.what.metric, x);
+}
+
+/// "all repeats together: 305 ms, over the limit; the typical repeat: 292 ms".
+inline std::string all_together_text(const cause& c, const verdict_numbers& of) {
+    const double all = c.numbers[0], other = c.numbers[1], first = c.numbers[2];
+    const bool is_over = all > of.limit, is_met = of.what.at_most ? !is_over : all >= of.limit;
+    const std::string unit = name_of(of.counted_in);
+    const std::string which = std::isnan(first) ? ""
+                              : first == 0      ? "typical " + unit
+                              : first == 1      ? "first " + unit
+                                                : printed("first %.0f %ss", first, unit.c_str());
+    return "all repeats together: " + verdict_value_text(of, all) + ", " +
+           (is_met ? "within" : is_over ? "over" : "under") + " the limit; the " + which + ": " +
+           verdict_value_text(of, other);
+}
+/// "it was held up 20 times, for up to 98 ms, and p95(itl) could be anything from 2 ms to 90 ms;
+/// the limit is 40 ms".
+inline std::string client_part_text(const cause& c) {
+    const double times = c.numbers[0], factor = c.numbers[5], bound = c.numbers[6];
+    const auto metric = static_cast<metric_id>(c.numbers[4]);
+    const auto shown = [&](double x) {
+        const bool ratio = factor > 0 && std::isfinite(x);
+        return ratio ? printed("%.3g x baseline", x) : value_text(metric, x);
+    };
+    const std::string limit = std::isnan(bound) ? ""
+                              : factor > 0      ? printed("; the limit is %.6g x", factor)
+                                           : "; the limit is " + limit_text(metric, bound);
+    const std::string did = times == 0
+                                ? "it sent late"
+                                : printed("it was held up %.0f time%s, for up to ", times,
+                                          times == 1 ? "" : "s") + time_text(c.numbers[1]);
+    return did + ", and " + c.words + " could be anything from " + shown(c.numbers[2]) + " to " +
+           shown(c.numbers[3]) + limit;
+}
+
+/// "carries at least 11.4 req/s and less than 12.6 req/s".
+inline std::string carries_text(const cause& c, const verdict_numbers& of) {
+    const double low = c.numbers[0], high = c.numbers[1];
+    const metric_id unit = of.what.what.metric;
+    const std::string least = "carries at least " + value_text(unit, low);
+    const std::string most = "less than " + value_text(unit, high);
+    if (low > 0) return high < infinity ? least + " and " + most : least;
+    return high < infinity ? "carries " + most
+                           : "no load is shown to be carried, and none to be too much";
+}
+
+/// In a sentence without its full stop, "" where there is no cause. `of`: what it is a cause of.
+inline std::string described(const cause& c, const verdict_numbers& of = {}) {
+    std::string out = prefix_of(c.of);
+    if (c.what == because::all_together) return out + all_together_text(c, of);
+    if (c.what == because::client_part) return out + client_part_text(c);
+    if (c.what == because::carries) return out + carries_text(c, of);
+    sentence_places places(c, of);
+    std::string_view says = sentence_of(c.what).says;
+    while (!says.empty()) {
+        const std::size_t open = std::min(says.find('{'), says.size());
+        out += says.substr(0, open);
+        says.remove_prefix(open);
+        if (says.empty()) break;
+        const std::size_t close = says.find('}');
+        out += places.filled(says.substr(1, close - 1));
+        says.remove_prefix(close + 1);
+    }
+    return out;
+}
+inline std::string described(const std::vector<cause>& why, const verdict_numbers& of) {
+    std::string out;
+    for (const cause& c : why) out += (out.empty() ? "" : "; ") + described(c, of);
+    return out;
+}
+/// Of an objective that may have no verdict yet.
+inline std::string described(const cause& c, const slo& s) {
+    verdict_numbers of;
+    of.what = s;
+    return described(c, of);
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

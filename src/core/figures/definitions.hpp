@@ -1,0 +1,196 @@
+// our requests in other tools' definitions
+// From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
+// 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
+#pragma once
+
+#include "api/result.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/repeat.hpp"
+
+#include <algorithm>  // any_of, find, find_if, min, sort
+#include <array>
+#include <cmath>  // floor, isnan
+#include <cstddef>  // size_t
+#include <iterator>  // begin, end
+#include <string>
+#include <string_view>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+enum class other_tool : unsigned char { vllm, sglang, guidellm, aiperf };
+struct other_tool_name {
+    other_tool id;
+    const char *name, *title;
+    const char* note;  // on its numbers, beside the rows; "" where there is none
+};
+inline constexpr other_tool_name other_tools[] = {
+    {other_tool::vllm, "vllm", "vLLM bench serve",
+     "chunks without text are tokens there, and are not recorded here"},
+    {other_tool::sglang, "sglang", "SGLang bench_serving",
+     "it makes a new connection for each request, which these had at hand; where a server tells no "
+     "usage it takes the length that it asked for"},
+    {other_tool::guidellm, "guidellm", "guidellm", ""},
+    {other_tool::aiperf, "aiperf", "AIPerf",
+     "tokens are those of usage, as with --use-server-token-count; else AIPerf counts them by a "
+     "tokenizer of its own"}};
+
+/// What a tool shows: a time of each request from one of its stamps to another, divided by its
+/// tokens or by those after the first; or all gaps between events.
+enum class divided_by : unsigned char { nothing, later_tokens, tokens, gaps };
+struct other_metric {
+    other_tool tool;
+    const char* name;
+    divided_by per;
+    long long record::*from = nullptr;
+    long long record::*to = nullptr;
+};
+inline constexpr auto other_metrics = [] {
+    using enum other_tool;
+    using enum divided_by;
+    constexpr auto taken_up = &record::dispatched_ns, sent = &record::sent_ns;
+    constexpr auto first = &record::first_token_ns, last = &record::last_token_ns;
+    constexpr auto end = &record::end_ns;
+    return std::array<other_metric, 16>{{
+        {vllm, "TTFT", nothing, taken_up, first},
+        {vllm, "TPOT", later_tokens, first, last},
+        {vllm, "ITL", gaps},
+        {vllm, "E2EL", nothing, taken_up, last},
+        {sglang, "TTFT", nothing, taken_up, first},
+        {sglang, "TPOT", later_tokens, first, end},
+        {sglang, "ITL", gaps},
+        {sglang, "E2E Latency", nothing, taken_up, end},
+        {guidellm, "TTFT", nothing, sent, first},
+        {guidellm, "ITL (our tpot)", later_tokens, first, last},
+        {guidellm, "TPOT (with ttft)", tokens, sent, last},
+        {guidellm, "Latency", nothing, sent, end},
+        {aiperf, "TTFT", nothing, taken_up, first},
+        {aiperf, "ITL (our tpot)", later_tokens, first, last},
+        {aiperf, "ICL (our itl)", gaps},
+        {aiperf, "Request Latency", nothing, taken_up, last}}};
+}();
+
+/// LLMBENCH_SHOW_AS: "vllm,guidellm". Each is shown once, in this order.
+inline std::vector<other_tool> tools_named(const std::string& list) {
+    std::vector<other_tool> tools;
+    std::string allowed;
+    for (const other_tool_name& t : other_tools)
+        allowed += (allowed.empty() ? "" : ", ") + std::string(t.name);
+    std::string_view rest = list;
+    while (!rest.empty()) {
+        const std::size_t comma = std::min(rest.find(','), rest.size());
+        const std::string_view one = trimmed(rest.substr(0, comma));
+        rest.remove_prefix(std::min(comma + 1, rest.size()));
+        if (one.empty()) continue;
+        const auto at = std::find_if(std::begin(other_tools), std::end(other_tools),
+                                     [&](const other_tool_name& t) { return one == t.name; });
+        if (at == std::end(other_tools))
+            refuse({"LLMBENCH_SHOW_AS is \"", printable(list, 80), "\": \"", printable(one, 40),
+                    "\" is none of ", allowed});
+        if (std::find(tools.begin(), tools.end(), at->id) == tools.end()) tools.push_back(at->id);
+    }
+    return tools;
+}
+
+/// One of a tool's metrics, seconds.
+struct other_row {
+    std::string name{};
+    double mean = not_a_number, p50 = not_a_number, p90 = not_a_number, p99 = not_a_number;
+};
+/// A tool's numbers of our requests, and what cannot be computed of them.
+struct other_view {
+    std::string tool{};  // its name in LLMBENCH_SHOW_AS
+    std::string title{};
+    std::vector<other_row> rows{};
+    std::vector<std::string> notes{};
+};
+
+/// As NumPy's percentile has it: between the two values around it.
+inline double interpolated(const std::vector<double>& sorted, double q) {
+    const double at = q * static_cast<double>(sorted.size() - 1);
+    const auto below = static_cast<std::size_t>(std::floor(at));
+    if (below + 1 >= sorted.size()) return sorted.back();
+    return sorted[below] + (at - std::floor(at)) * (sorted[below + 1] - sorted[below]);
+}
+inline other_row row_of_values(std::string name, std::vector<double> values, bool nearest) {
+    other_row r{std::move(name)};
+    if (values.empty()) return r;
+    std::sort(values.begin(), values.end());
+    const auto at = [&](double q) {
+        return nearest ? nearest_rank(values, q) : interpolated(values, q);
+    };
+    r.mean = mean_of(values);
+    r.p50 = at(0.50);
+    r.p90 = at(0.90);
+    r.p99 = at(0.99);
+    return r;
+}
+/// Of a completed request, NaN where it has none.
+inline double value_of(const other_metric& m, const record& r) {
+    const int tokens = m.per == divided_by::nothing        ? 1
+                       : m.per == divided_by::later_tokens ? r.output_tokens - 1
+                                                           : r.output_tokens;
+    return tokens > 0 ? static_cast<double>(r.*m.to - r.*m.from) / 1e9 / tokens : not_a_number;
+}
+inline std::vector<double> values_of_completed(const other_metric& m,
+                                               const std::vector<repeat_data>& arm) {
+    std::vector<double> values;
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records)
+            if (is_pooled(r))
+                if (const double v = value_of(m, r); !std::isnan(v)) values.push_back(v);
+    return values;
+}
+inline std::vector<double> all_gaps(const std::vector<repeat_data>& arm) {
+    std::vector<double> values;
+    for (const repeat_data& d : arm)
+        for (std::size_t i = 0; i < d.records.size(); ++i)
+            for (std::size_t k = 0; is_pooled(d.records[i]) && k < gap_count(d.records[i]); ++k)
+                values.push_back(d.gaps[d.gap_offsets[i] + k] / 1e6);
+    return values;
+}
+
+/// `api`: the name of the one that the requests were sent by. `stream`: answers came in pieces.
+inline other_view shown_as(other_tool tool, const std::vector<repeat_data>& arm,
+                           const std::string& api, bool stream) {
+    const other_tool_name& name = other_tools[static_cast<std::size_t>(tool)];
+    other_view v{.tool = name.name, .title = name.title};
+    if (!stream) {
+        v.notes.push_back("answers that come in one piece have no first token");
+        return v;
+    }
+    if (tool == other_tool::vllm && api == "openai_chat") {
+        v.notes.push_back("TTFT, TPOT, ITL and E2EL count the chunks with the role and with the "
+                          "finish reason, whose times are not recorded: with openai_completions "
+                          "there are none");
+        return v;
+    }
+    const bool counted = std::any_of(arm.begin(), arm.end(),
+                                     [](const repeat_data& d) { return d.gaps_counted; });
+    for (const other_metric& m : other_metrics) {
+        if (m.tool != tool) continue;
+        if (m.per == divided_by::gaps && counted)
+            v.notes.push_back(std::string(m.name) + ": the gaps were too many to keep each one");
+        else
+            v.rows.push_back(row_of_values(
+                m.name, m.per == divided_by::gaps ? all_gaps(arm) : values_of_completed(m, arm),
+                tool == other_tool::guidellm));
+    }
+    if (*name.note) v.notes.push_back(name.note);
+    return v;
+}
+inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools,
+                                            const std::vector<repeat_data>& arm,
+                                            const std::string& api, bool stream) {
+    std::vector<other_view> all;
+    for (const other_tool t : tools) all.push_back(shown_as(t, arm, api, stream));
+    return all;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

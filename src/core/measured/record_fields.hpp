@@ -1,0 +1,65 @@
+// the fields of a record
+#pragma once
+
+#include "api/result.hpp"
+#include "core/base/fields.hpp"
+
+#include <string>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A line of records.jsonl, and the gate it belongs to.
+inline void fields_of(field_visitor& v, record& r, std::string& gate) {
+    constexpr whole_range told{0, most_told_tokens}, may_be_told{0, most_told_tokens, -1},
+        events{0, most_events}, few{0, most_of_few}, bytes{0, most_text_bytes};
+    v.text({"id", "sent as X-Request-Id"}, r.id);
+    v.text({"gate"}, gate);
+    v.choice({"arm"}, r.arm, run_arm::baseline);
+    v.whole({"repeat"}, r.repeat, few);
+    v.choice({"phase"}, r.phase, run_phase::measure);
+    v.time({"scheduled_ns"}, r.scheduled_ns);
+    v.time({"dispatched_ns"}, r.dispatched_ns);
+    v.time({"connected_ns"}, r.connected_ns);
+    v.time({"sent_ns"}, r.sent_ns);
+    v.time({"first_token_ns"}, r.first_token_ns);
+    v.time({"second_token_ns", "of the second content event", at_times}, r.second_token_ns);
+    v.time({"first_answer_ns", "of the first one that is no reasoning", at_times},
+           r.first_answer_ns);
+    v.time({"last_token_ns"}, r.last_token_ns);
+    v.time({"end_ns"}, r.end_ns);
+    v.whole({"prompt_tokens"}, r.prompt_tokens, told);
+    v.whole({"output_tokens"}, r.output_tokens, told);
+    v.choice({"token_source"}, r.token_source, token_origin::events);
+    v.whole({"events"}, r.events, events);
+    v.whole({"first_event_tokens"}, r.first_event_tokens, told);
+    v.choice({"status"}, r.status, request_status::unsent);
+    v.whole({"http_status"}, r.http_status, {0, 999, 0});
+    v.words({"finish_reason"}, r.finish_reason, true);
+    v.words({"error"}, r.error, true);
+    v.whole({"late_ns", "the client's own lateness"}, r.late_ns, {-most_count, most_count});
+    v.whole({"cached_tokens", "of the prompt", at_times}, r.cached_tokens, may_be_told);
+    v.whole({"reasoning_tokens", "of the output", at_times}, r.reasoning_tokens, may_be_told);
+    v.whole({"hidden_tokens", "of the output, never streamed", at_times}, r.hidden_tokens,
+            may_be_told);
+    v.exact({"conversation", "its number in the trace", at_times}, r.conversation, false);
+    v.whole({"turn", "of the conversation", at_times}, r.turn, few);
+    v.whole({"reads", "that brought content events", at_times}, r.reads, events);
+    v.whole({"first_read_events", "", at_times}, r.first_read_events, events);
+    v.whole({"text_bytes", "of generated text", at_times}, r.text_bytes, bytes);
+    v.whole({"most_prompt_tokens", "that what was sent can be", at_times}, r.most_prompt_tokens,
+            bytes);
+    v.whole({"choices", "answers that share the stream", at_times}, r.choices, few);
+    v.whole({"resends", "times it was sent again", at_times}, r.resends, few);
+}
+
+inline void move_clock(record& r, long long by_ns) {
+    clock_mover mover(by_ns);
+    std::string gate;
+    fields_of(mover, r, gate);
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,269 @@
+// the fields of a repeat
+#pragma once
+
+#include "api/result.hpp"
+#include "core/base/fields.hpp"
+#include "core/base/text.hpp"
+#include "core/base/time_interval.hpp"
+#include "core/server_metrics/page_readings.hpp"
+#include "core/server_metrics/server_names.hpp"
+#include "core/measured/blind.hpp"
+#include "core/measured/histograms.hpp"
+#include "core/measured/ranks.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/server_word.hpp"
+
+#include <algorithm>  // any_of
+#include <cfloat>  // DBL_MAX
+#include <cstddef>  // size_t
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr double most_ranks = 100000;
+inline constexpr double most_missed = 1e6;  // readings of a repeat
+
+/// Nothing without TLS.
+inline void handshake_fields(field_visitor& v, handshakes_t& full, handshakes_t& resumed) {
+    const bool has_any = full.count + resumed.count != 0;
+    const auto fields_of_kind = [&](const field& f, handshakes_t& h) {
+        if (!v.begin(f, has_any)) return;
+        v.whole({"count"}, h.count);
+        v.number({"mean_s"}, h.mean, {0, longest_time_s, 0});
+        v.number({"max_s"}, h.max, {0, longest_time_s, 0});
+        v.end();
+    };
+    fields_of_kind({"handshakes_full", "of TLS", at_times}, full);
+    fields_of_kind({"handshakes_resumed", "with a session of an earlier connection", at_times},
+                   resumed);
+}
+
+/// Of a repeat, or of the client over all of them.
+template <class Conduct>
+void lag_fields(field_visitor& v, Conduct& c, presence is_there = presence::always) {
+    v.seconds({"loop_lag_p99", "", is_there}, c.loop_lag_p99);
+    v.seconds({"loop_lag_max", "", is_there}, c.loop_lag_max);
+    v.seconds({"stamp_lag_p99", "", is_there}, c.stamp_lag_p99);
+    v.seconds({"stamp_lag_max", "", is_there}, c.stamp_lag_max);
+}
+
+/// On one line: they are for programs.
+inline void blind_fields(field_visitor& v, blind_stretches& all, long long window_from_ns) {
+    std::vector<long long> numbers;
+    for (const blind_stretch& s : all)
+        for (const long long n : {s.from_ns, s.to_ns, s.most_delay_ns, s.lost_ns})
+            numbers.push_back(n);
+    v.times_after({"blind", "when the client did not run, four numbers each: from and to, in ns "
+                            "after window_from_ns, by how much a stamp in it is late at most, how "
+                            "much of it was lost at most"},
+                  numbers, window_from_ns, {4, 2});
+    if (!v.assigns()) return;
+    all.clear();
+    for (std::size_t i = 0; i + 3 < numbers.size(); i += 4)
+        all.push_back({numbers[i], numbers[i + 1], numbers[i + 2], numbers[i + 3]});
+}
+
+inline void fields_of(field_visitor& v, rank_part& r, long long window_from_ns) {
+    v.whole({"index"}, r.index, {0, most_ranks});
+    v.whole({"count"}, r.count, {1, most_ranks});
+    v.words({"host"}, r.host, false);
+    v.time_after({"start_ns", "after window_from_ns"}, r.start_ns, window_from_ns);
+    v.number({"off_s", "how much later than the common start it began"}, r.off_s,
+             {-longest_time_s, longest_time_s});
+    v.seconds({"off_error_s", "how well that is known; null: nobody can tell"}, r.error_s);
+    v.flag({"clock_is_synchronised", "by its system's own account"}, r.synchronised);
+    v.number({"server_clock_low_s", "its machine's clock is ahead of the server's by this at "
+                                    "least, by the Date of answers before and after the load; "
+                                    "null: not told", at_times},
+             r.lead.low_s, {-most_count, most_count, -infinity});
+    v.number({"server_clock_high_s", "and by this at most", at_times}, r.lead.high_s,
+             {-most_count, most_count, infinity});
+    v.number({"cpu_share", "of its busiest thread"}, r.cpu_share, {0, most_ranks});
+    v.number({"memory_bytes", "the most that its process has had"}, r.memory_bytes);
+    v.seconds({"lateness_p99"}, r.lateness_p99);
+    v.whole({"requests"}, r.requests);
+    v.whole({"failed"}, r.failed);
+}
+
+/// A number of each reading, on one line. What is not as long as they are is not of them.
+template <class Of>
+void reading_fields(field_visitor& v, const field& f, std::vector<page_reading>& readings,
+                    Of&& of) {
+    std::vector<double> numbers;
+    for (page_reading& r : readings) numbers.push_back(of(r));
+    v.numbers(f, numbers, {-DBL_MAX, DBL_MAX, not_a_number, true}, layout::one_line);
+    if (!v.assigns() || numbers.size() != readings.size()) return;
+    for (std::size_t i = 0; i < numbers.size(); ++i) of(readings[i]) = numbers[i];
+}
+/// Those quantities alone that a reading has.
+inline void quantity_fields(field_visitor& v, const field& f, std::vector<page_reading>& readings,
+                            quantity_values page_reading::*values) {
+    if (!v.begin(f)) return;
+    for (std::size_t q = 0; q < quantity_count; ++q) {
+        const bool is_told = std::any_of(readings.begin(), readings.end(), [&](page_reading& r) {
+            return (r.*values)[q] == (r.*values)[q];
+        });
+        if (v.has(quantity_names[q], is_told))
+            reading_fields(v, {quantity_names[q], "", at_times}, readings,
+                           [&](page_reading& r) -> double& { return (r.*values)[q]; });
+    }
+    v.end();
+}
+
+inline void fields_of(field_visitor& v, cross_check& c) {
+    v.number({"requests_sent"}, c.sent, any_number);
+    v.number({"requests_told"}, c.requests_told, any_number);
+    v.number({"output_tokens"}, c.tokens, any_number);
+    v.number({"output_tokens_told"}, c.tokens_told, any_number);
+    v.number({"prompt_tokens"}, c.prompt_tokens, any_number);
+    v.number({"prompt_tokens_told"}, c.prompt_tokens_told, any_number);
+}
+
+inline void fields_of(field_visitor& v, server_word& w, cross_check& checked,
+                      long long window_from_ns) {
+    v.text({"of", "whose page it is, empty where nobody knows that"}, w.of);
+    std::size_t missed = w.missed_ns.size();
+    v.whole({"missed", "readings that failed"}, missed, {0, most_missed});
+    v.text({"problem", "why the last one of these did"}, w.problem);
+    v.flag({"has_both_ends", "read before all requests and after them"}, w.has_both_ends);
+    v.number({"from_unix_s", "when it was read first, in seconds since 1970 by the server's clock",
+              at_times},
+             w.from_s, {-most_count, most_count});
+    v.flag({"several_processes", "several processes answer at its address, in turns", at_times},
+           w.is_of_several);
+    if (v.begin({"cross_check", "what we did in the repeat, and what the server says that it did",
+                 at_times}, checked.is_made)) {
+        if (v.assigns()) checked.is_made = true;
+        fields_of(v, checked);
+        v.end();
+    }
+    v.times_after({"missed_at_ns", "when they did, in ns after window_from_ns", at_times},
+                  w.missed_ns, window_from_ns);
+    // Older files tell how many there were: they may all have been in the window.
+    if (!v.has("missed_at_ns", true)) w.missed_ns.assign(missed, window_from_ns);
+
+    std::vector<long long> at_ns;
+    for (const page_reading& r : w.readings) at_ns.push_back(r.at_ns);
+    v.times_after({"at_ns", "when it was read, in ns after window_from_ns"}, at_ns, window_from_ns);
+    if (v.assigns()) w.readings.resize(at_ns.size());
+    for (std::size_t i = 0; v.assigns() && i < at_ns.size(); ++i) w.readings[i].at_ns = at_ns[i];
+    reading_fields(v, {"began", "when its counters began, in seconds since 1970"}, w.readings,
+                   [](page_reading& r) -> double& { return r.began; });
+    quantity_fields(v, {"values", "of each quantity at each time, SI; of a histogram, the sum of "
+                                  "what was observed; 1.7976931348623157e+308 is infinity"},
+                    w.readings, &page_reading::values);
+    quantity_fields(v, {"counts", "of a histogram, how often something was observed"}, w.readings,
+                    &page_reading::counts);
+    if (!v.begin({"named", "of each series that an objective names, in the same way"})) return;
+    const std::vector<std::string> names = v.names(w.selectors);
+    if (v.assigns()) w.selectors = names;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        for (page_reading& r : w.readings)
+            if (v.assigns()) r.named.resize(names.size(), not_a_number);
+        reading_fields(v, {names[i].c_str(), "", at_times}, w.readings,
+                       [&](page_reading& r) -> double& { return r.named[i]; });
+    }
+    v.end();
+}
+
+/// A number under its name, such as a statistic of a repeat.
+struct named_number {
+    std::string name{};
+    double value = not_a_number;
+};
+inline void named_fields(field_visitor& v, const field& f, std::vector<named_number>& all,
+                         const number_range& of) {
+    if (!v.begin(f)) return;
+    std::vector<std::string> names;
+    for (const named_number& n : all) names.push_back(n.name);
+    names = v.names(names);
+    if (v.assigns()) all.resize(names.size());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (v.assigns()) all[i].name = names[i];
+        v.number({names[i].c_str(), "", at_times}, all[i].value, of);
+    }
+    v.end();
+}
+
+/// A repeat of one arm as result.json has it, without its requests: what was seen of it, how its
+/// counts compare with the server's, and its statistics. Its times are those of the clock.
+inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
+                      std::vector<named_number>& statistics) {
+    v.whole({"index"}, d.index, {0, most_of_few});
+    if (v.has("load", d.load > 0)) {
+        v.number({"load", "of a probe: requests/s, or users of a closed loop", at_times}, d.load,
+                 {1e-9, most_rate});
+        v.choice({"part", "of a probe: why this load was tried; the first two only led to the "
+                          "others", at_times},
+                 d.part, probe_of::compared);
+        v.text({"disturbed", "of a probe: why it shows nothing, through the client", at_times},
+               d.disturbed);
+    }
+    long long from_ns = d.window.from_ns(), to_ns = d.window.to_ns();
+    v.time({"window_from_ns", "CLOCK_MONOTONIC, the window in which throughput is counted"},
+           from_ns, false);
+    v.time({"window_to_ns"}, to_ns, false);
+    v.must(to_ns >= from_ns, "window_to_ns", "a window ends after it began");
+    if (v.assigns()) d.window = time_interval::between(from_ns, to_ns);
+    v.number({"asked_rate", "requests/s, 0 where the load asks for none"}, d.asked_rate,
+             rate_range);
+    v.number({"achieved_rate"}, d.achieved_rate, rate_range);
+    v.whole({"connections_opened"}, d.connections_opened);
+    handshake_fields(v, d.handshakes_full, d.handshakes_resumed);
+    lag_fields(v, d);
+    v.numbers({"thread_cpu_shares", "of one core, one a client thread"}, d.thread_cpu_shares,
+              {0, most_of_few});
+    v.whole({"content_events"}, d.content_events);
+    v.whole({"coalesced_events", "read together with an earlier one"}, d.coalesced_events);
+    v.number({"cpu_share"}, d.cpu_share, {0, most_of_few});
+    blind_fields(v, d.blind, from_ns);
+    v.seconds({"startup_s"}, d.startup_s);
+    v.text({"target_gone", "why, where the server went away"}, d.target_gone);
+    v.flag({"interrupted"}, d.interrupted);
+    v.whole({"short_outputs", "completed requests with fewer tokens than forced"},
+            d.short_outputs);
+    v.whole({"long_outputs", "and with more"}, d.long_outputs);
+    v.whole({"resends", "of requests whose kept connection was closed without an answer"},
+            d.resends);
+    v.whole({"hang_ups", "connections that the server closed right after their first answer "
+                         "without saying so"},
+            d.hang_ups);
+    v.flag({"used_once", "whether it did so again and again, so that connections were used once "
+                         "from then on"},
+           d.used_once);
+    v.whole({"shared_tokens", "prompt tokens that the workload lets a prefix cache have, of "
+                              "requests that tell how many were cached; -1 where none does"},
+            d.shared_tokens, {-1, most_count});
+    v.flag({"gaps_counted", "there were too many gaps between events to keep each one"},
+           d.gaps_counted);
+    double error = d.gaps_counted ? gap_counts::relative_error : 0;  // which nobody reads
+    v.number({"itl_relative_error", "of itl percentiles at most, 0 where every gap was kept"},
+             error, {0, 1, 0});
+    if (v.begin({"server", "what the server told of itself in a repeat, on its page of metrics and "
+                           "on those of exporters", at_times, "server"},
+                d.server.is_read)) {
+        if (v.assigns()) d.server.is_read = true;
+        fields_of(v, d.server, checked, from_ns);
+        v.end();
+    }
+    if (v.has("ranks", !d.ranks.empty()))
+        v.list({"ranks", "of a load that several programs sent: what each says of itself",
+                at_times}, d.ranks, [&](rank_part& r) { fields_of(v, r, from_ns); });
+    named_fields(v, {"statistics", "by name, as in an SLO: \"p99(ttft)\""}, statistics,
+                 any_number);
+}
+
+/// Moves all times of a repeat by so much: from its own clock to that of another.
+inline void move_clock(repeat_facts& d, long long by_ns) {
+    clock_mover mover(by_ns);
+    cross_check checked;
+    std::vector<named_number> statistics;
+    fields_of(mover, d, checked, statistics);
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,195 @@
+// which SLOs a scenario can have
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/server_metrics/page_readings.hpp"
+#include "core/judging/rule.hpp"
+#include "core/judging/samples.hpp"
+#include "core/traffic/arrivals.hpp"
+#include "core/traffic/plan.hpp"
+
+#include <cmath>  // floor, isfinite
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What a scenario says of the objectives that it can have.
+struct slo_context {
+    bool streams = true;
+    std::string scores{};  // the API, where it generates nothing
+    bool has_baseline = false;  // a live one or a stored one
+    bool has_turns = false;
+    bool saturates = true;
+    bool in_users = false;  // the load is a number of them
+    std::string arrivals{};  // as they are told
+    long long requests = 0;  // measured ones of a repeat, 0 where only the run can tell
+    long long first_turns = 0;  // of these
+    int most_repeats = last_look;
+    judging_rule rule{};
+    std::vector<slo> slos{};
+};
+inline slo_context slo_context_of(const plan& p) {
+    return {.streams = p.common.stream,
+            .scores = p.scores,
+            .has_baseline = p.has_baseline || p.has_stored_baseline,
+            .has_turns = has_turns(p),
+            .saturates = saturates(p.arrivals),
+            .in_users = is_counted_in_users(p.arrivals),
+            .arrivals = arrival_text(p.arrivals),
+            .requests = expected_requests(p),
+            .first_turns = expected_first_turns(p),
+            .most_repeats = p.most_repeats,
+            .rule = p.rule,
+            .slos = p.slos};
+}
+
+// What follows refuses an objective for one reason after the other, in a sentence that starts with
+// `given`.
+
+inline void check_metric(const statistic_data& w, const slo_context& c, const std::string& given) {
+    if (w.metric == metric_id::goodput && !is_condition(w.where))
+        refuse({given, no_condition_text});
+    for (const predicate_step& step : w.where) {
+        if (step.op != predicate_step::op_kind::compare) continue;
+        if (!(step.bound > 0 && std::isfinite(step.bound)))
+            refuse({given, "the limit of ", metric_name(step.metric), " must be above zero"});
+    }
+    if (w.metric == metric_id::server_metric) selector_of(str(w.gauge));
+    const bool is_of_output = concerns(w, &metric_facts::needs_stream) ||
+                              concerns(w, &metric_facts::counts_output);
+    if (!c.scores.empty() && is_of_output)
+        refuse({given, c.scores, " answers in one piece and generates no tokens: use e2e, "
+                                 "input_throughput, request_throughput or error_rate"});
+    if (!c.streams && concerns(w, &metric_facts::needs_stream))
+        refuse({given, "options.stream is false, and an answer that comes in one piece has no "
+                       "first token apart from its last: use e2e"});
+    if (w.kind == statistic_kind::percentile && !(w.q > 0 && w.q < 1))
+        refuse({given, "a percentile lies strictly between 0 and 1"});
+}
+
+inline void check_slo_limit(const slo& s, const slo_context& c, const std::string& given) {
+    const metric_id metric = s.what.metric;
+    const bool may_be_zero = facts_of(metric).is_whole || metric == metric_id::server_metric;
+    const bool is_share_of_it = facts_of(metric).unit == metric_unit::share;
+    if (s.factor == 0 && may_be_zero) {
+        if (!std::isfinite(s.bound) || (!(s.bound >= 0) && metric != metric_id::server_metric))
+            refuse({given, "the limit must not be below zero"});
+    } else if (s.factor != 0 || s.bound == 0) {
+        if (!(s.factor > 0 && std::isfinite(s.factor)))
+            refuse({given, "the limit must be above zero"});
+        if (!c.has_baseline) refuse({given, "the scenario has no baseline"});
+        if (is_share(metric))
+            refuse({given,
+                    "a share is judged against a limit of its own, not against the baseline's"});
+        if (is_of_start(metric))
+            refuse({given, "startup times of two servers are not compared by this version"});
+    } else {
+        if (!(s.bound > 0 && std::isfinite(s.bound)))
+            refuse({given, "the limit must be above zero"});
+        if (is_share_of_it && !(s.bound < 1)) refuse({given, "the limit must be under 100 %"});
+    }
+}
+
+/// Some metrics say nothing of a load that does not saturate, or of one without conversations.
+inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
+                                 const std::string& given) {
+    if (is_throughput(w.metric) && !c.saturates)
+        refuse({given, "below saturation a throughput only measures the arrival rate of ",
+                c.arrivals, ", use closed_loop(n) or all_at_once()"});
+    const auto check_turns = [&](metric_id id) {
+        if (is_of_turns(id) && !c.has_turns)
+            refuse({given, metric_name(id), " needs a workload of conversations"});
+    };
+    for (const predicate_step& step : w.where) check_turns(step.metric);
+    check_turns(w.metric);
+}
+
+/// Requests of one repeat that a statistic is of, 0 where only the run can tell.
+inline long long requests_behind(metric_id id, const slo_context& c) {
+    switch (facts_of(id).turns) {
+    case turn_kind::all: break;
+    case turn_kind::first: return c.first_turns;
+    case turn_kind::later: return c.requests - c.first_turns;
+    }
+    return c.requests;
+}
+inline void check_fresh(const slo& s, const slo_context& c, const std::string& given) {
+    const statistic_data& w = s.what;
+    const std::string why = given + "traffic is fresh: ";
+    if (s.factor != 0) refuse({why, "a baseline is compared on replayed traffic"});
+    if (is_throughput(w.metric) || facts_of(w.metric).is_of_gaps || is_of_server(w.metric) ||
+        (w.kind != statistic_kind::percentile && w.kind != statistic_kind::mean))
+        refuse({why, str(w.name), " is judged on replayed traffic only"});
+    const long long n = requests_behind(w.metric, c), needed = least_fresh(w, c.rule);
+    if (n != 0 && n < needed)
+        refuse({why, printed("%s needs at least %lld measured requests, and the scenario has %lld",
+                             w.name.c_str(), needed, n)});
+}
+inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given) {
+    const long long n = requests_behind(w.metric, c), needed = least_replayed(w);
+    if (facts_of(w.metric).is_of_gaps || n <= 0) return;
+    const bool is_percentile = w.kind == statistic_kind::percentile && !is_drift(w.metric);
+    if (n < needed)
+        refuse({given, printed("%s needs at least %lld measured requests a repeat%s, and the "
+                               "scenario has %lld", w.name.c_str(), needed,
+                               is_percentile ? " so that three lie beyond it" : "", n)});
+}
+
+/// Planning has refused what does not go with the arrivals.
+inline void check_capacity(const slo& s, const slo_context& c, const std::string& given) {
+    const double limit = s.factor != 0 ? s.factor : s.bound;
+    if (!(limit > 0 && std::isfinite(limit))) refuse({given, "the limit must be above zero"});
+    if (s.factor != 0 && !c.has_baseline) refuse({given, "the scenario has no baseline"});
+    if (s.factor != 0) return;
+    const bool in_users = s.what.metric == metric_id::capacity_in_users;
+    if (in_users != c.in_users)
+        refuse({given, "arrivals is ", c.arrivals, ", whose capacity is a ",
+                in_users ? "rate: write 12_rps" : "number of users: write 12_users"});
+    if (in_users && std::floor(s.bound) != s.bound) refuse({given, "users are whole"});
+}
+
+/// What is told of a run's thirds is told of requests and of tokens, and within this run.
+inline void check_drift(const slo& s, const slo_context& c, const std::string& given) {
+    const metric_id of = s.what.of;
+    if ((!is_of_requests(of) || facts_of(of).is_of_gaps) && !is_throughput(of))
+        refuse({given, "a drift is of times and speeds of requests, or of a throughput; itl drifts "
+                       "as tpot does"});
+    if (s.factor != 0) refuse({given, "a drift is held against a share, as in 110_pct"});
+    if (!(s.bound > 0 && std::isfinite(s.bound))) refuse({given, "the limit must be above zero"});
+    if (!(s.at_most ? s.bound >= 1 : s.bound <= 1))
+        refuse({given, "a run that stays as it is has a drift of 100 %: the limit lies on the side "
+                       "that it may drift to"});
+    if (c.rule.traffic == fresh) refuse({given, "a drift is judged on replayed traffic only"});
+}
+
+/// Throws std::invalid_argument with one sentence where the scenario cannot have this objective.
+inline void check_slo(const slo& s, const slo_context& c) {
+    const statistic_data& w = s.what;
+    const std::string given = "the SLO " + str(s.text()) + " is refused: ";
+    if (is_capacity(w.metric)) return check_capacity(s, c, given);
+    check_metric(w, c, given);
+    if (is_drift(w.metric)) check_drift(s, c, given);
+    else check_slo_limit(s, c, given);
+    check_metric_of_load(drifting(w), c, given);
+    const bool is_of_latencies = !is_of_start(w.metric) && !is_share(w.metric);
+    if (c.rule.traffic == fresh && is_of_latencies) check_fresh(s, c, given);
+    else check_sample(w, c, given);
+    if (w.kind != statistic_kind::mean || is_of_server(w.metric)) return;
+    for (const slo& other : c.slos)
+        if (other.what.metric == metric_id::error_rate && !other.is_advisory &&
+            !(other.bound <= 0.05))
+            refuse({given,
+                    "a mean over completed requests says little beside an error limit over 5 %"});
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

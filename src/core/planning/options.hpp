@@ -1,0 +1,108 @@
+// the options of requests
+#pragma once
+
+#include "api/text.hpp"
+#include "api/workload.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/dialects/request_body.hpp"
+#include "core/dialects/table.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Where APIs keep their own fields: TGI, Ollama, SGLang.
+inline bool holds_options(std::string_view name, const picojson::value& value) {
+    return value.is<picojson::object>() &&
+           (name == "parameters" || name == "options" || name == "sampling_params");
+}
+inline std::string checked_fields(const picojson::object& fields, bool with_objects) {
+    std::string out;
+    for (const auto& [name, value] : fields) {
+        for (const char* ours : {"model", "messages", "prompt", "stream", "stream_options",
+                                 "inputs", "text", "text_input", "system", "input", "query",
+                                 "documents"})
+            if (name == ours)
+                refuse({"options.extra_body sets \"", name, "\": that field belongs to llmbench"});
+        for (const char* option : {"max_tokens", "temperature", "ignore_eos"})
+            if (name == option)
+                refuse({"options.extra_body sets \"", name, "\": use options.", name,
+                        ", a field must not stand twice"});
+        for (const char* option : {"max_new_tokens", "num_predict", "n_predict"})
+            if (name == option)
+                refuse({"options.extra_body sets \"", name,
+                        "\": use options.max_tokens, a field must not stand twice"});
+        for (const char* choices : {"n", "best_of", "num_return_sequences"})
+            if (name == choices && value.is<double>() && !(value.get<double>() <= 1))
+                refuse({"options.extra_body sets \"", name, "\" to ", value.serialize(),
+                        ": several choices share one stream and one usage, and what the tokens of "
+                        "each take is not told apart; ask for one"});
+        if (with_objects || !holds_options(name, value))
+            out += "," + json_quoted(name) + ":" + value.serialize();
+    }
+    return out;
+}
+inline picojson::object extra_body_of(const request_options& o) {
+    picojson::value v;
+    if (!parse_json(str(o.extra_body), v) || !v.is<picojson::object>())
+        refuse({"options.extra_body is \"", printable(str(o.extra_body), 80),
+                "\": it must be a JSON object"});
+    return v.get<picojson::object>();
+}
+inline std::string shared_fields(const request_options& o) {
+    return o.extra_body.empty() ? std::string() : checked_fields(extra_body_of(o), false);
+}
+inline std::vector<extra_object> shared_objects(const request_options& o) {
+    std::vector<extra_object> objects;
+    if (o.extra_body.empty()) return objects;
+    for (const auto& [name, value] : extra_body_of(o))
+        if (holds_options(name, value))
+            objects.push_back({name, checked_fields(value.get<picojson::object>(), true)});
+    return objects;
+}
+
+inline void check_options(const request_options& o) {
+    if (o.max_tokens && !(*o.max_tokens >= 1))
+        refuse({printed("options.max_tokens is %d: it must be at least 1", *o.max_tokens)});
+    if (o.temperature && !(*o.temperature >= 0 && *o.temperature <= 10))
+        refuse({printed("options.temperature is %g: it runs from 0 to 10", *o.temperature)});
+    const long long documents = o.documents;
+    if (!(documents >= 1 && documents <= 10000))
+        refuse({printed("options.documents is %lld: it runs from 1 to 10000", documents)});
+}
+/// What says how tokens are generated says nothing to an API that generates none.
+inline void check_options_of(const api_traits& api, const request_options& o) {
+    if (api.generates) return;
+    const auto unheard = [&](bool given, const char* option) {
+        if (given)
+            refuse({"options.", option, " is set, and ", api.name,
+                    " generates nothing that it could be of"});
+    };
+    unheard(static_cast<bool>(o.max_tokens), "max_tokens");
+    unheard(static_cast<bool>(o.temperature), "temperature");
+    unheard(!o.system_prompt.empty(), "system_prompt");
+    unheard(o.ignore_eos, "ignore_eos");
+}
+/// What all requests share, but for the fields of their prompts and lengths.
+inline request_spec common_request(const request_options& o) {
+    request_spec r;
+    r.temperature = o.temperature ? *o.temperature : not_a_number;
+    r.system_prompt = str(o.system_prompt);
+    r.stream = o.stream;
+    r.extra_fields = shared_fields(o);
+    r.extra_objects = shared_objects(o);
+    r.max_tokens = o.max_tokens ? *o.max_tokens : 0;
+    r.documents = static_cast<int>(static_cast<long long>(o.documents));
+    return r;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

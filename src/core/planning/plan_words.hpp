@@ -1,0 +1,123 @@
+// a plan in words
+#pragma once
+
+#include "api/result.hpp"
+#include "api/scenario.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/words.hpp"
+#include "core/dialects/request_body.hpp"
+#include "core/judging/rule.hpp"
+#include "core/traffic/arrivals.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/capacity/searched.hpp"
+
+#include <cmath>  // isnan
+#include <string>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline const char* traffic_name(traffic_mode m) { return m == fresh ? "fresh" : "replayed"; }
+inline std::string warmup_text(const plan& p) {
+    if (p.warmup_until_stable)
+        return printed(" after up to %g s of warm-up, until stable", p.warmup_s);
+    return p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
+                          : printed(" after %lld to warm up", p.warmup_requests);
+}
+/// How long one repeat is; of a search, one probe at least.
+inline std::string extent_text(const plan& p) {
+    if (p.told.is_there) return p.told.extent;
+    if (p.searches())
+        return printed("probes of %g s and %lld requests at least, longer where answers are slow",
+                       p.duration_s > 0 ? p.duration_s : seconds_of_a_probe, p.requests);
+    std::string t = p.requests > 0 ? printed("%lld requests", p.requests) : "";
+    if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
+    return p.is_read ? t : t + warmup_text(p);
+}
+inline std::string limits_text(const plan& p) {
+    if (p.told.is_there) return p.told.limits;
+    const limits& l = p.limits;
+    const auto of = [](time_span t) { return time_text(t.seconds()); };
+    return "connect " + of(l.connect) + ", first event " + of(l.first_event) +
+           ", between events " + of(l.between_events) + ", total " + of(l.total) + ", drain " +
+           of(l.drain);
+}
+/// What every request says beside its prompt.
+inline std::string options_text(const plan& p) {
+    if (p.told.is_there) return p.told.options;
+    std::string t = p.forces_length ? "ignore_eos" : "";
+    const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
+    if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
+    if (!std::isnan(p.common.temperature)) add(printed("temperature %g", p.common.temperature));
+    if (!p.common.system_prompt.empty())
+        add("system prompt " + printable(p.common.system_prompt, 200));
+    if (!p.common.extra_fields.empty()) add(printable(p.common.extra_fields.substr(1), 200));
+    for (const extra_object& o : p.common.extra_objects)
+        if (!o.fields.empty()) add(o.name + " {" + printable(o.fields.substr(1), 200) + "}");
+    if (p.scores == "rerank") add(printed("%d documents", p.common.documents));
+    if (!p.common.stream && p.scores.empty()) add("not streamed");
+    return t;
+}
+
+/// The same of the baseline's, where they are others.
+inline std::string options_text(const plan& p, run_arm arm) {
+    const std::string t = options_text(plan_of_arm(p, arm));
+    return t.empty() ? "none" : t;
+}
+
+/// All that one repeat sends.
+inline std::string plan_text(const plan& p) {
+    std::string t = arrival_text(p.arrivals);
+    if (p.searches())
+        return t + ", " + extent_text(p) + ", " + p.workload_text +
+               printed(", seed %llu", static_cast<unsigned long long>(p.seed));
+    const long long n = expected_requests(p);
+    if (n > 0) t += printed(", %lld requests", n);
+    else if (p.duration_s > 0) t += printed(", %g s", p.duration_s);
+    if (p.is_read) return t + ", " + p.workload_text;
+    return t + warmup_text(p) + ", " + p.workload_text +
+           printed(", seed %llu", static_cast<unsigned long long>(p.seed));
+}
+
+/// Whether the number of repeats is known before they are measured.
+inline bool has_fixed_repeats(const plan& p) {
+    return p.first_repeats == p.most_repeats;
+}
+/// What one calls a gate's repeats.
+inline const char* counted_word(const plan& p) {
+    return p.searches() ? "probe" : to_string(counting_unit(p.rule, p.has_baseline));
+}
+/// Which probe this is, of how many.
+inline std::string probe_name(const plan& p, std::size_t before) {
+    return printed("probe %zu of at most %d", before + 1, most_probes(p));
+}
+inline std::string repeats_text(const plan& p) {
+    if (p.searches() && p.has_baseline)
+        return printed("at most %d probes of both servers", most_probes(p));
+    if (p.search.to_the_interval) return printed("at most %d probes", p.most_repeats);
+    if (p.searches()) {
+        std::string loads;
+        for (const double load : p.search.asked)
+            loads += (loads.empty() ? "" : " and at ") + value_text(load_metric(p), load);
+        return printed("%d to %d probes at ", p.first_repeats, p.most_repeats) + loads;
+    }
+    const bool exactly = has_fixed_repeats(p);
+    return (exactly ? "" : printed("%d to ", p.first_repeats)) +
+           printed("%d %s%s%s", p.most_repeats, to_string(counting_unit(p.rule, p.has_baseline)),
+                   exactly && p.most_repeats == 1 ? "" : "s",
+                   p.rule.traffic == fresh ? " of fresh traffic" : "") +
+           (p.most_if_noisy > 0 ? printed(" (%d on a noisy machine)", p.most_if_noisy) : "");
+}
+/// Which repeat this is, of how many.
+inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
+    const std::string t =
+        printed("%s %d of ", to_string(counting_unit(p.rule, p.has_baseline)), repeat + 1) +
+        (has_fixed_repeats(p) ? "" : printed("%d-", p.first_repeats)) +
+        std::to_string(repeat < p.most_repeats ? p.most_repeats : p.most_if_noisy);
+    return p.has_baseline ? t + ", " + to_string(arm) : t;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

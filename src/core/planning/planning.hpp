@@ -1,0 +1,262 @@
+// from a scenario to its plan
+#pragma once
+
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "api/target.hpp"
+#include "api/text.hpp"
+#include "api/traffic.hpp"
+#include "api/units.hpp"
+#include "core/base/text.hpp"
+#include "core/dialects/table.hpp"
+#include "core/judging/rule.hpp"
+#include "core/files/traces.hpp"
+#include "core/traffic/arrivals.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/schedule.hpp"
+#include "core/traffic/workload.hpp"
+#include "core/capacity/searched.hpp"
+#include "core/planning/check_slo.hpp"
+#include "core/planning/options.hpp"
+#include "core/planning/profiled.hpp"
+
+#include <algorithm>  // any_of
+#include <cstdint>  // uint64_t
+#include <memory>  // make_shared
+#include <stdexcept>  // invalid_argument
+#include <string>
+#include <utility>  // move, pair
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What can be refused of the way requests are sent; the rate of a replay is that of its trace on
+/// the average, which the warm-up has.
+inline arrival_data planned_arrivals(const scenario& s, const recorded_trace& trace) {
+    arrival_data a = s.arrivals.data();
+    check_arrivals(a);
+    if (a.kind != arrival_kind::replay) return a;
+    if (trace.rows.empty()) refuse({str(a.file), " was not read"});
+    const double lasts_s = own_length(a, trace);
+    if (!(lasts_s <= longest_trace_s))
+        refuse({"arrivals is ", arrival_text(a),
+                printed(": at this speed it takes %g s, up to %g s is allowed", lasts_s,
+                        longest_trace_s)});
+    a.rate = static_cast<double>(trace.rows.size()) / lasts_s;
+    return a;
+}
+
+/// How much is sent, before the measured part and in it.
+inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
+    const long long warmup_requests = s.warmup.requests(), requests = s.requests;
+    const double warmup_s = s.warmup.seconds(), duration_s = s.duration.seconds();
+    if (!(warmup_requests >= 0 && warmup_requests <= 1000000))
+        refuse({printed("warmup is %lld requests: it runs from 0 to 1000000", warmup_requests)});
+    if (s.warmup.until_stable() && !(warmup_s > 0))
+        refuse({"warmup is until_stable(0 s): it names the most time that it may take"});
+    if (s.warmup.until_stable() && s.arrivals.data().is_searched)
+        refuse({"warmup is until_stable, and a search leads up to each of its loads by itself"});
+    if (s.warmup.until_stable() && !(warmup_s > a.users_ramp_s))
+        refuse({printed("warmup is until_stable(%g s) and arrivals is ", warmup_s), arrival_text(a),
+                ": nothing is stable before all users are there, give it more time than the ramp"});
+    if (!(warmup_s >= 0 && warmup_s <= 86400))
+        refuse({printed("warmup is %g s: it runs from 0 to 86400 s", warmup_s)});
+    if (!(requests >= 0 && requests <= 100000000))
+        refuse({printed("requests is %lld: it runs from 1 to 100000000", requests)});
+    if (!(duration_s >= 0 && duration_s <= 86400))
+        refuse({printed("duration is %g s: it runs from 0 to 86400 s", duration_s)});
+    const double by_time = duration_s > 0 ? duration_s : own_length(a, trace);
+    if (requests <= 0 && !(by_time > 0) && !a.is_searched)
+        refuse({"neither requests nor duration is set: the scenario would never end"});
+    if (a.kind == arrival_kind::all_at_once) {
+        if (!(requests > 0 && duration_s == 0))
+            refuse({"arrivals is all_at_once: it needs requests, and no duration"});
+        if (warmup_s != 0) refuse({"arrivals is all_at_once: its warm-up is a number of requests"});
+    }
+    if (a.kind == arrival_kind::closed_loop) return;
+    if (by_time > 0) {
+        const double n = arrivals_within(a, trace, by_time);
+        const std::string sends = printed("in %.9g s ", by_time) + arrival_text(a) +
+                                  printed(" sends about %.0f requests: ", n);
+        if (!(n >= 0.5)) refuse({sends, "that is none, let it run longer"});
+        if (!(n <= 1e8) && requests <= 0) refuse({sends, "at most 100000000 can be planned"});
+    }
+    if (!(warmup_s * starting_rate(a) <= 1e6))
+        refuse({printed("warmup is %g s: at %.9g requests/s that is over 1000000 requests",
+                        warmup_s, starting_rate(a))});
+}
+
+inline void check_counts(const scenario& s) {
+    const long long repeats = s.repeats, seed = s.seed, threads = s.client.threads;
+    if (!(repeats >= 0 && repeats <= 100))
+        refuse({printed("repeats is %lld: it runs from 2 to 100, or is 0 for as many as it takes",
+                        repeats)});
+    if (seed < 0) refuse({printed("seed is %lld: it cannot be negative", seed)});
+    if (!(threads >= 0 && threads <= 64))
+        refuse({printed("client.threads is %lld: it runs from 1 to 64, or is 0 for the default",
+                        threads)});
+}
+
+/// What a baseline can be, and what fresh traffic can be compared with.
+inline void check_baseline(const scenario& s) {
+    const bool is_fresh = s.traffic == fresh, is_stored = s.baseline.is_stored();
+    if (is_fresh && (s.baseline.is_live() || is_stored))
+        refuse({"traffic is fresh: a baseline is compared on replayed traffic"});
+    const arrival_data& a = s.arrivals.data();
+    if (is_fresh && a.kind == arrival_kind::replay)
+        refuse({"traffic is fresh: ", arrival_text(a),
+                " is one recording, and there is no other traffic to be drawn from it"});
+    const double day_sd = s.baseline.stored().day_to_day.fraction;
+    if (is_stored && s.baseline.stored().file.empty())
+        refuse({"baseline is stored(\"\"): it must name a file"});
+    if (!(day_sd > 0 && day_sd <= 0.5))
+        refuse({printed("baseline: the day-to-day standard deviation is %g %%: two days' runs of a "
+                        "server do differ, and it runs from above 0 to 50 %%", day_sd * 100)});
+}
+
+inline void check_judging(const judging_options& o) {
+    for (const auto& [name, level] : {std::pair{"false_pass", o.false_pass},
+                                      std::pair{"false_fail", o.false_fail}})
+        if (!(level.fraction >= 0.0001 && level.fraction <= 0.2))
+            refuse({printed("judging.%s is %g %%: it runs from 0.01 %% to 20 %%", name,
+                            level.fraction * 100)});
+}
+
+inline void check_limits(const limits& l) {
+    const std::pair<const char*, time_span> waits[] = {{"connect", l.connect},
+                                                       {"first_event", l.first_event},
+                                                       {"between_events", l.between_events},
+                                                       {"total", l.total},
+                                                       {"drain", l.drain}};
+    for (const auto& [name, t] : waits)
+        if (!(t.seconds() > 0 && t.seconds() <= 86400))
+            refuse({printed("limits.%s is %g s: it must be above 0 and at most 86400 s", name,
+                            t.seconds())});
+}
+
+/// Repeats, pairs or stages: before the first number of them nothing is decided.
+struct repeat_counts {
+    int first = first_look, most = last_look, most_if_noisy = 0;
+};
+inline bool has_values(const slo_list& slos) {
+    return std::any_of(slos.begin(), slos.end(),
+                       [](const slo& x) { return is_judged_by_spread(x.what.metric); });
+}
+inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
+    const bool is_fresh = s.traffic == fresh, is_paired = s.baseline.is_live();
+    constexpr int probes = most_probes_of_a_search;
+    if (use == scenario_use::find_capacity) return {probes, probes};
+    const bool judges = use == scenario_use::gate || s.slos.size() > 0;
+    const long long asked = s.repeats;
+    repeat_counts n{is_fresh ? 1 : is_paired ? first_pair_look : first_look,
+                    is_fresh ? last_stage : is_paired ? last_pair_look : last_look};
+    if (is_fresh && !(asked <= last_stage))
+        refuse({printed("repeats is %lld: fresh traffic comes in at most 3 stages, of n, n and 2n "
+                        "requests", asked)});
+    // One long run shows how it changed; others are for what it leaves open.
+    if (s.slos.size() > 0 && !is_fresh && !is_paired &&
+        std::all_of(s.slos.begin(), s.slos.end(),
+                    [](const slo& x) { return is_drift(x.what.metric); }))
+        n.first = 1;
+    if (asked != 0 && judges && !(asked >= n.first))
+        refuse({printed("repeats is %lld: a verdict needs at least %d", asked, n.first)});
+    const bool compares = is_paired && std::any_of(s.slos.begin(), s.slos.end(),
+                                                   [](const slo& x) { return x.factor > 0; });
+    if (asked > 0) n.most = static_cast<int>(asked);
+    else if (!judges) n.most = 3;
+    else if (compares) n.most_if_noisy = last_noisy_pair_look;
+    else if (!is_fresh && !is_paired && has_values(s.slos)) n.most_if_noisy = last_noisy_look;
+    if (!judges) n.first = n.most;  // all are measured, whatever the guard on errors says
+    return n;
+}
+
+/// What the baseline's requests say instead, where it is the target asked otherwise.
+inline maybe<other_requests> planned_otherwise(const scenario& s, const arrival_data& arrivals,
+                                               const workload_files& files,
+                                               const api_traits& api) {
+    if (!s.baseline.is_asked_otherwise()) return {};
+    scenario other = s;
+    other.options = s.baseline.otherwise().options;
+    if (other.options.stream != s.options.stream)
+        refuse({"baseline is other_options(...): one arm is streamed and the other is not, and "
+                "what a whole answer takes is not what its first token does; give both the same "
+                "options.stream"});
+    try {
+        check_options(other.options);
+        check_options_of(api, other.options);
+        other_requests o{.common = common_request(other.options)};
+        o.common.stream = o.common.stream && api.generates;
+        o.forces_length = workload_of(other, arrivals, files).forces_length && api.generates;
+        return o;
+    } catch (const std::invalid_argument& e) {
+        throw std::invalid_argument(std::string("baseline is other_options(...): ") + e.what());
+    }
+}
+
+/// Throws std::invalid_argument with one sentence for the first thing that is unsound.
+/// `files` holds what was read for it, `api` is the target's. A gate without objectives has its
+/// guard on errors to decide, a run without them only measures.
+inline plan planned(const scenario& s, std::uint64_t default_seed, workload_files files = {},
+                    scenario_use use = scenario_use::measure,
+                    const api_traits& api = apis[0]) {
+    const auto read = std::make_shared<const workload_files>(std::move(files));
+    const arrival_data arrivals = planned_arrivals(s, read->trace);
+    check_extent(s, arrivals, read->trace);
+    check_counts(s);
+    check_baseline(s);
+    check_judging(s.judging);
+    check_profile(s);
+    if (arrivals.is_searched) check_search(s, use);
+    else check_no_search(s, arrivals, use);
+    check_options(s.options);
+    check_options_of(api, s.options);
+    check_limits(s.limits);
+    request_spec common = common_request(s.options);
+    common.stream = common.stream && api.generates;
+    const planned_workload workload = workload_of(s, arrivals, *read, api.generates);
+    if (!api.generates && most_turns_of(workload.source) != 1)
+        refuse({"workload is of conversations, and ", api.name,
+                " generates nothing that one could go on with"});
+    const repeat_counts repeats = planned_repeats(s, use);
+    const long long seed = s.seed;
+    plan p{.arrivals = arrivals,
+                 .warmup_requests = s.warmup.requests(),
+                 .warmup_s = s.warmup.seconds(),
+                 .warmup_until_stable = s.warmup.until_stable(),
+                 .requests = s.requests,
+                 .duration_s = s.duration.seconds(),
+                 .first_repeats = repeats.first,
+                 .most_repeats = repeats.most,
+                 .repeats_are_asked = s.repeats > 0,
+                 .most_if_noisy = repeats.most_if_noisy,
+                 .has_baseline = s.baseline.is_live(),
+                 .has_stored_baseline = s.baseline.is_stored(),
+                 .stored = s.baseline.stored(),
+                 .rule = rule_of(s.judging, s.traffic, repeats.first, repeats.most,
+                                 repeats.most_if_noisy > 0),
+                 .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
+                 .workload_text = workload.text,
+                 .sent_as_given = workload.sent_as_given,
+                 .source = workload.source,
+                 .stride = most_turns_of(workload.source),
+                 .think_s = workload.think_s,
+                 .files = read,
+                 .forces_length = workload.forces_length && api.generates,
+                 .scores = api.generates ? "" : api.name,
+                 .common = common,
+                 .otherwise = planned_otherwise(s, arrivals, *read, api),
+                 .limits = s.limits,
+                 .client = s.client,
+                 .slos = {s.slos.begin(), s.slos.end()},
+                 .on_fail = s.on_fail};
+    if (arrivals.is_searched) p = searching(std::move(p), s.judging, use);
+    const slo_context context = slo_context_of(p);
+    for (const auto* objectives : {&p.slos, &p.search.keeps})
+        for (const slo& x : *objectives) check_slo(x, context);
+    return p;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

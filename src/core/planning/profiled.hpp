@@ -1,0 +1,61 @@
+// the load that is profiled
+#pragma once
+
+#include "api/profile.hpp"
+#include "api/scenario.hpp"
+#include "api/text.hpp"
+#include "api/traffic.hpp"
+#include "core/base/text.hpp"
+#include "core/traffic/arrivals.hpp"
+#include "core/traffic/plan.hpp"
+
+#include <algorithm>  // any_of
+#include <iterator>  // begin, end
+#include <string>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The variables that tell vLLM and SGLang where profiles go.
+inline constexpr const char* profile_variables[] = {"VLLM_TORCH_PROFILER_DIR",
+                                                    "SGLANG_TORCH_PROFILER_DIR"};
+inline bool names_profiles(const std::string& variable) {
+    return std::any_of(std::begin(profile_variables), std::end(profile_variables),
+                       [&](const char* name) { return variable == name; });
+}
+
+inline void check_profile(const scenario& s) {
+    if (!s.on_fail) return;
+    const profile& p = *s.on_fail;
+    const arrival_data& a = s.arrivals.data();
+    if (a.is_searched)
+        refuse({"on_fail is a profile of the load that failed, and arrivals is ", arrival_text(a),
+                ", a load that is searched: gate one load to have its profile"});
+    if (p.start.empty() != p.stop.empty())
+        refuse({"on_fail: profile.", p.start.empty() ? "stop" : "start", " is \"",
+                printable(str(p.start.empty() ? p.stop : p.start), 80), "\" and profile.",
+                p.start.empty() ? "start" : "stop",
+                " is empty: give both commands, or none to ask by HTTP"});
+    const double seconds = p.duration.seconds();
+    if (!(seconds > 0 && seconds <= 60))
+        refuse({printed("on_fail: profile.duration is %g s: it must be above 0 and at most 60 s",
+                        seconds)});
+}
+
+/// The same load for as long as the profile lasts; what is sent at once is cut off then.
+inline plan profiled(const plan& p) {
+    plan q = plan_of_repeat(p, 0);
+    q.warmup_requests = 0;
+    q.warmup_s = 0;
+    q.warmup_until_stable = false;
+    q.arrivals.users_ramp_s = 0;  // the load that failed had all of its users
+    if (p.arrivals.kind == arrival_kind::all_at_once) return q;
+    q.requests = 0;
+    q.duration_s = (*p.on_fail).duration.seconds();
+    return q;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,76 @@
+// the pace of a server in the result of a run
+#pragma once
+
+#include "api/result.hpp"
+#include "core/base/checked_json.hpp"
+#include "core/base/field_json.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/repeat_fields.hpp"
+#include "core/simulated/fitted_engine.hpp"
+#include "core/figures/foreseen.hpp"
+#include "core/stored/stored.hpp"
+
+#include <algorithm>  // clamp, max
+#include <map>
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What a gate of an earlier run tells of its server.
+struct told_pace {
+    measured_pace pace{};
+    std::map<std::string, double> noise{};  // of the logarithm of a repeat's statistic, by its name
+};
+
+/// p90 over p50 less 1, 0 where the file does not tell.
+inline double spread_of_row(const checked_object& row) {
+    const double p50 = row.seconds("p50", 0), p90 = row.seconds("p90", 0);
+    return p50 > 0 && p90 > p50 ? p90 / p50 - 1 : 0;
+}
+/// Throws std::invalid_argument with the reason where the text has no such gate, or it tells no
+/// pace.
+inline told_pace read_pace(const std::string& json, const std::string& file,
+                           const std::string& gate_name) {
+    const picojson::value document = result_document(json, file);
+    const checked_object root(document, file, "");
+    const checked_object gate = gate_named(root, file, gate_name).gate;
+    const std::string of = file + ": \"" + printable(gate.text("name"), 200) + "\" ";
+    const std::string fault = fault_of_stored(gate);
+    if (!fault.empty())
+        refuse({of, fault, ", so its times are none of a server to be modelled"});
+    const checked_object arm = gate.at("candidate");
+    told_pace t;
+    measured_pace& p = t.pace;
+    p.ttft = arm.at("ttft").seconds("mean", 0);
+    p.tpot = arm.at("tpot").seconds("mean", 0);
+    if (!(p.ttft > 0 && p.tpot > 0))
+        refuse({of, "tells no ttft and no tpot, which an engine is fitted to: its answers were not "
+                    "streamed, or had a token each"});
+    p.itl_spread = spread_of_row(arm.at("itl"));
+    p.e2e = arm.at("e2e").seconds("mean", p.ttft + p.tpot);
+    p.requests_a_second = arm.number("request_throughput", 0, most_rate, 0);
+    const double output = arm.number("output_throughput", 0, most_rate, 0);
+    const double input = arm.number("input_throughput", 0, most_rate, 0);
+    const double each = std::max(p.requests_a_second, 1e-9);
+    p.output_tokens = std::clamp(output / each, 1.0, most_tokens);
+    p.prompt_tokens = std::clamp(input / each, 1.0, most_tokens);
+    std::map<std::string, std::vector<double>> values;
+    document_digits digits(json);
+    for (const checked_object& r : arm.each("repeats")) {
+        std::vector<named_number> statistics;
+        field_reader reader(r, digits);
+        named_fields(reader, {"statistics"}, statistics, any_number);
+        for (const named_number& n : statistics) values[n.name].push_back(n.value);
+    }
+    t.noise = noise_of_repeats(values);
+    const double waited = typical_of_repeats(values["mean(queue_time)"]);
+    if (waited >= 0) p.queue_time = waited;
+    return t;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

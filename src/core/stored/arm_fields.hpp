@@ -1,0 +1,183 @@
+// the fields of what was measured on a server
+#pragma once
+
+#include "api/result.hpp"
+#include "api/slo.hpp"
+#include "core/base/fields.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/repeat_fields.hpp"
+#include "core/capacity/found.hpp"
+#include "core/traffic/tokens.hpp"
+#include "core/figures/definitions.hpp"
+#include "core/figures/gate_figures.hpp"
+#include "core/figures/load_curve.hpp"
+#include "core/figures/outcomes.hpp"
+#include "core/figures/prompt_lengths.hpp"
+#include "core/figures/rows.hpp"
+
+#include <cstddef>  // size_t
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline void fields_of(field_visitor& v, length_figures& f) {
+    v.number({"mean"}, f.mean);
+    v.number({"p50"}, f.p50);
+    v.number({"p90"}, f.p90);
+}
+/// How long made-up prompts were to be, how long the server says they were, and how that was aimed.
+inline void prompt_fields(field_visitor& v, prompt_lengths& p, token_fit& fit) {
+    if (!v.begin({"prompt_lengths", "tokens of made-up prompts in answered requests; missing for "
+                                    "other workloads", at_times}, p.known))
+        return;
+    v.choice({"calibration", "how lengths were aimed at; unknown: a word for a token"},
+             fit.lengths, token_fit::quality::exact);
+    v.flag({"token_ids", "whether prompts were sent as lists of token ids instead of words",
+            at_times}, fit.as_ids);
+    v.object({"asked", "", presence::always, "lengths"}, true, p.asked);
+    v.object({"counted", "by the server", presence::always, "lengths"}, true, p.counted);
+    v.end();
+}
+inline void fields_of(field_visitor& v, metric_row& r) {
+    if (!v.begin({metric_name(r.metric), "seconds, of the requests of all repeats together; null "
+                                         "where no request has a value or failures reach it",
+                  at_times, "latency"}))
+        return;
+    v.number({"mean"}, r.mean, any_number);
+    v.number({"p50"}, r.p50, any_number);
+    v.number({"p90"}, r.p90, any_number);
+    v.number({"p99"}, r.p99, any_number);
+    v.number({"max"}, r.max, any_number);
+    v.end();
+}
+inline void fields_of(field_visitor& v, answer_counts& a) {
+    v.whole({"usage_over_content", "answered requests whose usage tells of more tokens than their "
+                                   "text can be: it cannot be right", at_times},
+            a.over_content);
+    v.whole({"may_hide", "answered requests that may have tokens in usage that were never "
+                         "streamed, nothing tells how many", at_times},
+            a.may_hide);
+    v.whole({"usage_over_prompt", "answered requests whose usage tells of more prompt tokens than "
+                                  "what was sent can be", at_times},
+            a.over_prompt);
+    v.whole({"in_one_piece", "answered requests whose tokens all came at once, after a wait",
+             at_times}, a.in_one_piece);
+    v.whole({"in_a_lump", "these, and those that began with over 5 % of their tokens at once",
+             at_times}, a.in_a_lump);
+}
+inline void fields_of(field_visitor& v, reasoning_counts& r) {
+    v.whole({"requests"}, r.requests);
+    v.whole({"reasoning_tokens", "of the requests whose usage tells"}, r.tokens);
+    v.whole({"output_tokens", "of the same requests"}, r.output);
+    v.whole({"untold", "of the requests, those whose usage does not tell"}, r.untold);
+    v.whole({"hidden_tokens", "output tokens that were never streamed", at_times}, r.hidden);
+}
+
+inline const char* about_unit(metric_unit u) {
+    switch (u) {
+    case metric_unit::tokens_per_s: return "tokens/s";
+    case metric_unit::requests_per_s: return "requests/s";
+    case metric_unit::time: return "seconds, null where there are none";
+    default: return "";
+    }
+}
+
+/// One arm: its first rows are those of tables, and `kept` are the statistics of its repeats.
+inline void fields_of(field_visitor& v, arm_figures& a, token_fit& fit, std::size_t rows,
+                      const std::vector<statistic_data>& kept) {
+    prompt_fields(v, a.prompts, fit);
+    for (std::size_t i = 0; i < rows; ++i) fields_of(v, a.distributions[i].row);
+    for (auto& [metric, value] : a.run_values)
+        v.number({metric_name(metric), about_unit(facts_of(metric).unit),
+                  metric == metric_id::input_throughput ? at_times : presence::always},
+                 value, any_number);
+    if (v.begin({"prefix_cache", "what the server's prefix cache had of the prompts; missing where "
+                                 "the server does not say", at_times}, a.prefix_cache.prompt > 0)) {
+        v.number({"cached_tokens"}, a.prefix_cache.cached);
+        v.number({"prompt_tokens"}, a.prefix_cache.prompt);
+        v.end();
+    }
+    v.object({"reasoning", "requests that reasoned; missing where none did", at_times},
+             a.reasoning.requests > 0, a.reasoning);
+    if (v.begin({"statuses", "measured requests by outcome"})) {
+        for (status_count& c : a.statuses)
+            v.whole({to_string(c.status), "", presence::at_times}, c.count);
+        v.end();
+    }
+    v.list({"finish_reasons", "how answered requests ended, most frequent first; empty of scores",
+            at_times},
+           a.finish_reasons, [&](auto& counted) {
+               v.text({"reason", "in the server's words; empty where it told none"}, counted.first);
+               v.whole({"count"}, counted.second);
+           });
+    v.whole({"usage_below_events", "answered requests whose usage tells of fewer tokens than "
+                                   "events with content came: it cannot be right", at_times},
+            a.usage_below_events);
+    fields_of(v, a.answers);
+    v.list({"repeats", "", presence::always, "repeat"}, a.repeats, [&](repeat_figures& r) {
+        std::vector<named_number> statistics;
+        for (std::size_t i = 0; i < kept.size(); ++i)
+            statistics.push_back({str(kept[i].name), r.statistics[i]});
+        fields_of(v, r, r.checked, statistics);
+    });
+}
+
+inline void fields_of(field_visitor& v, load_point& p) {
+    v.choice({"arm"}, p.arm, run_arm::baseline);
+    v.number({"load"}, p.what.load, rate_range);
+    v.choice({"part"}, p.what.part, probe_of::compared);
+    v.number({"margin", "the worst ln(statistic/limit), of shares the difference of logits; "
+                        "above 0 is a miss"}, p.what.margin, any_number);
+    v.flag({"over_saturated"}, p.what.over);
+    v.flag({"invalid", "the client had too great a part in it"}, p.what.invalid);
+    v.choice({"shows", "with those before it at the same load"}, p.what.shown, carried::misses);
+    v.whole({"requests"}, p.requests);
+    v.numbers({"values", "of `keeps`"}, p.values, any_number);
+}
+/// What a search found, and from which probes.
+inline void fields_of(field_visitor& v, load_curve& c) {
+    std::string unit = c.unit == metric_id::capacity_in_users ? "users" : "requests/s";
+    v.text({"unit", "requests/s or users"}, unit);
+    v.number({"low", "the highest load that was shown to keep all objectives, 0: none"},
+             c.state.low, rate_range);
+    v.number({"high", "the lowest load that was shown to miss one, null: none"}, c.state.high,
+             {0, most_rate, infinity});
+    const auto estimated = [&](const field& f, std::optional<double>& value) {
+        double n = value.value_or(not_a_number);
+        v.number(f, n, any_number);
+        if (v.assigns()) value = n == n ? std::optional(n) : std::nullopt;
+    };
+    estimated({"estimate", "where the probes before the evidence put it"}, c.state.capacity);
+    estimated({"elasticity", "by how many percent 1 % more load moves what bounds it"},
+              c.state.elasticity);
+    v.text({"binding"}, c.binding);
+    v.text({"line"}, c.line);
+    v.text({"fault", "why the search says nothing"}, c.fault);
+    std::vector<std::string> keeps;
+    for (const slo& s : c.keeps) keeps.push_back(str(s.text()));
+    v.texts({"keeps", "the objectives that a load must keep"}, keeps);
+    v.list({"probes"}, c.points, [&](load_point& p) { fields_of(v, p); });
+}
+
+/// Our requests in another tool's definitions, seconds.
+inline void fields_of(field_visitor& v, other_view& o) {
+    v.text({"tool", "vllm, sglang, guidellm or aiperf"}, o.tool);
+    v.list({"metrics"}, o.rows, [&](other_row& r) {
+        v.text({"name"}, r.name);
+        v.number({"mean"}, r.mean, any_number);
+        v.number({"p50"}, r.p50, any_number);
+        v.number({"p90"}, r.p90, any_number);
+        v.number({"p99"}, r.p99, any_number);
+    });
+    v.texts({"notes", "what was not recorded for them"}, o.notes);
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,248 @@
+// the fields of a gate: its servers, its load, what it was judged by
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "api/traffic.hpp"
+#include "core/base/fields.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/measured/repeat_fields.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/terms.hpp"
+#include "core/traffic/arrivals.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/share.hpp"
+#include "core/traffic/trace_hash.hpp"
+#include "core/planning/plan_words.hpp"
+#include "core/planning/target_facts.hpp"
+
+#include <cmath>  // isfinite, isnan
+#include <cstdint>  // uint64_t
+#include <map>
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline void fields_of(field_visitor& v, target_facts& t) {
+    v.choice({"kind", "endpoint, process, simulated, stored, same server, other options (of the "
+                      "target itself) or files"},
+             t.kind, target_kind::files);
+    v.text({"url", "of a stored baseline its file"}, t.url);
+    v.text({"model"}, t.model);
+    v.text({"api"}, t.api);
+    if (v.has("virtual_time", t.is_virtual))
+        v.flag({"virtual_time", "simulated, and the load was computed instead of waited for",
+                at_times}, t.is_virtual);
+    if (v.has("tls", t.tls != tls_trust::no_tls))
+        v.choice({"tls", "whether its certificate was verified", at_times}, t.tls,
+                 tls_trust::not_verified);
+    v.text_if_any("options", "where the arms are one server asked in two ways: what this one's "
+                             "requests say", t.options);
+    v.text_if_any("measured_by", "of files the tool that wrote them, and its version",
+                  t.measured_by);
+}
+
+/// The load as it was asked for, in the words and numbers that files have.
+struct load_facts {
+    std::string arrivals{};
+    arrival_kind kind = arrival_kind::poisson;
+    double rate = 0;
+    long long users = 0, max_in_flight = 0;
+    std::string workload{}, sent_as_given{};
+    long long warmup_requests = 0;
+    double warmup_s = 0;
+    std::string extent{}, options{};
+    bool streams = true;
+    std::string scores{};
+    long long requests = 0;
+    double duration_s = 0;
+    std::string repeats{}, seed{}, trace_hash{}, nonce{}, limits{};
+    load_share share{};
+};
+inline load_facts load_facts_of(const plan& p) {
+    return {.arrivals = arrival_text(p.arrivals),
+            .kind = p.arrivals.kind,
+            .rate = p.arrivals.rate,
+            .users = p.is_open_loop() ? 0 : static_cast<long long>(p.arrivals.users),
+            .max_in_flight = static_cast<long long>(p.arrivals.max_in_flight),
+            .workload = p.workload_text,
+            .sent_as_given = p.sent_as_given,
+            .warmup_requests = p.warmup_requests,
+            .warmup_s = p.warmup_s,
+            .extent = extent_text(p),
+            .options = options_text(p),
+            .streams = p.common.stream,
+            .scores = p.scores,
+            .requests = p.requests,
+            .duration_s = p.duration_s,
+            .repeats = repeats_text(p),
+            .seed = std::to_string(p.seed),
+            .trace_hash = trace_hash(p),
+            .nonce = printed("%016llx", static_cast<unsigned long long>(p.nonce)),
+            .limits = limits_text(p),
+            .share = p.share};
+}
+inline void fields_of(field_visitor& v, load_facts& l) {
+    v.text({"arrivals"}, l.arrivals);
+    v.choice_of<arrival_name>({"arrival_kind"}, l.kind, arrival_kind::closed_loop);
+    v.number({"offered_rate", "requests/s, 0 in a closed loop"}, l.rate, rate_range);
+    v.whole({"users"}, l.users);
+    v.whole({"max_in_flight"}, l.max_in_flight);
+    v.text({"workload"}, l.workload);
+    v.text({"sent_as_given", "what is the same in every repeat and run: prompts, images, the "
+                             "prompts of another tool; empty where nothing is", at_times},
+           l.sent_as_given);
+    v.whole({"warmup_requests"}, l.warmup_requests);
+    v.number({"warmup_s"}, l.warmup_s, {0, longest_time_s, 0});
+    v.text({"extent"}, l.extent);
+    v.text({"options"}, l.options);
+    v.flag({"stream"}, l.streams, true);
+    v.text_if_any("scores", "the API, where it generates nothing", l.scores);
+    v.whole({"requests"}, l.requests);
+    v.number({"duration_s"}, l.duration_s, {0, longest_time_s, 0});
+    v.text({"repeats_planned"}, l.repeats);
+    auto seed = static_cast<long long>(parsed_number<std::uint64_t>(l.seed).value_or(0));
+    v.whole({"seed", "see seed_text where it is above 2^53"}, seed, {-0x1p63, 0x1p63 - 1024});
+    v.text({"seed_text"}, l.seed);
+    v.text({"trace_hash", "of arrival times and lengths"}, l.trace_hash);
+    v.text({"nonce", "of this execution: made-up words are new in each"}, l.nonce);
+    v.text({"limits", "how long is waited for what", at_times}, l.limits);
+    if (!v.begin({"shard", "of a load that several programs sent: which part this is, counted from "
+                           "0", at_times}, !l.share.is_whole()))
+        return;
+    v.whole({"index"}, l.share.index, {0, most_shards - 1});
+    v.whole({"count"}, l.share.count, {1, most_shards});
+    v.must(l.share.index < l.share.count, "index", "one below the count is allowed");
+    v.end();
+}
+
+inline void fields_of(field_visitor& v, set_aside_repeat& r) {
+    v.choice({"arm"}, r.arm, run_arm::baseline);
+    v.whole({"index", "the record's `repeat`"}, r.index, {0, most_of_few});
+    v.text({"why"}, r.why);
+}
+inline void fields_of(field_visitor& v, untold_metrics& u) {
+    std::vector<std::string> names;
+    for (const metric_id m : u.of) names.push_back(metric_name(m));
+    v.texts({"metrics"}, names);
+    v.text({"why"}, u.why);
+    if (!v.assigns()) return;
+    u.of.clear();
+    for (const std::string& name : names)
+        for (const metric_facts& f : metric_table)
+            if (name == f.name) u.of.push_back(f.id);
+}
+
+inline void fields_of(field_visitor& v, stored_baseline& b) {
+    v.text({"file"}, b.file);
+    v.number({"day_to_day_sd"}, b.day_sd, {0, 1, 0});
+    if (v.has("carried", b.carried > 0))
+        v.number({"carried", "the load that it was shown to carry, of a search", at_times},
+                 b.carried, rate_range);
+    if (!v.begin({"statistics"})) return;
+    std::vector<std::string> names;
+    for (const auto& [name, values] : b.values) names.push_back(name);
+    for (const std::string& name : v.names(names)) {
+        std::vector<double> values;
+        if (const auto at = b.values.find(name); at != b.values.end()) values = at->second;
+        v.numbers({name.c_str(), "", at_times}, values, any_number);
+        if (v.assigns()) b.values[name] = values;
+    }
+    v.end();
+}
+
+/// How many requests a repeat was to have, and against what they were judged.
+struct expected_load {
+    bool has_baseline = false, has_turns = false;
+    long long requests = 0, first_turns = 0;
+};
+/// The rule, with what it needs to be one: a number that is 0 or not there is none of it.
+inline void fields_of(field_visitor& v, judging_rule& r) {
+    constexpr number_range level{0, 1}, quantile{0, 1000};
+    const auto positive = [&](const char* name, double n) {
+        v.must(n > 0, name, "a number above 0 is allowed");
+    };
+    v.choice_of<traffic_name>({"traffic"}, r.traffic, fresh);
+    v.whole({"looks"}, r.looks, {1, 100});
+    positive("looks", v.has("looks", true) ? r.looks : 0);
+    v.whole({"most"}, r.most, {1, most_of_few});
+    positive("most", v.has("most", true) ? r.most : 0);
+    v.number({"false_pass"}, r.pass_level, level);
+    positive("false_pass", r.pass_level);
+    v.number({"false_fail"}, r.fail_level, level);
+    positive("false_fail", r.fail_level);
+    v.number({"pass_z"}, r.pass_z, quantile);
+    positive("pass_z", r.pass_z);
+    v.number({"alone_z", "to pass by the spread of the repeats alone", at_times}, r.alone_z,
+             {0, 1000, judging_rule().alone_z});
+    v.flag({"trusts_belief", "what is believed of the noise may narrow what the repeats' own "
+                             "spread leaves open", at_times},
+           r.trusts_belief);
+    v.number({"fail_z"}, r.fail_z, quantile);
+    positive("fail_z", r.fail_z);
+    v.flag({"holm"}, r.holm);
+}
+/// All that verdicts depend on and records do not tell.
+inline void fields_of(field_visitor& v, terms& held, load_conditions& under,
+                      expected_load& expected) {
+    fields_of(v, held.rule);
+    v.flag({"paired"}, expected.has_baseline);
+    v.number({"arrival_cv2"}, under.arrival_cv2);
+    v.flag({"short_outputs_expected"}, under.short_outputs_expected);
+    v.flag({"spin"}, under.spins);
+    v.whole({"expected_requests"}, expected.requests);
+    v.text({"stopped"}, under.stopped);
+    if (v.has("expected_first_turns", expected.has_turns)) {
+        if (v.assigns()) expected.has_turns = true;
+        v.whole({"expected_first_turns", "", at_times}, expected.first_turns);
+    }
+    if (v.has("most_skew_s", std::isfinite(under.most_skew_s)))
+        v.number({"most_skew_s", "by which programs that share the load may begin apart", at_times},
+                 under.most_skew_s, {0, longest_time_s, infinity});
+    v.list({"set_aside", "repeats in records.jsonl that are no evidence: the client had too "
+                         "great a part in them, and others were measured in their place"},
+           under.set_aside, [&](set_aside_repeat& r) { fields_of(v, r); });
+    if (v.has("untold", !under.untold.empty()))
+        v.list({"untold", "of files of another tool: what they leave out or mean otherwise, and of "
+                          "which metrics nothing is judged for it; of none where none is named",
+                at_times},
+               under.untold, [&](untold_metrics& u) { fields_of(v, u); });
+    v.text({"calibration", "the file that calibrated_sd was read from"}, held.noise_file);
+    std::vector<named_number> noise;
+    for (const auto& [name, sd] : held.noise) noise.push_back({name, sd});
+    named_fields(v, {"calibrated_sd"}, noise, {0, 1});
+    if (v.assigns()) held.noise.clear();
+    for (const named_number& n : noise)
+        if (v.assigns() && !std::isnan(n.value)) held.noise[n.name] = n.value;
+    v.object({"stored_baseline"}, true, held.stored);
+}
+
+/// What the client can say against its own numbers. Seconds and fractions, which it has none of in
+/// virtual time.
+inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures) {
+    constexpr number_range early_or_late{-longest_time_s, longest_time_s}, share{0, most_of_few};
+    v.flag({"ok"}, c.ok);
+    v.text({"reason"}, c.reason);
+    if (!v.has("held_up", has_figures)) return;
+    v.number({"lateness_p50", "", at_times}, c.lateness_p50, early_or_late);
+    v.number({"lateness_p99", "", at_times}, c.lateness_p99, early_or_late);
+    v.number({"lateness_max", "", at_times}, c.lateness_max, early_or_late);
+    v.number({"late_share", "", at_times}, c.late_share, share);
+    v.number({"asked_rate", "", at_times}, c.asked_rate, rate_range);
+    v.number({"achieved_rate", "", at_times}, c.achieved_rate, rate_range);
+    v.number({"coalesced_share", "", at_times}, c.coalesced_share, share);
+    lag_fields(v, c, at_times);
+    v.whole({"held_up", "times that the client did not run for over 1 ms", at_times}, c.held_up);
+    v.seconds({"held_up_max", "how long it was blind at most", at_times}, c.held_up_max);
+    v.number({"cpu_share", "", at_times}, c.cpu_share, share);
+    v.whole({"connections_opened", "", at_times}, c.connections_opened);
+    handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,66 @@
+// one line of records.jsonl
+#pragma once
+
+#include "api/result.hpp"
+#include "core/base/checked_json.hpp"
+#include "core/base/field_json.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/record_fields.hpp"
+
+#include <stdexcept>  // invalid_argument
+#include <string>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Refuses the times of an answer that cannot have been: what an answer took is the difference of
+/// two of them, and one that is complete has them all, but for what it may lack: a second event, an
+/// answer after its reasoning.
+inline void check_order(const record& r) {
+    if (r.status != request_status::ok) return;
+    const char* before = "scheduled_ns";
+    long long at_ns = r.scheduled_ns;
+    const auto follows = [&](const char* name, long long ns) {
+        if (ns < at_ns || ns == 0)
+            refuse({printed("%s is %lld, before its %s, which is %lld", name, ns, before, at_ns)});
+        before = name;
+        at_ns = ns;
+    };
+    follows("sent_ns", r.sent_ns);
+    follows("first_token_ns", r.first_token_ns);
+    if (r.second_token_ns != 0) follows("second_token_ns", r.second_token_ns);
+    follows("last_token_ns", r.last_token_ns);
+    follows("end_ns", r.end_ns);
+    const bool is_inside = r.first_answer_ns >= r.first_token_ns && r.first_answer_ns <= r.end_ns;
+    if (r.first_answer_ns != 0 && !is_inside)
+        refuse({printed("first_answer_ns is %lld, not between its first_token_ns, %lld, and its "
+                        "end_ns, %lld", r.first_answer_ns, r.first_token_ns, r.end_ns)});
+}
+
+/// One line of records.jsonl, with its end.
+inline std::string record_json(const record& r, const std::string& gate) {
+    json_writer j(true);
+    j.open('{');
+    write_fields(j, r, gate);
+    return j.close().text() + "\n";
+}
+/// A line, and the gate it belongs to. Throws std::invalid_argument.
+inline record read_record(const std::string& line, std::string& gate) {
+    picojson::value v;
+    if (!parse_json(line, v) || !v.is<picojson::object>()) refuse({"it is not a JSON object"});
+    document_digits digits(line);
+    const checked_object told(v, "", "");
+    field_reader reader(told, digits, 0, true);
+    record r;
+    fields_of(reader, r, gate);
+    check_order(r);
+    return r;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

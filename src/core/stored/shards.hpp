@@ -1,0 +1,161 @@
+// shards of a load, put together
+#pragma once
+
+#include "api/result.hpp"
+#include "api/slo.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/together.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/terms.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/planning/target_facts.hpp"
+#include "core/stored/stored.hpp"
+
+#include <algorithm>  // min
+#include <cstddef>  // size_t
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What one program left of the load that it shared, with its requests.
+struct stored_shard {
+    std::string directory{};
+    stored_gate gate{};
+};
+
+/// What all of them have in common, whole again.
+struct gathered_shards {
+    plan what{};
+    target_facts target{};
+    evidence seen{};
+    terms held{};
+};
+
+/// Numbers in a row: "3, 5, 6", of many the first ten.
+inline std::string numbers_text(const std::vector<std::size_t>& all) {
+    std::string t;
+    for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 10); ++i)
+        t += (i > 0 ? ", " : "") + std::to_string(all[i]);
+    return all.size() > 10 ? t + printed(" and %zu more", all.size() - 10) : t;
+}
+
+/// Refuses what is not each of the shards of one load, once.
+inline void check_all_there(const std::vector<stored_shard>& shards) {
+    const stored_shard& first = shards.front();
+    for (const stored_shard& s : shards)
+        if (s.gate.load.share.is_whole())
+            refuse({s.directory, " is no shard of a load: \"", s.gate.name,
+                    "\" was measured as a whole"});
+    std::vector<const stored_shard*> found(first.gate.load.share.count, nullptr);
+    for (const stored_shard& s : shards) {
+        const load_share& share = s.gate.load.share;
+        if (share.count != found.size())
+            refuse({s.directory, printed(" is one of %zu shards, ", share.count), first.directory,
+                    printed(" one of %zu", found.size())});
+        const stored_shard*& place = found[std::min(share.index, found.size() - 1)];
+        if (place)
+            refuse({printed("shard %zu is there twice: ", share.index), place->directory, " and ",
+                    s.directory});
+        place = &s;
+    }
+    std::vector<std::size_t> missing;
+    for (std::size_t i = 0; i < found.size(); ++i)
+        if (!found[i]) missing.push_back(i);
+    if (!missing.empty())
+        refuse({printed("of %zu shards these are missing: ", found.size()),
+                numbers_text(missing)});
+}
+
+/// Refuses shards that are not of one run of one load.
+inline void check_alike(const stored_shard& first, const stored_shard& s) {
+    const auto same = [&](const char* what, const std::string& a, const std::string& b) {
+        if (a != b)
+            refuse({s.directory, " belongs to another load: ", what, " \"", printable(b), "\", in ",
+                    first.directory, " \"", printable(a), "\""});
+    };
+    const stored_gate &a = first.gate, &b = s.gate;
+    same("gate", a.name, b.name);
+    same("version", a.version, b.version);
+    same("definitions version", a.definitions, b.definitions);
+    same("trace hash", a.load.trace_hash, b.load.trace_hash);
+    same("run", a.load.nonce, b.load.nonce);
+    same("server", a.target.url, b.target.url);
+    same("model", a.target.model, b.target.model);
+    same("api", a.target.api, b.target.api);
+    same("arrivals", a.load.arrivals, b.load.arrivals);
+    same("workload", a.load.workload, b.load.workload);
+    same("extent", a.load.extent, b.load.extent);
+    same("options", a.load.options, b.load.options);
+    same("limits", a.load.limits, b.load.limits);
+    same("seed", a.load.seed, b.load.seed);
+    same("number of repeats", std::to_string(a.seen.candidate.size()),
+         std::to_string(b.seen.candidate.size()));
+}
+
+/// Refuses shards whose machines were not at one time, whatever each says of its own clock: all
+/// have seen the server's.
+inline void check_one_time(const std::vector<stored_shard>& shards, std::size_t repeat) {
+    const auto part = [&](const stored_shard& s) -> const rank_part& {
+        const std::vector<rank_part>& own = s.gate.seen.candidate[repeat].ranks;
+        if (own.empty())
+            refuse({s.directory, printed(": repeat %zu does not say when it began", repeat)});
+        return own.front();
+    };
+    const stored_shard *ahead = &shards.front(), *behind = ahead;
+    for (const stored_shard& s : shards) {
+        const clock_lead& lead = part(s).lead;
+        if (!lead.is_told()) continue;
+        const auto is_told = [&](const stored_shard* x) { return part(*x).lead.is_told(); };
+        if (!is_told(ahead) || lead.low_s > part(*ahead).lead.low_s) ahead = &s;
+        if (!is_told(behind) || lead.high_s < part(*behind).lead.high_s) behind = &s;
+    }
+    const double apart_s = clock_lead::least_between(part(*ahead).lead, part(*behind).lead);
+    const double most_s = shards.front().gate.seen.most_skew_s;
+    if (!(apart_s <= most_s))
+        refuse({"in repeat ", std::to_string(repeat), " the clocks of ", ahead->directory, " and ",
+                behind->directory, " were at least ", time_text(apart_s),
+                " apart, by the Date of the server's answers: they sent no load together; up to ",
+                time_text(most_s), " is allowed"});
+}
+
+/// Throws std::invalid_argument with one sentence where they are not the whole of one run. There
+/// is one at least, and its repeats have their records.
+inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list& slos) {
+    check_all_there(shards);
+    for (const stored_shard& s : shards) check_alike(shards.front(), s);
+    std::sort(shards.begin(), shards.end(), [](const stored_shard& a, const stored_shard& b) {
+        return a.gate.load.share.index < b.gate.load.share.index;
+    });
+    const stored_gate& first = shards.front().gate;
+    gathered_shards g;
+    g.what = first.told;
+    g.what.rule = first.held.rule;
+    g.what.first_repeats = g.what.most_repeats = static_cast<int>(first.seen.candidate.size());
+    for (const slo& s : slos) g.what.slos.push_back(s);
+    g.target.kind = target_kind::endpoint;
+    g.target.url = first.target.url;
+    g.target.model = first.target.model;
+    g.target.api = first.target.api;
+    g.held.slos = g.what.slos;
+    g.held.rule = first.held.rule;
+    static_cast<load_conditions&>(g.seen) = first.seen;
+    const bool closed = !g.what.is_open_loop();
+    for (std::size_t i = 0; i < first.seen.candidate.size(); ++i) {
+        check_one_time(shards, i);
+        std::vector<repeat_data> parts;
+        for (stored_shard& s : shards) parts.push_back(std::move(s.gate.seen.candidate[i]));
+        g.seen.candidate.push_back(together(std::move(parts), closed));
+    }
+    for (const stored_shard& s : shards)
+        if (g.seen.stopped.empty()) g.seen.stopped = s.gate.seen.stopped;
+    return g;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,310 @@
+// stored results
+// What earlier runs left: a result.json to be compared with, records to be judged again.
+#pragma once
+
+#include "api/result.hpp"
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "api/traffic.hpp"
+#include "core/base/checked_json.hpp"
+#include "core/base/field_json.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/repeat_fields.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/outcome.hpp"
+#include "core/judging/rule.hpp"
+#include "core/traffic/arrivals.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/share.hpp"
+#include "core/traffic/tokens.hpp"
+#include "core/traffic/trace_hash.hpp"
+#include "core/planning/check_slo.hpp"
+#include "core/planning/plan_words.hpp"
+#include "core/planning/target_facts.hpp"
+#include "core/stored/gate_fields.hpp"
+
+#include <algorithm>  // min
+#include <cmath>  // isfinite, isnan
+#include <cstdint>  // uint64_t
+#include <map>
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One gate of a result.json; the repeats have no records yet.
+struct stored_gate {
+    std::string name{}, definitions{}, version{};
+    std::string fault{};  // why it says nothing of its server, "" where it does
+    target_facts target{};
+    load_facts load{};
+    slo_context context{};  // its own objectives are not read again
+    evidence seen{};
+    terms held{};
+    std::map<std::string, std::vector<double>> statistics{};  // of the candidate, one a repeat
+    double carried = 0;  // the highest load that a search showed, 0: none
+    plan told{};         // the load, as far as the file tells it
+};
+
+inline constexpr std::size_t most_repeats_of_a_gate = 1000;  // probes of a search included
+
+/// The load of a stored gate in the form that reports tell it from.
+inline plan told_plan(const stored_gate& g) {
+    const load_facts& l = g.load;
+    plan p;
+    p.told = {true, g.context.requests, g.context.has_turns, g.context.first_turns, l.extent,
+              l.options, l.limits};
+    p.name = g.name;
+    p.arrivals.told = l.arrivals;
+    p.arrivals.kind = l.kind;
+    p.arrivals.rate = l.rate;
+    p.arrivals.users = l.users;
+    p.arrivals.max_in_flight = l.max_in_flight;
+    p.requests = l.requests;
+    p.duration_s = l.duration_s;
+    p.warmup_requests = l.warmup_requests;
+    p.warmup_s = l.warmup_s;
+    p.seed = parsed_number<std::uint64_t>(l.seed).value_or(0);
+    p.hash = l.trace_hash;
+    p.nonce = parsed_number<std::uint64_t>(l.nonce, 16).value_or(0);
+    p.workload_text = l.workload;
+    p.sent_as_given = l.sent_as_given;
+    p.common.stream = l.streams;
+    p.scores = l.scores;
+    return p;
+}
+
+/// A repeat without its records, and its statistics.
+struct stored_repeat {
+    repeat_data what{};
+    std::vector<named_number> statistics{};
+};
+/// `place`: of its window among those of the document.
+inline stored_repeat read_repeat(const checked_object& told, run_arm arm, document_digits& digits,
+                                 std::size_t place) {
+    stored_repeat r;
+    r.what.arm = arm;
+    r.what.index = -1;
+    cross_check checked;
+    field_reader reader(told, digits, place);
+    fields_of(reader, r.what, checked, r.statistics);
+    return r;
+}
+
+/// Which objectives it can have.
+inline slo_context context_of(const stored_gate& g, const expected_load& expected) {
+    slo_context c;
+    c.streams = g.load.streams;
+    c.scores = g.load.scores;
+    c.arrivals = g.load.arrivals;
+    c.in_users = g.load.kind == arrival_kind::closed_loop;
+    c.saturates = saturates(g.load.kind);
+    c.rule = g.held.rule;
+    c.most_repeats = g.held.rule.most;
+    c.has_baseline = expected.has_baseline || !g.held.stored.file.empty();
+    c.requests = expected.requests;
+    c.has_turns = expected.has_turns;
+    c.first_turns = expected.has_turns ? expected.first_turns : expected.requests;
+    return c;
+}
+
+/// Why the verdicts of a run say that its numbers are none, or those of a server that failed.
+inline std::string fault_of_stored(const checked_object& gate) {
+    const bool is_invalid = gate.text("outcome") == "invalid";
+    for (const checked_object& s : gate.each("slos")) {
+        const bool is_advisory = s.is_true("advisory");
+        if (is_invalid && !is_advisory && s.text("verdict") == "invalid")
+            return "was invalid: " + s.text("reason");
+        if (s.text("metric") != "error_rate" || is_advisory) continue;
+        const double observed = s.number("estimate", 0, 1), limit = s.number("limit", 0, 1);
+        if (observed > limit)
+            return printed("had %.3g %% of its requests fail, where %.3g %% may", observed * 100,
+                           limit * 100);
+    }
+    return is_invalid ? "was invalid" : "";
+}
+
+/// A gate's name without the number that tells it from another one of that name: "chat (2)".
+inline std::string unnumbered(const std::string& name) {
+    const std::size_t open = name.rfind(" (");
+    const bool is_numbered = open != std::string::npos && name.back() == ')' &&
+                             name.find_first_not_of("0123456789", open + 2) == name.size() - 1;
+    return is_numbered ? name.substr(0, open) : name;
+}
+/// The document of a run, or the sentence that it is none.
+inline picojson::value result_document(const std::string& json, const std::string& file) {
+    picojson::value root;
+    const std::string schema = parse_json(json, root) ? string_member(root, "schema") : "";
+    if (schema != "llmbench/result/2" && schema != "llmbench/result/1")
+        refuse({file, " is not a result of this schema (llmbench/result/2)"});
+    return root;
+}
+/// A gate in its document, and how many repeats stand before its own.
+struct found_gate {
+    checked_object gate;
+    std::size_t repeats_before = 0;
+};
+inline found_gate gate_named(const checked_object& root, const std::string& file,
+                             const std::string& name) {
+    std::vector<found_gate> found;
+    std::size_t repeats_seen = 0;
+    std::string names;
+    const std::vector<checked_object> gates = root.each("gates");
+    for (const checked_object& g : gates) {
+        const bool measured = g.text("refusal").empty();
+        const std::string other = g.text("name");
+        if (measured) names += (names.empty() ? "\"" : ", \"") + other + "\"";
+        const bool is_alone =
+            gates.size() == 1 && (name.empty() || unnumbered(other) == unnumbered(name));
+        if (measured && (other == name || is_alone)) found.push_back({g, repeats_seen});
+        for (const char* arm : {"candidate", "baseline"})
+            repeats_seen += array_member(g.at(arm).value(), "repeats").size();
+    }
+    if (found.size() > 1)
+        refuse({file, " has more than one measured gate \"", name,
+                "\": only gates with names of their own can be read again"});
+    if (found.empty())
+        refuse({file, " has no measured gate \"", name, "\": it has ",
+                names.empty() ? "none" : names});
+    if (found[0].gate.has("rehearsal"))
+        refuse({file, ": \"", printable(found[0].gate.text("name"), 200),
+                "\" was a rehearsal, which is evidence of no server"});
+    return found[0];
+}
+
+/// Throws std::invalid_argument with the reason where the text holds no such gate.
+inline stored_gate read_stored_gate(const std::string& json, const std::string& file,
+                                    const std::string& name) {
+    const picojson::value document = result_document(json, file);
+    const checked_object root(document, file, "");
+    auto [gate, place] = gate_named(root, file, name);
+    if (!gate.has("judging")) refuse({file, " does not say how it was judged"});
+
+    stored_gate g;
+    g.name = gate.text("name");
+    g.definitions = root.text("definitions");
+    g.version = root.text("version");
+    g.fault = fault_of_stored(gate);
+    document_digits digits(json);
+    expected_load expected;
+    read_fields(gate.at("target"), digits, g.target);
+    read_fields(gate.at("scenario"), digits, g.load);
+    if (gate.has("capacity")) g.carried = gate.at("capacity").number("low", 0, most_rate, 0);
+    read_fields(gate.at("judging"), digits, g.held, static_cast<load_conditions&>(g.seen),
+                expected);
+    g.held.rule.half_fail_z = half_fail_z_of(g.held.rule.looks, g.held.rule.fail_level);
+    g.context = context_of(g, expected);
+    g.told = told_plan(g);
+    for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
+        auto& repeats = arm == run_arm::candidate ? g.seen.candidate : g.seen.baseline;
+        const std::vector<checked_object> told = gate.at(to_string(arm)).each("repeats");
+        if (told.size() > most_repeats_of_a_gate)
+            refuse({file, printed(" has %zu repeats of \"", told.size()), g.name,
+                    printed("\", up to %zu are allowed", most_repeats_of_a_gate)});
+        for (const checked_object& one : told) {
+            stored_repeat r = read_repeat(one, arm, digits, place++);
+            repeats.push_back(std::move(r.what));
+            if (arm == run_arm::baseline) continue;
+            for (const named_number& n : r.statistics) g.statistics[n.name].push_back(n.value);
+        }
+    }
+    return g;
+}
+
+/// The side of an objective in a file of the first schema, which has it in its text alone; a
+/// goodput has sides of its own in front.
+inline bool is_at_most(const std::string& slo) {
+    const std::size_t side = std::min(slo.rfind("= "), slo.size());
+    return side == slo.size() || side == 0 || slo[side - 1] == '<';
+}
+/// What a later reader sees of a whole run. Throws std::invalid_argument where the text is none.
+inline past_result read_past_result(const std::string& json, const std::string& file) {
+    const picojson::value document = result_document(json, file);
+    const checked_object root(document, file, "");
+    past_result run;
+    run.started_at = root.at("environment").text("started_at");
+    run.commit = root.at("environment").text("commit");
+    run.cpu = root.at("environment").text("cpu");
+    for (const checked_object& g : root.each("gates")) {
+        if (g.has("rehearsal")) continue;  // nothing was run
+        past_gate gate;
+        gate.name = g.text("name");
+        gate.outcome = g.text("outcome");
+        gate.model = g.at("target").text("model");
+        gate.arrivals = g.at("scenario").text("arrivals");
+        for (const checked_object& s : g.each("slos")) {
+            past_slo slo;
+            slo.slo = s.text("slo");
+            slo.metric = s.text("metric");
+            const std::string outcome = s.text("verdict");
+            for (int k = 0; k <= static_cast<int>(verdict::skipped); ++k)
+                if (outcome == to_string(static_cast<verdict>(k)))
+                    slo.outcome = static_cast<verdict>(k);
+            slo.advisory = s.is_true("advisory");
+            slo.at_most = s.has("side") ? s.text("side") == "at_most" : is_at_most(str(slo.slo));
+            slo.relative = s.is_true("relative_to_baseline");
+            slo.measured = s.number("measured", -most_statistic, most_statistic);
+            slo.estimate = {s.number("estimate", -most_statistic, most_statistic), not_a_number,
+                            not_a_number};
+            s.numbers("interval", -most_statistic, most_statistic, [&](std::size_t i, double v) {
+                if (i < 2) (i == 0 ? slo.estimate.low : slo.estimate.high) = v;
+            });
+            slo.limit = s.number("limit", -most_statistic, most_statistic);
+            slo.reason = s.text("reason");
+            gate.slos.push_back(slo);
+        }
+        run.gates.push_back(gate);
+    }
+    return run;
+}
+
+/// Throws std::invalid_argument where the stored run was of another kind. `what` is planned,
+/// `target` answers.
+inline void check_comparable(const stored_gate& old, const std::string& file, const plan& what,
+                             const target_facts& target) {
+    const std::string of = "baseline is stored(\"" + file + "\")";
+    const auto same = [&](const char* field, const std::string& was, const std::string& is) {
+        if (was != is)
+            refuse({of, " and does not compare: its ", field, " is \"", printable(was),
+                    "\" and this gate's is \"", is, "\""});
+    };
+    if (!old.fault.empty()) refuse({of, ": that run ", old.fault, "; write it again"});
+    if (!old.load.share.is_whole()) refuse({of, ": of that run ", shard_words(old.load.share)});
+    const load_facts load = load_facts_of(what);
+    same("traffic", traffic_name(old.held.rule.traffic), traffic_name(replayed));
+    same("definitions version", old.definitions, definitions_version);
+    same("model", old.target.model, target.model);
+    same("api", old.target.api, target.api);
+    same("arrivals", old.load.arrivals, load.arrivals);
+    same("workload", old.load.workload, load.workload);
+    same("extent", old.load.extent, load.extent);
+    same("options", old.load.options, load.options);
+    same("seed", old.load.seed, load.seed);
+    same("trace hash", old.load.trace_hash, load.trace_hash);
+    for (const slo& s : what.slos) {
+        if (s.factor == 0) continue;
+        if (is_capacity(s.what.metric)) {
+            if (!(old.carried > 0))
+                refuse({of, ": it shows no load to be carried, write it again"});
+            continue;
+        }
+        const auto at = old.statistics.find(str(s.what.name));
+        bool usable = at != old.statistics.end() && !at->second.empty();
+        if (usable)
+            for (const double v : at->second) usable = usable && std::isfinite(v) && v > 0;
+        if (!usable)
+            refuse({of, ": it has no value of ", str(s.what.name),
+                    " in every repeat, write it again"});
+    }
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

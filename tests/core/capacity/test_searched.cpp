@@ -1,0 +1,278 @@
+// A load that is searched: what is refused, the plan of one probe, and which load is next.
+#include "llmbench.hpp"
+#include "core/traffic/load_conditions.hpp"
+#include "core/capacity/searched.hpp"
+#include "core/planning/plan_words.hpp"
+#include "core/planning/planning.hpp"
+
+#include "support/texts.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+
+namespace {
+
+scenario searched(const slo_list& slos) {
+    return {.workload = synthetic{}, .arrivals = poisson(up_to(64_rps)), .slos = slos};
+}
+scenario of_users(const slo_list& slos) {
+    scenario s = searched(slos);
+    s.arrivals = closed_loop(up_to(256)).think(2_s);
+    return s;
+}
+std::string refused(const scenario& s, scenario_use use = scenario_use::gate) {
+    return texts::refusal_of([&] { planned(s, 1, {}, use); });
+}
+plan gate_plan(const scenario& s) { return planned(s, 1, {}, scenario_use::gate); }
+plan search_plan(const scenario& s) { return planned(s, 1, {}, scenario_use::find_capacity); }
+
+repeat_data answered_after(double seconds, int requests) {
+    repeat_data d;
+    for (int i = 0; i < requests; ++i) {
+        record r;
+        r.scheduled_ns = 1000000000ll * (i + 1);
+        r.end_ns = r.scheduled_ns + static_cast<long long>(seconds * 1e9);
+        r.status = i == 0 ? request_status::timeout : request_status::ok;
+        d.records.push_back(r);
+    }
+    return d;
+}
+
+}  // namespace
+
+TEST_CASE("what a load must keep and the capacity are told apart") {
+    const plan p =
+        gate_plan(searched({p90(ttft) <= 500_ms, capacity >= 12_rps, advisory(mean(tpot) <= 40_ms),
+                            advisory(capacity >= 20_rps)}));
+    REQUIRE(p.slos.size() == 2);
+    REQUIRE(p.search.keeps.size() == 2);
+    CHECK(p.searches());
+    CHECK(!p.search.to_the_interval);
+    CHECK(p.search.asked == std::vector<double>{12, 20});
+    CHECK(repeats_text(p) == "2 to 5 probes at 12 req/s and at 20 req/s");
+    CHECK(arrival_text(p.arrivals) == "poisson(up to 64 req/s)");
+    CHECK(p.slos[0].text().c_str() == std::string("capacity >= 12 req/s"));
+}
+
+TEST_CASE("loads of objectives that count are decided first") {
+    const plan p = gate_plan(
+        searched({advisory(capacity >= 20_rps), capacity >= 12_rps, p90(ttft) <= 500_ms}));
+    CHECK(p.search.asked == std::vector<double>{12, 20});
+}
+
+TEST_CASE("a false fail is shared among what one load can miss") {
+    const plan one = gate_plan(searched({p90(ttft) <= 500_ms, capacity >= 12_rps}));
+    const plan two =
+        gate_plan(searched({p90(ttft) <= 500_ms, mean(tpot) <= 40_ms, capacity >= 12_rps}));
+    CHECK(one.rule.fail_level == doctest::Approx(0.01 / 2));  // the guard on errors is the other
+    CHECK(two.rule.fail_level == doctest::Approx(0.01 / 3));
+    CHECK(two.rule.pass_level == 0.05);
+    const plan found = search_plan(searched({p90(ttft) <= 500_ms}));
+    CHECK(found.rule.pass_level == 0.025);
+    CHECK(found.rule.fail_level == doctest::Approx(0.025 / 2));
+    CHECK(found.most_repeats == 16);
+    CHECK(repeats_text(found) == "at most 16 probes");
+}
+
+TEST_CASE("nonsense is refused in a sentence") {
+    const std::pair<scenario, const char*> cases[] = {
+        {searched({capacity >= 12_rps}),
+         "arrivals is poisson(up to 64 req/s): the objectives must say what a load has to keep, as "
+         "in {p90(ttft) <= 500_ms, capacity >= 12_rps}"},
+        {searched({p90(ttft) <= 500_ms}),
+         "arrivals is poisson(up to 64 req/s): a gate needs an objective that decides it, capacity "
+         ">= 12_rps for one; find_capacity() only measures"},
+        {searched({p90(ttft) <= 500_ms, capacity >= 12_users}),
+         "the SLO capacity >= 12 users is refused: arrivals is poisson(up to 64 req/s), whose "
+         "capacity is a rate: write 12_rps"},
+        {of_users({p90(ttft) <= 500_ms, capacity >= 12_rps}),
+         "the SLO capacity >= 12 req/s is refused: arrivals is closed_loop(up to 256 users, think "
+         "2 s), whose capacity is a number of users: write 12_users"},
+        {of_users({p90(ttft) <= 500_ms, capacity >= user_count(12.5)}),
+         "the SLO capacity >= 12.5 users is refused: users are whole"},
+        {searched({p90(ttft) <= 500_ms, capacity >= 65_rps}),
+         "the SLO capacity >= 65 req/s is refused: arrivals is poisson(up to 64 req/s): more than "
+         "that is not tried"},
+        {searched({p90(ttft) <= 500_ms, capacity >= 0_rps}),
+         "the SLO capacity >= 0 req/s is refused: the limit must be above zero"},
+        {searched({p90(ttft) <= 500_ms, capacity >= 0.95 * baseline}),
+         "the SLO capacity >= 0.95 * baseline is refused: the scenario has no baseline"},
+        {searched({p90(ttft) <= 1.1 * baseline, capacity >= 12_rps}),
+         "the SLO p90(ttft) <= 1.1 * baseline is refused: what a load must keep has limits of its "
+         "own, compare capacities: capacity >= 0.95 * baseline"},
+        {of_users({output_throughput >= 400_tps, capacity >= 12_users}),
+         "the SLO output_throughput >= 400 tok/s is refused: a throughput rises with the load, and "
+         "cannot be what the load must keep"},
+        {searched({startup_time <= 30_s, capacity >= 12_rps}),
+         "the SLO startup_time <= 30 s is refused: a start has nothing to do with the load"},
+        {searched({advisory(p90(ttft) <= 500_ms), capacity >= 12_rps}),
+         "arrivals is poisson(up to 64 req/s): the objectives must say what a load has to keep, as "
+         "in {p90(ttft) <= 500_ms, capacity >= 12_rps}"},
+    };
+    for (const auto& [s, sentence] : cases) CHECK(refused(s) == sentence);
+
+    scenario plain = searched({p90(ttft) <= 500_ms, capacity >= 12_rps});
+    plain.arrivals = poisson(8_rps);
+    plain.requests = 100;
+    CHECK(refused(plain) ==
+          "the SLO capacity >= 12 req/s is refused: arrivals is poisson(8 req/s), one load: a "
+          "capacity is that of a load of up_to(...): poisson(up_to(64_rps)), for one");
+    plain.slos = {p90(ttft) <= 500_ms};
+    CHECK(refused(plain, scenario_use::find_capacity) ==
+          "arrivals is poisson(8 req/s), one load: find_capacity searches a load of up_to(...): "
+          "poisson(up_to(64_rps)), for one");
+
+    scenario s = searched({p90(ttft) <= 500_ms, capacity >= 12_rps});
+    CHECK(refused(s, scenario_use::measure) ==
+          "arrivals is poisson(up to 64 req/s): run() measures one load, use find_capacity() or a "
+          "gate()");
+    s.repeats = 3;
+    CHECK(refused(s).empty());
+    s.repeats = 9;
+    CHECK(gate_plan(s).rule.looks == 8);
+    CHECK(refused(s, scenario_use::find_capacity) ==
+          "arrivals is poisson(up to 64 req/s): repeats is 9: a search takes as many probes as it "
+          "needs");
+    s.repeats = 0;
+    s.traffic = fresh;
+    CHECK(refused(s) == "arrivals is poisson(up to 64 req/s): a capacity is that of replayed "
+                        "traffic, and traffic is fresh");
+    s.traffic = replayed;
+    s.baseline = stored("x.json");
+    CHECK(refused(s) == "arrivals is poisson(up to 64 req/s): the scenario has a baseline, and no "
+                        "objective as capacity >= 0.95 * baseline");
+    s = searched({p90(ttft) <= 500_ms, capacity >= 12_rps});
+    s.arrivals = poisson(up_to(64_rps)).max_in_flight(4);
+    CHECK(refused(s) ==
+          "arrivals is poisson(up to 64 req/s), at most 4 in flight: with so many in flight at "
+          "most, a load above that never reaches the server: leave max_in_flight out");
+    s.arrivals = poisson(up_to(0_rps));
+    CHECK(refused(s) == "arrivals is poisson(up to 0 req/s): the rate must be above 0 and at most "
+                        "1000000 requests/s");
+    s.arrivals = closed_loop(up_to(0));
+    CHECK(refused(s) == "arrivals is closed_loop(up to 0 users): users run from 1 to 100000");
+}
+
+TEST_CASE("a probe is as long as answers need") {
+    plan p = gate_plan(searched({p90(ttft) <= 500_ms, capacity >= 12_rps}));
+    CHECK(probe_seconds(p, 10, 0) == 20);          // the default
+    CHECK(probe_seconds(p, 10, 8) == 32);          // four answers
+    CHECK(probe_seconds(p, 2, 0) == 50);           // 100 requests
+    CHECK(probe_seconds(p, 0.5, 0) == 200);        // below one request/s as well
+    p = gate_plan(of_users({p90(ttft) <= 500_ms, capacity >= 12_users}));
+    CHECK(probe_seconds(p, 12, 1) == 25);          // 100 requests of 12 users, one each 3 s
+    CHECK(probe_seconds(p, 12, 10) == 100);
+    scenario s = searched({p99(ttft) <= 500_ms, capacity >= 12_rps});
+    s.requests = 60;
+    CHECK(planned(s, 1, {}, scenario_use::gate).requests == 300);  // a p99 needs so many
+}
+
+TEST_CASE("the plan of a probe is the scenario at one load, which is on before it is measured") {
+    scenario s = searched({p90(ttft) <= 500_ms, capacity >= 12_rps});
+    s.duration = 10_s;
+    s.requests = 40;
+    const plan p = gate_plan(s);
+    const plan at = at_load(p, 12, 0);
+    CHECK(!at.searches());
+    CHECK(at.arrivals.rate == 12);
+    CHECK(at.requests == 120);
+    CHECK(at.duration_s == 0);
+    CHECK(at.warmup_requests == 0);
+    CHECK(at.warmup_s == 2.5);
+    CHECK(at_load(p, 5, 0).warmup_s == 4);   // the 20 requests that warm up where nothing is said
+    CHECK(at_load(p, 12, 4).warmup_s == 4);  // an answer, so that the server is full of the load
+    CHECK(at_load(p, 12, 4).requests == 192);
+    const scenario many = of_users({p90(ttft) <= 500_ms, capacity >= 12_users});
+    const plan users = at_load(gate_plan(many), 7, 1);
+    CHECK(users.arrivals.users == 7);
+    CHECK(users.requests == 0);
+    CHECK(users.duration_s == doctest::Approx(3 * 100.0 / 7));
+}
+
+TEST_CASE("a probe whose users come one after the other begins when the last one has its answer") {
+    scenario s = of_users({p90(ttft) <= 500_ms, capacity >= 12_users});
+    s.arrivals = closed_loop(up_to(64)).ramp(30_s);
+    const plan p = gate_plan(s), at = at_load(p, 12, 7);
+    CHECK(at.arrivals.users_ramp_s == 30);
+    CHECK(at.warmup_s == 37);
+    CHECK(expected_seconds(at) == 37 + at.duration_s);
+    CHECK(at_load(p, 12, 0).warmup_s == 35);  // the least that leads up to a probe
+}
+
+TEST_CASE("users that are asked for by a factor are as many as it says") {
+    slo s = capacity >= 1.1 * baseline;
+    s.what.metric = metric_id::capacity_in_users;
+    CHECK(asked_load(s, 100) == 110);
+    CHECK(asked_load(s, 101) == 112);  // 111.1
+}
+
+TEST_CASE("gaps between sends are those of one trace, stretched") {
+    scenario s = searched({p90(ttft) <= 500_ms, capacity >= 12_rps});
+    s.requests = 100;
+    const plan p = gate_plan(s);
+    const schedule slow = schedule_of(at_load(p, 5, 0)), fast = schedule_of(at_load(p, 50, 0));
+    const auto gap = [](const schedule& x, std::size_t i, double rate) {
+        return (x.at[x.warmup + i + 1] - x.at[x.warmup + i]) * rate;
+    };
+    // What they are scaled by, so that their number takes its time exactly, is of the number.
+    const double scale = gap(fast, 0, 50) / gap(slow, 0, 5);
+    CHECK(scale == doctest::Approx(1).epsilon(0.2));
+    for (std::size_t i = 1; i < 90; ++i)
+        CHECK(gap(fast, i, 50) == doctest::Approx(scale * gap(slow, i, 5)).epsilon(1e-6));
+}
+
+TEST_CASE("a gate probes at the loads that it names, until they are decided") {
+    const plan p = gate_plan(
+        searched({p90(ttft) <= 500_ms, capacity >= 12_rps, advisory(capacity >= 20_rps)}));
+    std::vector<probe> probes;
+    CHECK(next_probe(p, probes).load == 12);
+    CHECK(next_probe(p, probes).part == probe_of::asked);
+    const auto add = [&](double load, carried shown, bool invalid = false) {
+        probe x;
+        x.part = probe_of::asked;
+        x.load = load;
+        x.shown = shown;
+        x.invalid = invalid;
+        probes.push_back(x);
+    };
+    add(12, carried::open);
+    CHECK(next_probe(p, probes).load == 12);
+    add(12, carried::keeps);
+    CHECK(next_probe(p, probes).load == 20);
+    for (int i = 0; i < 4; ++i) add(20, carried::open);
+    CHECK(next_probe(p, probes).load == 20);
+    add(20, carried::open, true);
+    CHECK(next_probe(p, probes).load == 20);  // what the client spoiled is no probe
+    add(20, carried::open);
+    CHECK(next_probe(p, probes).done == "all loads that were asked for are tried");
+    add(20, carried::open, true);
+    add(20, carried::open, true);
+    CHECK(next_probe(p, probes).done == "the client could not keep up twice in a row");
+}
+
+TEST_CASE("a search begins far below the most load that it may try") {
+    CHECK(next_probe(search_plan(searched({p90(ttft) <= 500_ms})), {}).load == 4);
+    CHECK(next_probe(search_plan(of_users({p90(ttft) <= 500_ms})), {}).load == 16);
+    scenario few = of_users({p90(ttft) <= 500_ms});
+    few.arrivals = closed_loop(up_to(3_users));
+    CHECK(next_probe(search_plan(few), {}).load == 1);
+    scenario named = searched({p90(ttft) <= 500_ms, capacity >= 12_rps});
+    CHECK(next_probe(search_plan(named), {}).load == 12);
+}
+
+TEST_CASE("the usual answer is that of requests that were answered") {
+    CHECK(usual_answer_s(answered_after(2, 9)) == 2);
+    CHECK(usual_answer_s(answered_after(2, 1)) == 0);  // the only one failed
+}
+
+TEST_CASE("a search sees when conversations outgrow the server") {
+    scenario s = searched({mean(tpot) <= 40_ms, capacity >= 12_rps});
+    s.workload = conversations{.turns = fixed(4)};
+    CHECK(load_conditions_of(gate_plan(s)).arrival_cv2 == 5);
+    s.workload = synthetic{};
+    CHECK(load_conditions_of(gate_plan(s)).arrival_cv2 == 1);
+}

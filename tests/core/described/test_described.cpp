@@ -1,0 +1,68 @@
+// Decisions in sentences.
+#include "core/described/described.hpp"
+#include "support/verdicts.hpp"
+
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace verdicts;
+
+TEST_CASE("every cause has a name of its own, and a sentence in which each number has its place") {
+    std::set<std::string> names;
+    for (const cause_sentence& s : cause_sentences) {
+        CAPTURE(s.name);
+        CHECK(names.insert(s.name).second);
+        const auto metric = static_cast<double>(metric_id::ttft);
+        cause c{s.id, {1, 2, 3, 4, 5, 6, 7}, whose::server, "words"};
+        if (s.id == because::client_part) c.numbers[4] = metric;
+        decision d = undecided(mean(ttft) <= 100_ms);
+        d.limit = 0.1;
+        const std::string said = described(c, d);
+        CHECK(said.find("server: ") == 0);
+        CHECK(said.find_first_of("{}|") == std::string::npos);
+        CHECK((s.id == because::nothing) == (said == "server: "));
+    }
+}
+
+TEST_CASE("what stands in braces is a cause's next number, in the form that it is told in") {
+    decision d = undecided(p99(ttft) <= 300_ms);
+    CHECK(described({because::failed_in_tail, {9, 600, 0.0234, 0.01}}, d) ==
+          "9 of 600 failed, up to 2.3 % may, and p99(ttft) leaves 1 % beyond it");
+    CHECK(described({because::sent_late, {0.254, 0.0105}, whose::client}) ==
+          "client: 25 % of the requests of a repeat were sent over 10.5 ms late, so its load was "
+          "not the one asked for");
+    CHECK(described({because::preempted, {1}}) == "1 preemption");
+    CHECK(described({because::preempted, {20}}) == "20 preemptions");
+    CHECK(described({because::lacks_values, {3, 40, static_cast<double>(metric_id::tpot),
+                                             static_cast<double>(metric_id::tpot)}}) ==
+          "3 of 40 completed requests have no tokens after their first event, which tpot needs");
+    CHECK(described({because::cut_off, {static_cast<double>(verdict::fail),
+                                        static_cast<double>(verdict::pass)}})
+              .find("the verdict is fail, without them pass;") != std::string::npos);
+    CHECK(described({because::limit_that_passes, {0.312}}, d) == "<= 320 ms would pass");
+    CHECK(described(std::vector<cause>{{because::too_close}, {because::cached, {0.5}}}, d) ==
+          "too close to call; 50 % of the prompt tokens came from the server's prefix cache");
+}
+
+TEST_CASE("a verdict has its method, unit and causes as names that no sentence changes") {
+    const slo_verdict two = verdict_on({125, 125});
+    CHECK(two.decided_by == verdict_method::moderated_t);
+    CHECK(two.counted_in == verdict_unit::repeat);
+    REQUIRE(two.causes.size() == 1);
+    CHECK(str(two.causes[0].name) == "too_few_to_fail");
+    CHECK(two.causes[0].whose.empty());
+    CHECK(verdict_on({80, 80}).causes.empty());
+    const slo_verdict failed = verdict_on_failures(400, 12, error_rate <= 1_pct);
+    CHECK(failed.decided_by == verdict_method::counts);
+    REQUIRE(failed.causes.size() == 1);
+    CHECK(str(failed.causes[0].name) == "failed");
+    REQUIRE(failed.causes[0].numbers.size() == 2);
+    CHECK(failed.causes[0].numbers[0] == 12);
+    CHECK(failed.causes[0].numbers[1] == 400);
+    const slo_verdict pairs = verdict_on_pairs({1, 1, 1, 1}, mean(ttft) <= 1.1 * baseline);
+    CHECK(pairs.counted_in == verdict_unit::pair);
+    CHECK(str(pairs.unit) == "pair");
+}

@@ -1,0 +1,101 @@
+// What other runs of a gate would find, by what one saw: held against many runs that are drawn.
+#include "core/base/random.hpp"
+#include "core/figures/foreseen.hpp"
+#include "core/described/described.hpp"
+#include "core/judging/judge.hpp"
+
+#include "support/verdicts.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+using namespace verdicts;
+
+namespace {
+
+/// Five repeats with this ttft on the average, and this noise of each.
+std::vector<double> drawn_repeats(generator& random, double ms, double sd) {
+    std::vector<double> all;
+    for (int i = 0; i < last_look; ++i) all.push_back(ms * std::exp(sd * random.normal()));
+    return all;
+}
+struct shares {
+    double failed = 0, inconclusive = 0;
+};
+shares of_runs(double ms, double sd) {
+    constexpr int runs = 400;
+    generator random(5, 1);
+    shares s;
+    for (int i = 0; i < runs; ++i) {
+        const slo_verdict v = verdict_on(drawn_repeats(random, ms, sd));
+        s.failed += v.outcome == verdict::fail;
+        s.inconclusive += v.outcome == verdict::inconclusive;
+    }
+    return {s.failed / runs, s.inconclusive / runs};
+}
+
+}  // namespace
+
+TEST_CASE("a miss of the size that is foreseen is shown in nine runs of ten") {
+    const slo_verdict v = verdict_on({80, 80, 80});
+    const foreseen f = foreseen_of(v, judging_rule{}, 0.04);
+    REQUIRE(f.is_known());
+    const double ms = f.shows_from * 1e3;
+    CAPTURE(ms);
+    CHECK(ms > 102);
+    CHECK(ms < 125);
+    CHECK(of_runs(ms, prior_sd).failed > 0.85);
+    CHECK(of_runs(100 + (ms - 100) / 2, prior_sd).failed < 0.75);
+    CHECK(f.inconclusive < 0.01);
+}
+
+TEST_CASE("how many runs are inconclusive is foreseen near the limit") {
+    for (const double ms : {90.0, 96.0, 99.0, 103.0}) {
+        CAPTURE(ms);
+        const foreseen f = foreseen_of(verdict_on({ms, ms, ms}), judging_rule{}, prior_sd);
+        CHECK(f.inconclusive == doctest::Approx(of_runs(ms, prior_sd).inconclusive).epsilon(0.2));
+    }
+}
+
+TEST_CASE("noise that earlier repeats had widens what is foreseen") {
+    const slo_verdict v = verdict_on({90, 90, 90});
+    const foreseen quiet = foreseen_of(v, judging_rule{}, 0), noisy = foreseen_of(v, judging_rule{}, 0.2);
+    CHECK(noisy.shows_from > quiet.shows_from);
+    CHECK(noisy.inconclusive > quiet.inconclusive);
+    const auto noise = noise_of_repeats({{"a", {1, std::exp(0.2)}}, {"b", {3}}, {"c", {0, -1, 2}}});
+    CHECK(noise.size() == 1);
+    CHECK(noise.at("a") == doctest::Approx(0.2 / std::sqrt(2.0)));
+}
+
+TEST_CASE("of a stored baseline nothing is shown below what two days may differ by") {
+    const measurement m = against_stored({100, 100, 100}, {0.1, 0.1, 0.1}, 0.05);
+    const slo_verdict v = described(judge_values(m, m, mean(ttft) <= 1.01 * baseline));
+    const foreseen f = foreseen_of(v, judging_rule{});
+    CHECK(f.shows_from > 1.01 * 1.1);
+}
+
+TEST_CASE("shares are foreseen by their counts") {
+    const slo_verdict none = verdict_on_failures(200, 0, error_rate <= 1_pct, 3);
+    const foreseen f = foreseen_of(none, judging_rule{});
+    REQUIRE(f.is_known());
+    CHECK(f.shows_from > 0.01);
+    CHECK(f.shows_from < 0.1);
+    // 2,000 requests of which none failed pass 1 %, 20 do not, but by the guard, which observes.
+    CHECK(foreseen_of(verdict_on_failures(2000, 0, error_rate <= 1_pct, 2), judging_rule{})
+              .inconclusive < 0.01);
+    CHECK(foreseen_of(verdict_on_failures(20, 0, error_rate <= 1_pct, 2), judging_rule{})
+              .inconclusive > 0.9);
+    slo_verdict guard = verdict_on_failures(20, 0, error_rate <= 1_pct, 2);
+    guard.what.at.line = 0;
+    CHECK(foreseen_of(guard, judging_rule{}).inconclusive < 0.01);
+    const foreseen near = foreseen_of(verdict_on_failures(200, 2, error_rate <= 1_pct, 2),
+                                      judging_rule{});
+    CHECK(near.inconclusive > 0.8);
+}
+
+TEST_CASE("nothing is foreseen of what has no value") {
+    CHECK_FALSE(foreseen_of(described(undecided(mean(ttft) <= 1_s)), judging_rule{}).is_known());
+    CHECK(foreseen_text(described(undecided(mean(ttft) <= 1_s)), {}) == "");
+}

@@ -1,0 +1,404 @@
+// Objectives that are refused: what no run of this scenario could show.
+#include "llmbench.hpp"
+#include "core/planning/check_slo.hpp"
+#include "core/planning/planning.hpp"
+#include "support/scenarios.hpp"
+#include "support/texts.hpp"
+
+#include <string>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace scenarios;
+using doctest::Approx;
+using texts::holds;
+
+namespace {
+
+std::string refusal_of_saturating_slo(const slo& s) {
+    return refusal({.arrivals = closed_loop(16), .requests = 300, .slos = {s}});
+}
+std::string refusal_of_relative_slo(const slo& s) {
+    return refusal({.baseline = endpoint{.url = "http://h"},
+                    .arrivals = closed_loop(16),
+                    .requests = 300,
+                    .slos = {s}});
+}
+std::string refusal_of_fresh(const slo& s, int requests = 1000, int stages = 0) {
+    return refusal({.arrivals = poisson(8_rps),
+                    .requests = requests,
+                    .repeats = stages,
+                    .traffic = fresh,
+                    .slos = {s}});
+}
+
+}  // namespace
+
+// ---- refusals: SLOs ----------------------------------------------------------------------------
+
+TEST_CASE("every refused SLO is quoted") {
+    CHECK_REFUSED(refusal_of_slo(output_throughput >= 400_tps),
+                  "the SLO output_throughput >= 400 tok/s is refused");
+}
+
+TEST_CASE("a series of the server's page is named as the page names it") {
+    CHECK(refusal_of_slo(max(server_metric("vllm:waiting{engine=\"0\"}")) <= 5) == "");
+    for (const char* name : {"", "two words", "a{b=}", "a\nb", "9lives", "a{b=\"c\"} 3", "# a"}) {
+        CAPTURE(name);
+        CHECK_REFUSED(refusal_of_slo(max(server_metric(name)) <= 5), "names no series");
+    }
+}
+
+TEST_CASE("limits on what the server tells of itself") {
+    CHECK(refusal_of_slo(preemptions <= 0) == "");
+    CHECK(refusal_of_slo(max(queued_requests) <= 0) == "");
+    CHECK(refusal_of_slo(mean(server_metric("x")) >= -3) == "");
+    CHECK(refusal_of_slo(mean(queue_time) <= 50_ms) == "");
+    CHECK_REFUSED(refusal_of_slo(preemptions <= -1), "preemptions <= -1", "not be below zero");
+    CHECK_REFUSED(refusal_of_slo(preemptions <= nan_value), "preemptions", "not be below zero");
+    CHECK_REFUSED(refusal_of_slo(mean(queue_time) <= 0_ms), "must be above zero");
+    CHECK_REFUSED(refusal_of_slo(max(kv_cache_usage) <= 100_pct), "under 100 %");
+    CHECK_REFUSED(refusal_of_slo(energy_per_token <= 0_J), "must be above zero");
+    CHECK_REFUSED(refusal_of_slo(mean(queue_time) <= 1.1 * baseline), "has no baseline");
+}
+
+TEST_CASE("a percentile at or beyond the ends is refused") {
+    for (const double q : {0.0, 1.0, -0.1, 1.5, nan_value}) {
+        CAPTURE(q);
+        CHECK_REFUSED(refusal_of_slo(percentile(ttft, q) <= 1_s), "the SLO p", "(ttft", "<= 1 s",
+                      "strictly between 0 and 1");
+    }
+    CHECK(refusal_of_slo(percentile(ttft, 0.42) <= 1_s) == "");
+}
+
+TEST_CASE("a limit that is not above zero, or infinite, is refused") {
+    CHECK_REFUSED(refusal_of_slo(p90(ttft) <= 0_ms), "p90(ttft) <= 0 ms", "above zero");
+    CHECK_REFUSED(refusal_of_slo(p90(ttft) <= time_span::from_seconds(-1)), "p90(ttft) <= -1000 ms",
+                  "above zero");
+    CHECK_REFUSED(refusal_of_slo(p90(ttft) <= time_span::from_seconds(inf)), "p90(ttft)",
+                  "above zero");
+    CHECK_REFUSED(refusal_of_slo(p90(ttft) <= time_span::from_seconds(nan_value)), "p90(ttft)",
+                  "above zero");
+    CHECK_REFUSED(refusal_of_slo(error_rate <= 0_pct), "error_rate <= 0 %", "above zero");
+}
+
+TEST_CASE("a predicate without a condition is refused, alone and as a side of a combination") {
+    const predicate none{}, some = ttft <= 1_s;
+    for (const predicate& p : {none, none && none, none && some, some && none, none || some,
+                               some || none, (some && none) || some, some && (some || none)}) {
+        CAPTURE(std::string(p.text));
+        CHECK_REFUSED(refusal_of_slo(goodput(p) >= 95_pct), "the SLO goodput(",
+                      "a predicate is empty: goodput, && and || need conditions");
+        CHECK_REFUSED(refusal_of_slo(advisory(goodput(p) >= 95_pct)), "a predicate is empty");
+    }
+    CHECK(refusal_of_slo(goodput((some && some) || some) >= 95_pct) == "");
+}
+
+TEST_CASE("limits inside of predicates are limits as well") {
+    const auto seconds = [](double s) { return time_span::from_seconds(s); };
+    CHECK_REFUSED(refusal_of_slo(goodput(ttft <= seconds(-0.005)) >= 95_pct), "goodput(ttft <= -5 ms)",
+                  "the limit of ttft must be above zero");
+    for (const double bad : {0.0, -1.0, inf, -inf, nan_value}) {
+        CAPTURE(bad);
+        CHECK_REFUSED(refusal_of_slo(goodput(e2e <= seconds(bad)) >= 95_pct), "limit of e2e");
+        CHECK_REFUSED(refusal_of_slo(goodput(ttft <= 1_s && tpot <= seconds(bad)) >= 95_pct),
+                      "limit of tpot");
+        CHECK_REFUSED(refusal_of_slo(goodput(ttft <= 1_s || e2e <= seconds(bad)) >= 95_pct),
+                      "limit of e2e");
+        CHECK_REFUSED(refusal_of_slo(goodput(decode_speed >= token_rate(bad)) >= 95_pct),
+                      "limit of decode_speed");
+    }
+}
+
+TEST_CASE("a factor of the baseline is above zero and finite") {
+    for (const double bad : {0.0, -1.1, inf, -inf, nan_value}) {
+        CAPTURE(bad);
+        CHECK_REFUSED(refusal_of_relative_slo(mean(ttft) <= bad * baseline), "mean(ttft) <= ",
+                      "above zero");
+        CHECK_REFUSED(refusal_of_relative_slo(p50(decode_speed) >= bad * baseline), "above zero");
+    }
+    CHECK_REFUSED(refusal_of_relative_slo(mean(ttft) <= -1.1 * baseline), "<= -1.1 * baseline");
+}
+
+TEST_CASE("a share that cannot be missed, or cannot be shown, is refused") {
+    CHECK_REFUSED(refusal_of_slo(error_rate <= 100_pct), "error_rate <= 100 %", "under 100 %");
+    CHECK_REFUSED(refusal_of_slo(goodput(ttft <= 1_s) >= 100_pct), "goodput(ttft <= 1 s) >= 100 %",
+                  "under 100 %");
+    CHECK(refusal_of_slo(goodput(ttft <= 1_s) >= 99.9_pct) == "");
+}
+
+TEST_CASE("a relative limit needs a baseline and a factor above zero") {
+    CHECK_REFUSED(refusal_of_slo(mean(tpot) <= 1.1 * baseline), "mean(tpot) <= 1.1 * baseline",
+                  "has no baseline");
+    CHECK(refusal_of_relative_slo(mean(tpot) <= 1.1 * baseline) == "");
+    CHECK_REFUSED(refusal_of_relative_slo(mean(tpot) <= 0 * baseline), "mean(tpot)", "above zero");
+    CHECK_REFUSED(refusal_of_relative_slo(mean(tpot) <= -1.1 * baseline), "mean(tpot)",
+                  "above zero");
+    CHECK_REFUSED(refusal_of_relative_slo(mean(tpot) <= inf * baseline), "mean(tpot)",
+                  "above zero");
+}
+
+TEST_CASE("shares and startup times are not compared with the baseline's") {
+    CHECK_REFUSED(refusal_of_relative_slo(error_rate <= 1.1 * baseline),
+                  "error_rate <= 1.1 * baseline", "limit of its own");
+    CHECK_REFUSED(refusal_of_relative_slo(goodput(ttft <= 1_s) >= 0.9 * baseline), "goodput",
+                  "limit of its own");
+    CHECK_REFUSED(refusal_of_relative_slo(startup_time <= 1.1 * baseline),
+                  "startup_time <= 1.1 * baseline", "startup times");
+    CHECK(refusal_of_relative_slo(output_throughput >= 0.9 * baseline) == "");
+}
+
+TEST_CASE("a throughput below saturation only measures the arrival rate and is refused") {
+    for (const open_loop& load : {constant(8_rps), poisson(8_rps), gamma(8_rps, 0.5),
+                                  ramp(8_rps, 16_rps, 60_s), steps({{8_rps, 60_s}})})
+        for (const slo& s : {output_throughput >= 400_tps, total_throughput >= 400_tps,
+                             request_throughput >= 4_rps}) {
+            const std::string name = arrival_text(load.data());
+            CHECK_REFUSED(refusal({.arrivals = load, .requests = 300, .slos = {s}}), str(s.text()),
+                          name, "arrival rate", "closed_loop");
+            CHECK(refusal({.arrivals = closed_loop(16), .requests = 300, .slos = {s}}) == "");
+            CHECK(refusal({.arrivals = all_at_once(), .requests = 300, .slos = {s}}) == "");
+        }
+}
+
+TEST_CASE("a percentile needs three measured requests beyond it") {
+    const struct { slo s; int needed; } table[] = {
+        {p50(ttft) <= 1_s, 6},
+        {p75(ttft) <= 1_s, 12},
+        {p90(ttft) <= 1_s, 30},
+        {p95(e2e) <= 1_s, 60},
+        {p99(tpot) <= 1_s, 300},
+        {p999(ttft) <= 1_s, 3000},
+        {p10(decode_speed) >= 1_tps, 30},
+        {p5(decode_speed) >= 1_tps, 60},
+        {p1(prefill_speed) >= 1_tps, 300},
+        {percentile(ttft, 0.2) <= 1_s, 4},
+        {percentile(decode_speed, 0.9) >= 1_tps, 4}};
+    for (const auto& [s, needed] : table) {
+        CAPTURE(s);
+        const std::string number = std::to_string(needed), one_less = std::to_string(needed - 1);
+        CHECK_REFUSED(refusal({.arrivals = poisson(8_rps), .requests = needed - 1, .slos = {s}}),
+                      str(s.text()), str(s.what.name), ("at least " + number), ("has " + one_less));
+        CHECK(refusal({.arrivals = poisson(8_rps), .requests = needed, .slos = {s}}) == "");
+    }
+}
+
+TEST_CASE("the requests that a percentile needs may come from a duration") {
+    const auto with = [](const open_loop& load, time_span duration, long long requests = 0) {
+        return refusal({.arrivals = load,
+                        .requests = requests,
+                        .duration = duration,
+                        .slos = {p90(ttft) <= 1_s}});
+    };
+    CHECK_REFUSED(with(poisson(2_rps), 14_s), "at least 30", "has 28");
+    CHECK(with(poisson(2_rps), 15_s) == "");
+    CHECK_REFUSED(with(poisson(2_rps), 15_s, 29), "has 29");
+    CHECK_REFUSED(with(poisson(2_rps), 10_s, 1000), "has 20");
+    CHECK_REFUSED(with(ramp(1_rps, 2_rps, 10_s), 10_s), "has 15");
+    CHECK_REFUSED(with(steps({{1_rps, 10_s}, {2_rps, 5_s}}), 0_s), "has 20");
+    CHECK(with(steps({{1_rps, 10_s}, {2_rps, 10_s}}), 0_s) == "");
+}
+
+TEST_CASE("where only the run can tell the number of requests a percentile is not refused") {
+    CHECK(refusal({.arrivals = closed_loop(4), .duration = 10_s, .slos = {p99(ttft) <= 1_s}}) ==
+          "");
+    CHECK(refusal({.arrivals = poisson(8_rps), .requests = 10, .slos = {p99(itl) <= 1_s}}) ==
+          "");  // many gaps each
+    CHECK_REFUSED(refusal({.arrivals = closed_loop(4), .requests = 10, .slos = {p99(ttft) <= 1_s}}),
+                  "has 10");
+}
+
+TEST_CASE("a mean beside a loose limit on errors is refused") {
+    const auto with = [](const slo& errors) {
+        return refusal_after([&](scenario& s) { s.slos = {mean(tpot) <= 25_ms, errors}; });
+    };
+    CHECK_REFUSED(with(error_rate <= 6_pct), "mean(tpot) <= 25 ms", "over 5 %");
+    CHECK(with(error_rate <= 5_pct) == "");
+    CHECK(with(advisory(error_rate <= 6_pct)) == "");
+    CHECK(refusal_after([](scenario& s) {
+              s.slos = {p90(tpot) <= 25_ms, error_rate <= 6_pct};
+          }) == "");
+}
+
+TEST_CASE("an SLO that is only advisory is refused for the same reasons") {
+    CHECK_REFUSED(refusal_of_slo(advisory(output_throughput >= 400_tps)), "arrival rate");
+    CHECK(refusal_of_saturating_slo(advisory(output_throughput >= 400_tps)) == "");
+}
+
+TEST_CASE("the first SLO that is unsound is the one refused") {
+    const std::string first = refusal_after([](scenario& s) {
+        s.slos = {p90(ttft) <= 1_s, p999(ttft) <= 1_s, output_throughput >= 400_tps};
+    });
+    CHECK_REFUSED(first, "the SLO p999(ttft)");
+    CHECK_FALSE(holds(first, "output_throughput"));
+}
+
+// ---- fresh traffic, stored baselines, error levels ---------------------------------------------
+
+TEST_CASE("fresh traffic is not compared with a baseline") {
+    for (const any_baseline& b :
+         {any_baseline(endpoint{.url = "http://h"}), any_baseline(stored("chat.json"))}) {
+        const auto with = [&](traffic_mode traffic) {
+            return refusal({.baseline = b,
+                            .arrivals = poisson(8_rps),
+                            .requests = 300,
+                            .traffic = traffic,
+                            .slos = {p90(ttft) <= 1_s}});
+        };
+        CHECK_REFUSED(with(fresh), "traffic is fresh", "baseline", "replayed");
+        CHECK(with(replayed) == "");
+    }
+    CHECK_REFUSED(refusal_of_fresh(mean(tpot) <= 1.1 * baseline), "mean(tpot) <= 1.1 * baseline",
+                  "baseline");
+}
+
+TEST_CASE("what has no method on fresh traffic is refused") {
+    const auto saturating = [](const slo& s, traffic_mode traffic) {
+        return refusal(
+            {.arrivals = closed_loop(16), .requests = 1000, .traffic = traffic, .slos = {s}});
+    };
+    for (const slo& s :
+         {output_throughput >= 400_tps, total_throughput >= 400_tps, request_throughput >= 4_rps,
+          p90(itl) <= 50_ms, mean(itl) <= 50_ms, max(ttft) <= 10_s, min(decode_speed) >= 1_tps}) {
+        CHECK_REFUSED(saturating(s, fresh), str(s.text()), "traffic is fresh",
+                      str(s.what.name) + " is judged on replayed traffic only");
+        CHECK(saturating(s, replayed) == "");
+    }
+    for (const slo& s : {p90(ttft) <= 1_s, mean(tpot) <= 50_ms, p10(decode_speed) >= 1_tps,
+                         error_rate <= 2_pct, goodput(itl <= 1_s) >= 90_pct, startup_time <= 60_s})
+        CHECK(saturating(s, fresh) == "");
+}
+
+TEST_CASE("a percentile of fresh traffic needs as many requests as can show it") {
+    // ln 0.05 / ln q, as Wilks (1941) found for 95 % and 99 %.
+    const struct {
+        slo s;
+        int needed;
+    } table[] = {{p50(ttft) <= 1_s, 5},
+                 {p90(ttft) <= 1_s, 29},
+                 {p95(e2e) <= 1_s, 59},
+                 {p99(tpot) <= 1_s, 299},
+                 {p999(ttft) <= 1_s, 2995},
+                 {p10(decode_speed) >= 1_tps, 29},
+                 {p1(prefill_speed) >= 1_tps, 299},
+                 {mean(ttft) <= 1_s, 40}};
+    for (const auto& [s, needed] : table) {
+        CAPTURE(s);
+        const std::string number = std::to_string(needed), one_less = std::to_string(needed - 1);
+        CHECK_REFUSED(refusal_of_fresh(s, needed - 1), str(s.text()), "traffic is fresh",
+                      str(s.what.name) + " needs at least " + number, "has " + one_less);
+        CHECK(refusal_of_fresh(s, needed) == "");
+    }
+    // One look alone must be able to show it at its own level: ln 0.0170 / ln 0.99.
+    CHECK_REFUSED(refusal_of_fresh(p99(ttft) <= 1_s, 405, 1), "at least 406");
+    CHECK(refusal_of_fresh(p99(ttft) <= 1_s, 406, 1) == "");
+    CHECK(refusal_of_fresh(p99(ttft) <= 1_s, 299, 2) == "");
+    CHECK(refusal_of_fresh(p99(ttft) <= 1_s, 299, 3) == "");
+    // A share says of itself what its counts can show.
+    CHECK(refusal_of_fresh(error_rate <= 1_pct, 4) == "");
+}
+
+TEST_CASE("fresh traffic comes in one to three stages") {
+    const auto repeats = [](int n) {
+        return refusal_after([&](scenario& s) {
+            s.traffic = fresh;
+            s.repeats = n;
+            s.slos = {p90(ttft) <= 1_s};
+        });
+    };
+    CHECK_REFUSED(repeats(4), "repeats is 4", "at most 3 stages");
+    for (const int n : {0, 1, 2, 3}) CHECK(repeats(n) == "");
+
+    scenario s = sound();
+    s.traffic = fresh;
+    s.slos = {p90(ttft) <= 1_s};
+    CHECK(planned(s, 1).first_repeats == 1);
+    CHECK(planned(s, 1).most_repeats == 3);
+    CHECK(planned(s, 1).rule.traffic == fresh);
+    s.repeats = 2;
+    CHECK(planned(s, 1).most_repeats == 2);
+}
+
+TEST_CASE("error levels out of their range are refused by name") {
+    const auto levels = [](double pass, double fail) {
+        return refusal_after([&](scenario& s) {
+            s.judging.false_pass = share(pass);
+            s.judging.false_fail = share(fail);
+        });
+    };
+    CHECK_REFUSED(levels(0.25, 0.01), "judging.false_pass is 25 %", "0.01 % to 20 %");
+    CHECK_REFUSED(levels(0.05, 0.25), "judging.false_fail is 25 %", "0.01 % to 20 %");
+    CHECK_REFUSED(levels(0, 0.01), "judging.false_pass is 0 %");
+    CHECK_REFUSED(levels(0.05, 0.00009), "judging.false_fail is 0.009 %");
+    CHECK_REFUSED(levels(-0.05, 0.01), "judging.false_pass is -5 %");
+    CHECK_REFUSED(levels(nan_value, 0.01), "judging.false_pass is");
+    CHECK_REFUSED(levels(0.05, inf), "judging.false_fail is");
+    CHECK(levels(0.0001, 0.2) == "");
+    CHECK(levels(0.2, 0.0001) == "");
+}
+
+TEST_CASE("the plan carries the rule that its verdicts follow") {
+    scenario s = sound();
+    s.slos = {p90(ttft) <= 1_s};
+    const judging_rule usual = planned(s, 1).rule;
+    CHECK(usual.traffic == replayed);
+    CHECK(usual.looks == 5);
+    CHECK(usual.most == 5);
+    CHECK(usual.pass_z == 2.12);
+    CHECK(usual.fail_z == 2.80);
+    CHECK_FALSE(usual.holm);
+
+    s.repeats = 9;
+    s.judging = {.false_pass = 2.5_pct, .false_fail = 0.5_pct, .holm = true};
+    const judging_rule strict = planned(s, 1).rule;
+    CHECK(strict.looks == 8);  // after 2, 3, ... 9 repeats
+    CHECK(strict.most == 9);
+    CHECK(strict.pass_level == Approx(0.025));
+    CHECK(strict.fail_level == Approx(0.005));
+    // Jennison and Turnbull (2000), table 2.1: 8 looks, two-sided 0.05 and 0.01.
+    CHECK(strict.pass_z == Approx(2.512).epsilon(0.0003));
+    CHECK(strict.fail_z == Approx(3.078).epsilon(0.0003));
+    CHECK(strict.holm);
+}
+
+TEST_CASE("a stored baseline needs a file and a spread of days that is one") {
+    const auto with = [](const stored_result& b) {
+        return refusal({.baseline = b,
+                        .arrivals = poisson(8_rps),
+                        .requests = 300,
+                        .slos = {mean(tpot) <= 1.1 * baseline}});
+    };
+    CHECK_REFUSED(with(stored("")), "stored(\"\")", "file");
+    CHECK_REFUSED(with(stored("a.json", share(-0.01))), "day-to-day", "is -1 %", "from above 0 to 50 %");
+    CHECK_REFUSED(with(stored("a.json", 51_pct)), "day-to-day", "is 51 %");
+    CHECK_REFUSED(with(stored("a.json", 200_pct)), "day-to-day", "is 200 %");
+    CHECK_REFUSED(with(stored("a.json", share(nan_value))), "day-to-day");
+    CHECK(with(stored("a.json")) == "");
+    CHECK_REFUSED(with(stored("a.json", 0_pct)), "day-to-day", "do differ");
+    CHECK(with(stored("a.json", 0.1_pct)) == "");
+    CHECK(with(stored("a.json", 50_pct)) == "");
+}
+
+TEST_CASE("a stored baseline takes repeats and not pairs") {
+    const plan p = planned({.baseline = stored("a.json", 3_pct),
+                            .arrivals = poisson(8_rps),
+                            .requests = 300,
+                            .slos = {mean(tpot) <= 1.1 * baseline}},
+                           1);
+    CHECK(p.has_stored_baseline);
+    CHECK_FALSE(p.has_baseline);
+    CHECK(p.stored.file == text("a.json"));
+    CHECK(p.stored.day_to_day.fraction == Approx(0.03));
+    CHECK(p.first_repeats == 2);
+    CHECK(p.most_repeats == 5);
+    // What is not compared with a live baseline is not compared with a stored one.
+    const auto with = [](const slo& s) {
+        return refusal({.baseline = stored("a.json"),
+                        .arrivals = closed_loop(4),
+                        .requests = 300,
+                        .slos = {s}});
+    };
+    CHECK_REFUSED(with(error_rate <= 1.1 * baseline), "limit of its own");
+    CHECK_REFUSED(with(startup_time <= 1.1 * baseline), "startup times");
+    CHECK(with(output_throughput >= 0.9 * baseline) == "");
+}

@@ -1,0 +1,122 @@
+// Readings of several pages at one time, and the series that objectives name.
+#include "core/wire/metrics_page.hpp"
+#include "core/server_metrics/page_readings.hpp"
+#include "support/metrics_pages.hpp"
+
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using quantity = server_quantity;
+using metrics_pages::page_of;
+
+namespace {
+const std::string vllm_page = "process_start_time_seconds 1700000000.5\n"
+                              "vllm:num_requests_waiting{engine=\"0\",model_name=\"m\"} 3\n"
+                              "vllm:num_requests_waiting{engine=\"1\",model_name=\"m\"} 4\n"
+                              "vllm:num_preemptions_total{engine=\"0\"} 2\n";
+const std::string dcgm_page = "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 300\n"
+                              "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{gpu=\"0\"} 1000\n";
+std::string why_none(const std::string& selector) {
+    const series_selector wanted = selector_of(selector);
+    return why_no_series(page_of(vllm_page), wanted);
+}
+}  // namespace
+
+TEST_CASE("a server's page and its exporters' make one reading") {
+    const page_reading r =
+        reading_of({page_of(vllm_page), page_of(dcgm_page), page_of(dcgm_page)}, true, {});
+    CHECK(r.value(quantity::waiting) == 7);
+    CHECK(r.value(quantity::preemptions) == 2);
+    CHECK(r.value(quantity::power) == 600);
+    CHECK(r.value(quantity::energy) == doctest::Approx(2));
+    CHECK(r.began == 1700000000.5);
+    CHECK(r.value(quantity::running) != r.value(quantity::running));
+}
+
+TEST_CASE("a server tells of accelerators only where no exporter does") {
+    const std::string triton = "nv_gpu_power_usage{gpu_uuid=\"a\"} 40\n"
+                               "nv_inference_request_success{model=\"m\"} 5\n";
+    CHECK(reading_of({page_of(triton)}, true, {}).value(quantity::power) == 40);
+    const page_reading both = reading_of({page_of(triton), page_of(dcgm_page)}, true, {});
+    CHECK(both.value(quantity::power) == 300);
+    CHECK(both.value(quantity::requests_done) == 5);
+    // An exporter's word on anything else is not asked for.
+    CHECK(reading_of({page_of(triton)}, false, {}).value(quantity::requests_done) != 5);
+}
+
+TEST_CASE("each stage of an ensemble counts a request, which is one all the same") {
+    const page_reading r = reading_of({page_of("nv_inference_request_success{model=\"tok\"} 7\n"
+                                               "nv_inference_request_success{model=\"llm\"} 7\n"
+                                               "nv_inference_request_success{model=\"all\"} 6\n")},
+                                      true, {});
+    CHECK(r.value(quantity::requests_done) == 7);
+}
+
+TEST_CASE("counters began when their process did, else when the first of them did") {
+    CHECK(beginning_of(page_of("process_start_time_seconds 5\nvllm:a_created 3\n")) == 5);
+    CHECK(beginning_of(page_of("# TYPE vllm:a_total counter\nvllm:a_total 1\n"
+                               "vllm:a_created 30\nvllm:b_created 20\n")) == 20);
+    // Of several processes on one page, when the last of them did.
+    CHECK(beginning_of(page_of("process_start_time_seconds{pid=\"1\"} 5\n"
+                               "process_start_time_seconds{pid=\"2\"} 7\n"
+                               "process_start_time_seconds{pid=\"3\"} NaN\n")) == 7);
+    for (const char* page : {"vllm:a 1\n", "process_start_time_seconds +Inf\n"}) {
+        const double none = beginning_of(page_of(page));
+        CHECK(none != none);
+    }
+}
+
+TEST_CASE("infinity is a value of a gauge, what is no number is not told, nor infinite counts") {
+    const page_reading r = reading_of({page_of("vllm:num_requests_waiting +Inf\n"
+                                               "vllm:num_requests_running NaN\n"
+                                               "vllm:num_preemptions_total +Inf\n"
+                                               "x -Inf\ny NaN\n")},
+                                      true, {"vllm:num_requests_waiting", "x", "y", "gone"});
+    CHECK(r.value(quantity::waiting) == infinity);
+    CHECK(r.value(quantity::running) != r.value(quantity::running));
+    CHECK(r.value(quantity::preemptions) != r.value(quantity::preemptions));
+    CHECK(r.named[0] == infinity);
+    CHECK(r.named[1] == -infinity);
+    CHECK(r.named[2] != r.named[2]);
+    CHECK(r.named[3] != r.named[3]);
+}
+
+TEST_CASE("a gauge has as many series as its sum or its largest is of") {
+    const auto series = [](const char* page) {
+        const page_reading r = reading_of({page_of(page)}, true, {});
+        return r.series[static_cast<std::size_t>(quantity::waiting)];
+    };
+    CHECK(series("vllm:num_requests_waiting{e=\"0\"} 1\nvllm:num_requests_waiting{e=\"1\"} 2\n") ==
+          2);
+    CHECK(series("vllm:num_requests_waiting 1\n") == 1);
+    CHECK(series("vllm:num_requests_running 1\n") == 0);
+}
+
+TEST_CASE("a series is named by as many labels as tell it from the others") {
+    CHECK(why_none("vllm:num_preemptions_total") == "");
+    CHECK(why_none("vllm:num_requests_waiting{engine=\"1\"}") == "");
+    CHECK(why_none("vllm:num_requests_waiting{ engine = \"1\", }") == "");
+    CHECK(why_none("vllm:num_requests_waiting").find("names 2 series") != std::string::npos);
+    CHECK(why_none("vllm:num_requests_waiting").find("{engine=\"0\",model_name=\"m\"}") !=
+          std::string::npos);
+    CHECK(why_none("vllm:num_requests_waiting{engine=\"7\"}").find("with other labels") !=
+          std::string::npos);
+    CHECK(why_none("vllm:waiting").find("it has vllm:num_requests_waiting, ") != std::string::npos);
+    CHECK(why_none("nothing_like_it").find("the page has no such name; it has ") == 0);
+    const page_reading r = reading_of({page_of(vllm_page)}, true,
+                                      {"vllm:num_requests_waiting{engine=\"1\"}",
+                                       "vllm:num_requests_waiting"});
+    CHECK(r.named[0] == 4);
+    CHECK(r.named[1] != r.named[1]);  // sums are not made up
+}
+
+TEST_CASE("what names no series is refused in one sentence") {
+    for (const char* text : {"", " ", "two words", "a{", "a{b}", "a{b=\"c\"} 4", "a\nb", "# TYPE a"})
+        CHECK_THROWS_AS(selector_of(text), std::invalid_argument);
+    CHECK_NOTHROW(selector_of("a:b{c=\"}\"}"));
+}

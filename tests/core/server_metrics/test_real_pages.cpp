@@ -1,0 +1,79 @@
+// Real servers' pages of metrics (tests/data/real) by the table of their names.
+#include "core/wire/metrics_page.hpp"
+#include "core/server_metrics/page_readings.hpp"
+#include "support/metrics_pages.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using quantity = server_quantity;
+using metrics_pages::page_of;
+
+namespace {
+struct told {
+    const char* file;
+    std::vector<quantity> quantities;
+};
+const std::vector<told> pages = {
+    {"llama-server-11434/metrics.txt",
+     {quantity::running, quantity::waiting, quantity::prefill_time, quantity::decode_time,
+      quantity::prompt_tokens, quantity::generation_tokens, quantity::prefix_queries,
+      quantity::prefix_hits, quantity::drafts, quantity::draft_tokens,
+      quantity::accepted_tokens}},
+    {"triton-2.51/metrics.txt",
+     {quantity::waiting, quantity::queue_time, quantity::requests_done}},
+    {"vllm-0.32.0/metrics.txt",
+     {quantity::running, quantity::waiting, quantity::kv_usage, quantity::queue_time,
+      quantity::prefill_time, quantity::decode_time, quantity::prompt_tokens,
+      quantity::generation_tokens, quantity::prefix_queries, quantity::prefix_hits,
+      quantity::preemptions, quantity::requests_done}},
+};
+std::string text_of(const std::string& file) {
+    std::ifstream in("data/real/" + file);
+    CAPTURE(file);
+    REQUIRE(in.good());
+    std::ostringstream all;
+    all << in.rdbuf();
+    return all.str();
+}
+}  // namespace
+
+TEST_CASE("real pages tell what the table says that they tell") {
+    for (const told& p : pages) {
+        CAPTURE(p.file);
+        const page_reading r = reading_of({page_of(text_of(p.file))}, true, {});
+        for (const quantity q : p.quantities) {
+            CAPTURE(quantity_names[static_cast<int>(q)]);
+            CHECK(r.value(q) == r.value(q));
+        }
+        // What was recorded came after some answers.
+        const double tokens = r.value(quantity::generation_tokens);
+        CHECK((tokens == tokens ? tokens : r.value(quantity::requests_done)) > 0);
+    }
+}
+
+TEST_CASE("llama-server's prompt tokens are those that its cache had, and the others") {
+    const std::string page = text_of("llama-server-11434/metrics.txt");
+    const page_reading r = reading_of({page_of(page)}, true, {});
+    CHECK(r.value(quantity::prompt_tokens) == 27 + 43);
+    CHECK(r.value(quantity::prefix_queries) == 27 + 43);
+    CHECK(r.value(quantity::prefix_hits) == 43);
+
+    SUBCASE("an older one does not say what its cache had, which is not 0") {
+        std::string older;
+        std::istringstream lines(page);
+        for (std::string line; std::getline(lines, line);)
+            if (line.find("prompt_tokens_cached_total") == std::string::npos) older += line + "\n";
+        const page_reading o = reading_of({page_of(older)}, true, {});
+        CHECK(o.value(quantity::prompt_tokens) == 27);
+        CHECK(std::isnan(o.value(quantity::prefix_queries)));
+        CHECK(std::isnan(o.value(quantity::prefix_hits)));
+    }
+}

@@ -1,0 +1,328 @@
+// What servers tell of themselves: small pages as each of them writes them.
+#include "core/wire/metrics_page.hpp"
+#include "core/server_metrics/server_names.hpp"
+#include "support/metrics_pages.hpp"
+#include "support/texts.hpp"
+
+#include <doctest/doctest.h>
+
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+using namespace llmbench::detail;
+using quantity = server_quantity;
+using metrics_pages::page_of;
+
+namespace {
+
+/// The value, -1 where there is none.
+double value(const metrics_page& page, quantity q) {
+    const auto server = found_in(page);
+    REQUIRE(server);
+    const auto found = value_on(page, *server, q);
+    return found ? found->value : -1;
+}
+/// How often a histogram was told something, -1 where it is none.
+double count(const metrics_page& page, quantity q) {
+    const auto server = found_in(page);
+    REQUIRE(server);
+    const auto found = value_on(page, *server, q);
+    return found ? found->count.value_or(-1) : -1;
+}
+std::string counter(const std::string& name, const std::string& samples) {
+    return "# HELP " + name + " x\n# TYPE " + name + " counter\n" + samples;
+}
+std::string gauge(const std::string& name, const std::string& samples) {
+    return "# HELP " + name + " x\n# TYPE " + name + " gauge\n" + samples;
+}
+std::string histogram(const std::string& name, const std::string& labels, const char* sum,
+                      const char* n) {
+    const std::string more = labels.empty() ? "" : "," + labels;
+    const std::string braces = labels.empty() ? "" : "{" + labels + "}";
+    return "# HELP " + name + " x\n# TYPE " + name + " histogram\n" + name + "_sum" + braces + " " +
+           sum + "\n" + name + "_bucket{le=\"0.3\"" + more + "} 1.0\n" + name +
+           "_bucket{le=\"+Inf\"" + more + "} " + n + "\n" + name + "_count" + braces + " " + n +
+           "\n";
+}
+
+}  // namespace
+
+TEST_CASE("vLLM, of two engines") {
+    const std::string l0 = "{engine=\"0\",model_name=\"m\"} ";
+    const std::string l1 = "{engine=\"1\",model_name=\"m\"} ";
+    const auto both = [&](const std::string& name, const char* a, const char* b) {
+        return name + l0 + a + "\n" + name + l1 + b + "\n";
+    };
+    const std::string queue = "vllm:request_queue_time_seconds";
+    const metrics_page page = page_of(
+        "# HELP python_info Python platform information\n# TYPE python_info gauge\n"
+        "python_info{implementation=\"CPython\",major=\"3\"} 1.0\n" +
+        gauge("vllm:num_requests_running", both("vllm:num_requests_running", "3.0", "4.0")) +
+        gauge("vllm:num_requests_waiting", both("vllm:num_requests_waiting", "0.0", "2.0")) +
+        gauge("vllm:kv_cache_usage_perc", both("vllm:kv_cache_usage_perc", "0.25", "0.75")) +
+        counter("vllm:prompt_tokens_total", both("vllm:prompt_tokens_total", "1e+06", "5")) +
+        gauge("vllm:prompt_tokens_created", both("vllm:prompt_tokens_created", "1.7e9", "1.7e9")) +
+        counter("vllm:num_preemptions_total", both("vllm:num_preemptions_total", "0.0", "1.0")) +
+        counter("vllm:prefix_cache_queries_total",
+                both("vllm:prefix_cache_queries_total", "100.0", "100.0")) +
+        counter("vllm:prefix_cache_hits_total",
+                both("vllm:prefix_cache_hits_total", "30.0", "20.0")) +
+        counter("vllm:request_success_total",
+                "vllm:request_success_total{engine=\"0\",finished_reason=\"stop\"} 5.0\n"
+                "vllm:request_success_total{engine=\"0\",finished_reason=\"length\"} 6.0\n") +
+        "# TYPE " + queue + " histogram\n" + both(queue + "_sum", "0.5", "1.5") +
+        both(queue + "_count", "10.0", "30.0"));
+    REQUIRE(found_in(page) == server_kind::vllm);
+    CHECK(value(page, quantity::running) == 7);
+    CHECK(value(page, quantity::waiting) == 2);
+    CHECK(value(page, quantity::kv_usage) == 0.75);  // the fullest
+    CHECK(value(page, quantity::prompt_tokens) == 1000005);
+    CHECK(value(page, quantity::preemptions) == 1);
+    CHECK(value(page, quantity::prefix_queries) == 200);
+    CHECK(value(page, quantity::prefix_hits) == 50);
+    CHECK(value(page, quantity::requests_done) == 11);
+    CHECK(value(page, quantity::queue_time) == 2);
+    CHECK(count(page, quantity::queue_time) == 40);
+    CHECK(value(page, quantity::drafts) == -1);
+    CHECK(page.created.size() == 2);
+}
+
+TEST_CASE("vLLM before its KV cache was named so, and the newer name where both are there") {
+    const std::string old = gauge("vllm:gpu_cache_usage_perc", "vllm:gpu_cache_usage_perc 0.5\n");
+    CHECK(value(page_of(old), quantity::kv_usage) == 0.5);
+    const auto both = value_on(page_of(old + "vllm:kv_cache_usage_perc 0.6\n"), server_kind::vllm,
+                               quantity::kv_usage);
+    REQUIRE(both);
+    CHECK(both->value == 0.6);
+    CHECK(std::string(both->row->name) == "vllm:kv_cache_usage_perc");
+}
+
+TEST_CASE("counters are found with and without their suffix") {
+    CHECK(value(page_of("vllm:request_success 4\n"), quantity::requests_done) == 4);
+    CHECK(value(page_of("# TYPE tgi_request_success counter\ntgi_request_success_total 5\n"),
+                quantity::requests_done) == 5);
+    const parsed_page open = read_metrics_page(
+        "# TYPE vllm:prompt_tokens counter\nvllm:prompt_tokens_total 6\n# EOF\n", "");
+    CHECK(value(open.page, quantity::prompt_tokens) == 6);
+    // Gauges have none.
+    CHECK(value(page_of("vllm:num_requests_running_total 4\n"), quantity::running) == -1);
+}
+
+TEST_CASE("SGLang") {
+    const metrics_page page = page_of(
+        histogram("sglang:queue_time_seconds", "model_name=\"m\"", "2.5", "20.0") +
+        gauge("sglang:num_running_reqs", "sglang:num_running_reqs{tp_rank=\"0\"} 2.0\n") +
+        gauge("sglang:num_queue_reqs", "sglang:num_queue_reqs{tp_rank=\"0\"} 3.0\n") +
+        gauge("sglang:token_usage", "sglang:token_usage{tp_rank=\"0\"} 0.28\n") +
+        counter("sglang:prompt_tokens_total", "sglang:prompt_tokens_total 8.128902e+06\n") +
+        counter("sglang:generation_tokens_total", "sglang:generation_tokens_total 7e+06\n") +
+        counter("sglang:num_retracted_requests_total", "sglang:num_retracted_requests_total 1\n"));
+    REQUIRE(found_in(page) == server_kind::sglang);
+    CHECK(value(page, quantity::running) == 2);
+    CHECK(value(page, quantity::waiting) == 3);
+    CHECK(value(page, quantity::kv_usage) == 0.28);
+    CHECK(value(page, quantity::queue_time) == 2.5);
+    CHECK(count(page, quantity::queue_time) == 20);
+    CHECK(value(page, quantity::prompt_tokens) == 8128902);
+    CHECK(value(page, quantity::generation_tokens) == 7000000);
+    CHECK(value(page, quantity::preemptions) == 1);
+    CHECK(value(page, quantity::prefill_time) == -1);
+}
+
+TEST_CASE("TGI, where the work is told for each batch and tokens as a histogram") {
+    const metrics_page page = page_of(
+        gauge("tgi_batch_current_size", "tgi_batch_current_size 5\n") +
+        gauge("tgi_queue_size", "tgi_queue_size 6\n") +
+        histogram("tgi_request_queue_duration", "", "0.25", "4") +
+        "# TYPE tgi_batch_forward_duration histogram\n"
+        "tgi_batch_forward_duration_sum{method=\"prefill\"} 1.5\n"
+        "tgi_batch_forward_duration_count{method=\"prefill\"} 4\n"
+        "tgi_batch_forward_duration_sum{method=\"decode\"} 9\n"
+        "tgi_batch_forward_duration_count{method=\"decode\"} 400\n" +
+        histogram("tgi_request_generated_tokens", "", "512", "4") +
+        counter("tgi_request_success", "tgi_request_success 4\n"));
+    REQUIRE(found_in(page) == server_kind::tgi);
+    CHECK(value(page, quantity::running) == 5);
+    CHECK(value(page, quantity::waiting) == 6);
+    CHECK(value(page, quantity::queue_time) == 0.25);
+    CHECK(value(page, quantity::prefill_time) == -1);  // a batch is no request
+    CHECK(value(page, quantity::generation_tokens) == 512);
+    CHECK(value(page, quantity::requests_done) == 4);
+    CHECK(value(page, quantity::kv_usage) == -1);
+}
+
+TEST_CASE("trtllm-serve, where blocks that were looked for are those found and those missed") {
+    const std::string reused = "trtllm_kv_cache_reused_blocks_total 30\n";
+    const metrics_page page = page_of(
+        gauge("trtllm_num_requests_running", "trtllm_num_requests_running 1\n") + reused +
+        "trtllm_kv_cache_missed_blocks_total 70\ntrtllm_kv_cache_utilization 0.5\n" +
+        histogram("trtllm_request_prefill_time_seconds", "", "2", "8") +
+        "trtllm_spec_decode_num_draft_tokens_total 40\n"
+        "trtllm_spec_decode_num_accepted_tokens_total 25\ntrtllm_request_success_total 8\n");
+    REQUIRE(found_in(page) == server_kind::tensorrt_llm);
+    CHECK(value(page, quantity::running) == 1);
+    CHECK(value(page, quantity::kv_usage) == 0.5);
+    CHECK(value(page, quantity::prefix_queries) == 100);
+    CHECK(value(page, quantity::prefix_hits) == 30);
+    CHECK(count(page, quantity::prefill_time) == 8);
+    CHECK(value(page, quantity::draft_tokens) == 40);
+    CHECK(value(page, quantity::accepted_tokens) == 25);
+    CHECK(value(page, quantity::requests_done) == 8);
+    CHECK(value(page_of(reused), quantity::prefix_queries) == -1);  // half a sum is none
+}
+
+TEST_CASE("Triton tells with labels what others tell with names, and microseconds") {
+    const metrics_page page = page_of(
+        counter("nv_inference_request_success",
+                "nv_inference_request_success{model=\"ensemble\",version=\"1\"} 7\n") +
+        counter("nv_inference_queue_duration_us",
+                "nv_inference_queue_duration_us{model=\"ensemble\",version=\"1\"} 2500000\n") +
+        gauge("nv_trt_llm_request_metrics",
+              "nv_trt_llm_request_metrics{model=\"t\",request_type=\"waiting\",version=\"1\"} 1\n"
+              "nv_trt_llm_request_metrics{model=\"t\",request_type=\"active\",version=\"1\"} 4\n"
+              "nv_trt_llm_request_metrics{model=\"t\",request_type=\"scheduled\",version=\"1\"} 3\n"
+              "nv_trt_llm_request_metrics{model=\"t\",request_type=\"max\",version=\"1\"} 64\n") +
+        gauge("nv_trt_llm_kv_cache_block_metrics",
+              "nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=\"max\"} 640\n"
+              "nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=\"fraction\"} 0.125\n") +
+        gauge("nv_gpu_utilization", "nv_gpu_utilization{gpu_uuid=\"a\"} 0.5\n"
+                                    "nv_gpu_utilization{gpu_uuid=\"b\"} 1\n"));
+    REQUIRE(found_in(page) == server_kind::triton);
+    CHECK(value(page, quantity::running) == 3);
+    CHECK(value(page, quantity::waiting) == 1);
+    CHECK(value(page, quantity::kv_usage) == 0.125);
+    CHECK(value(page, quantity::queue_time) == doctest::Approx(2.5));
+    CHECK(count(page, quantity::queue_time) == -1);
+    CHECK(value(page, quantity::requests_done) == 7);
+    CHECK(value(page, quantity::utilisation) == 0.5);
+}
+
+TEST_CASE("llama.cpp, where a count of decode calls is none of requests") {
+    const metrics_page page = page_of(
+        counter("llamacpp:prompt_tokens_total", "llamacpp:prompt_tokens_total 64\n") +
+        counter("llamacpp:prompt_seconds_total", "llamacpp:prompt_seconds_total 0.5\n") +
+        counter("llamacpp:tokens_predicted_total", "llamacpp:tokens_predicted_total 256\n") +
+        counter("llamacpp:tokens_predicted_seconds_total",
+                "llamacpp:tokens_predicted_seconds_total 4.5\n") +
+        counter("llamacpp:n_decode_total", "llamacpp:n_decode_total 260\n") +
+        counter("llamacpp:n_tokens_max", "llamacpp:n_tokens_max 512\n") +
+        gauge("llamacpp:requests_processing", "llamacpp:requests_processing 2\n") +
+        gauge("llamacpp:requests_deferred", "llamacpp:requests_deferred 1\n") +
+        "llamacpp:spec_decode_num_drafts_total 9\n");
+    REQUIRE(found_in(page) == server_kind::llama_cpp);
+    CHECK(value(page, quantity::running) == 2);
+    CHECK(value(page, quantity::waiting) == 1);
+    CHECK(value(page, quantity::prompt_tokens) == 64);
+    CHECK(value(page, quantity::generation_tokens) == 256);
+    CHECK(value(page, quantity::prefill_time) == 0.5);
+    CHECK(count(page, quantity::prefill_time) == -1);
+    CHECK(value(page, quantity::decode_time) == 4.5);
+    CHECK(value(page, quantity::drafts) == 9);
+    CHECK(value(page, quantity::requests_done) == -1);
+    // A version that does not count what its cache had.
+    CHECK(value(page, quantity::prefix_queries) == -1);
+    CHECK(value(page, quantity::prefix_hits) == -1);
+}
+
+TEST_CASE("LMDeploy") {
+    const metrics_page page = page_of(
+        gauge("lmdeploy:num_requests_running",
+              "lmdeploy:num_requests_running{engine=\"0\",model_name=\"m\"} 2.0\n") +
+        "lmdeploy:num_requests_waiting 1\nlmdeploy:gpu_cache_usage_perc 0.5\n" +
+        histogram("lmdeploy:request_decode_time_seconds", "engine=\"0\"", "3", "2") +
+        counter("lmdeploy:generation_tokens_total", "lmdeploy:generation_tokens_total 512.0\n"));
+    REQUIRE(found_in(page) == server_kind::lmdeploy);
+    CHECK(value(page, quantity::running) == 2);
+    CHECK(value(page, quantity::waiting) == 1);
+    CHECK(value(page, quantity::kv_usage) == 0.5);
+    CHECK(value(page, quantity::decode_time) == 3);
+    CHECK(value(page, quantity::generation_tokens) == 512);
+    CHECK(value(page, quantity::requests_done) == -1);
+}
+
+TEST_CASE("dcgm-exporter, of two accelerators: millijoules, percent and megahertz") {
+    const auto both = [](const std::string& name, const char* type, const char* a, const char* b) {
+        const std::string labels = ",device=\"nvidia0\",modelName=\"H200\",hostname=\"h\"} ";
+        return "# TYPE " + name + " " + type + "\n" + name + "{gpu=\"0\",UUID=\"GPU-1\"" + labels +
+               a + "\n" + name + "{gpu=\"1\",UUID=\"GPU-2\"" + labels + b + "\n";
+    };
+    const metrics_page page =
+        page_of(both("DCGM_FI_DEV_SM_CLOCK", "gauge", "1980", "1500") +
+                both("DCGM_FI_DEV_GPU_TEMP", "gauge", "40", "62") +
+                both("DCGM_FI_DEV_POWER_USAGE", "gauge", "300.5", "99.5") +
+                both("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "counter", "1000000", "500000") +
+                both("DCGM_FI_DEV_GPU_UTIL", "gauge", "100", "50"));
+    REQUIRE(found_in(page) == server_kind::dcgm_exporter);
+    CHECK(value(page, quantity::energy) == doctest::Approx(1500));
+    CHECK(value(page, quantity::power) == 400);
+    CHECK(value(page, quantity::utilisation) == doctest::Approx(0.5));
+    CHECK(value(page, quantity::temperature) == 62);
+    CHECK(value(page, quantity::clock) == 1.5e9);
+}
+
+TEST_CASE("AMD's exporter: microjoules, and power under either name") {
+    const metrics_page page = page_of("gpu_energy_consumed{gpu_id=\"0\"} 2.5e+09\n"
+                                      "gpu_power_usage{gpu_id=\"0\"} 450\n"
+                                      "gpu_gfx_activity{gpu_id=\"0\"} 80\n"
+                                      "gpu_junction_temperature{gpu_id=\"0\"} 70\n");
+    REQUIRE(found_in(page) == server_kind::amd_exporter);
+    CHECK(value(page, quantity::energy) == doctest::Approx(2500));
+    CHECK(value(page, quantity::power) == 450);
+    CHECK(value(page, quantity::utilisation) == doctest::Approx(0.8));
+    CHECK(value(page, quantity::temperature) == 70);
+    // Anybody may begin a name so.
+    CHECK(!found_in(page_of("gpu_clock_mhz 1\ngpu_temperature_celsius 2\n")));
+}
+
+TEST_CASE("whose page it is, the first family of a server tells") {
+    CHECK(!found_in(page_of("python_info 1\nprocess_cpu_seconds_total 2\n")));
+    CHECK(!found_in(metrics_page{}));
+    CHECK(found_in(page_of("x 1\nvllm:b 1\nnv_a 1\n")) == server_kind::vllm);
+    CHECK(found_in(page_of("nv_a 1\nvllm:b 1\n")) == server_kind::triton);
+    CHECK(found_in(page_of("# TYPE sglang:x gauge\n")) == server_kind::sglang);  // nothing yet
+}
+
+TEST_CASE("what is not a number is not known") {
+    CHECK(value(page_of("vllm:num_requests_running{e=\"0\"} NaN\n"
+                        "vllm:num_requests_running{e=\"1\"} 2\n"),
+                quantity::running) == -1);  // nor a sum that it is a part of
+    CHECK(value(page_of("vllm:num_requests_running NaN\n"), quantity::running) == -1);
+    CHECK(value(page_of(histogram("vllm:request_queue_time_seconds", "", "NaN", "4")),
+                quantity::queue_time) == -1);
+}
+
+TEST_CASE("the table is in order") {
+    std::size_t at = 0;
+    for (const server_traits& s : known_servers) {
+        CHECK(static_cast<std::size_t>(s.kind) == at++);
+        CHECK(std::string(s.to_switch_on).size() > 20);
+        CHECK(how_to_switch_on(s.kind) == s.to_switch_on);
+    }
+    std::set<std::tuple<server_kind, quantity, std::string, std::string, bool>> names;
+    std::set<std::pair<server_kind, quantity>> ended;
+    const server_name* before = nullptr;
+    for (const server_name& row : server_table::rows) {
+        CAPTURE(row.name);
+        CHECK(std::string(row.name).rfind(traits_of(row.server).prefix, 0) == 0);
+        // A name may be a part of a newer version's sum, and an older one's whole.
+        CHECK(names.emplace(row.server, row.of, row.name, row.label_value, row.adds).second);
+        CHECK(row.to_si > 0);
+        CHECK((*row.label == '\0') == (*row.label_value == '\0'));
+        const bool goes_on = before && before->server == row.server && before->of == row.of;
+        if (row.adds) CHECK(goes_on);
+        if (!goes_on) CHECK(ended.emplace(row.server, row.of).second);
+        before = &row;
+    }
+}
+
+TEST_CASE("where there is no page, what to switch on is said") {
+    CHECK_REFUSED(how_to_switch_on(server_kind::sglang), "SGLang", "--enable-metrics");
+    CHECK_REFUSED(how_to_switch_on(server_kind::tensorrt_llm), "return_perf_metrics: true",
+                  "/prometheus/metrics");
+    CHECK_REFUSED(how_to_switch_on(server_kind::llama_cpp), "--metrics");
+    CHECK_REFUSED(how_to_switch_on(std::nullopt), "--enable-metrics", "--metrics",
+                  "return_perf_metrics: true");
+}

@@ -1,0 +1,198 @@
+// Shards of a load as their files tell them: which are one run, and which are refused by name.
+#include "llmbench.hpp"
+#include "core/stored/stored.hpp"
+#include "core/stored/shards.hpp"
+#include "core/reports/result_json.hpp"
+#include "core/wire/http_date.hpp"
+#include "support/sample_gates.hpp"
+#include "support/texts.hpp"
+#include "support/timelines.hpp"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace sample_gates;
+using namespace texts;
+using namespace timelines;
+
+namespace {
+
+scenario chat() {
+    return {.workload = synthetic{.prompt_tokens = fixed(10), .output_tokens = fixed(11)},
+            .arrivals = poisson(8_rps),
+            .requests = 20,
+            .repeats = 3,
+            .slos = {mean(ttft) <= 100_ms},
+            .seed = 7};
+}
+
+/// One of `count` shards, as its files tell it: every answer took so long to begin.
+stored_shard shard(std::size_t index, std::size_t count, const scenario& s = chat(),
+                   std::uint64_t nonce = 42) {
+    test_gate g;
+    g.what = planned(s, 1);
+    g.what.name = "chat";
+    g.what.share = {index, count};
+    g.what.nonce = nonce;
+    g.what.most_skew_s = 0.05;
+    g.target = tiny_model();
+    for (int k = 0; k < 3; ++k) {
+        repeat_data d = repeat_of_ttft(80 + static_cast<double>(index), k);
+        rank_part r;
+        r.index = static_cast<int>(index);
+        r.count = static_cast<int>(count);
+        r.start_ns = d.window.from_ns() - 3000000;
+        d.ranks = {r};
+        g.measured.candidate.push_back(d);
+    }
+    g.measured.most_skew_s = 0.05;
+    g.measured.slos = g.what.slos;
+    g.measured.rule = g.what.rule;
+    judge(g);
+    stored_shard out{printed("shard-%zu", index),
+                     read_stored_gate(result_json({g}, {}, {}, 0), "r.json", "chat")};
+    for (std::size_t k = 0; k < 3; ++k) {  // what records.jsonl has
+        repeat_data& to = out.gate.seen.candidate[k];
+        const repeat_data& from = g.measured.candidate[k];
+        to.records = from.records;
+        to.gaps = from.gaps;
+        to.gap_offsets = from.gap_offsets;
+        for (std::size_t i = 0; i < to.records.size(); ++i)
+            to.records[i].id = printed("llmbench-1c-%zu-%zu", k, index + i * count);
+    }
+    return out;
+}
+std::string refusal_of_shards(std::vector<stored_shard> all) {
+    return refusal_of([&] { gathered(std::move(all), {mean(ttft) <= 100_ms}); });
+}
+
+}  // namespace
+
+TEST_CASE("shards are one gate again, with its load in its own words") {
+    const std::vector<stored_shard> all = {shard(1, 3), shard(0, 3), shard(2, 3)};
+    const std::size_t each = all[0].gate.seen.candidate[0].records.size();
+    const gathered_shards g = gathered(all, {mean(ttft) <= 100_ms});
+    REQUIRE(g.seen.candidate.size() == 3);
+    for (const repeat_data& d : g.seen.candidate) {
+        CHECK(d.records.size() == 3 * each);
+        REQUIRE(d.ranks.size() == 3);
+        for (int i = 0; i < 3; ++i) CHECK(d.ranks[static_cast<std::size_t>(i)].index == i);
+        CHECK(d.window.from_ns() - d.ranks[0].start_ns == 3000000);
+    }
+    CHECK(g.seen.most_skew_s == 0.05);
+    const plan whole = planned(chat(), 1);
+    CHECK(arrival_text(g.what.arrivals) == arrival_text(whole.arrivals));
+    CHECK(extent_text(g.what) == extent_text(whole));
+    CHECK(options_text(g.what) == options_text(whole));
+    CHECK(limits_text(g.what) == limits_text(whole));
+    CHECK(g.what.workload_text == whole.workload_text);
+    CHECK(trace_hash(g.what) == trace_hash(whole));
+    CHECK(expected_requests(g.what) == 20);
+    CHECK(g.what.seed == 7);
+    CHECK(g.what.nonce == 42);
+    CHECK(g.target.url == tiny_model().url);
+}
+
+TEST_CASE("shards that are missing or there twice are refused by number and name") {
+    CHECK(refusal_of_shards({shard(0, 5), shard(3, 5), shard(1, 5)}) ==
+          "of 5 shards these are missing: 2, 4");
+    stored_shard again = shard(1, 2);
+    again.directory = "copy";
+    CHECK(refusal_of_shards({shard(0, 2), shard(1, 2), again}) ==
+          "shard 1 is there twice: shard-1 and copy");
+    CHECK(refusal_of_shards({shard(0, 2), shard(1, 3)}) ==
+          "shard-1 is one of 3 shards, shard-0 one of 2");
+    stored_shard whole = shard(0, 1);
+    CHECK(holds(refusal_of_shards({whole}), "shard-0 is no shard of a load"));
+}
+
+TEST_CASE("shards of another run, trace, version, model or limit are refused with both values") {
+    CHECK(holds(refusal_of_shards({shard(0, 2), shard(1, 2, chat(), 43)}),
+                "shard-1 belongs to another load: run \"000000000000002b\", in shard-0 "
+                "\"000000000000002a\""));
+    scenario other = chat();
+    other.arrivals = poisson(9_rps);
+    CHECK(holds(refusal_of_shards({shard(0, 2), shard(1, 2, other)}), "trace hash \""));
+    other = chat();
+    other.limits.total = 10_s;
+    CHECK(holds(refusal_of_shards({shard(0, 2), shard(1, 2, other)}), "limits \""));
+    const auto spoiled = [](auto&& spoil) {
+        stored_shard s = shard(1, 2);
+        spoil(s.gate);
+        return refusal_of_shards({shard(0, 2), s});
+    };
+    CHECK(holds(spoiled([](stored_gate& g) { g.version = "0.0.9"; }), "version \"0.0.9\""));
+    CHECK(holds(spoiled([](stored_gate& g) { g.definitions = "metrics/0"; }),
+                "definitions version \"metrics/0\""));
+    CHECK(holds(spoiled([](stored_gate& g) { g.target.model = "m2"; }), "model \"m2\""));
+    CHECK(holds(spoiled([](stored_gate& g) { g.target.url = "http://other:8000"; }),
+                "shard-1 belongs to another load: server \"http://other:8000\""));
+    CHECK(holds(spoiled([](stored_gate& g) { g.seen.candidate.pop_back(); }),
+                "number of repeats \"2\""));
+    CHECK(holds(spoiled([](stored_gate& g) { g.seen.candidate[1].ranks.clear(); }),
+                "shard-1: repeat 1 does not say when it began"));
+}
+
+TEST_CASE("shards whose machines were not at one time are refused, whatever their own clocks say") {
+    const auto with_leads = [](const clock_lead& a, const clock_lead& b) {
+        stored_shard first = shard(0, 2), second = shard(1, 2);
+        for (repeat_data& d : first.gate.seen.candidate) d.ranks[0].lead = a;
+        second.gate.seen.candidate[2].ranks[0].lead = b;
+        return refusal_of_shards({first, second});
+    };
+    // Seconds of a Date, and a round trip, are no difference.
+    CHECK(with_leads({-1.5, 0.5}, {-0.2, 1.1}) == "");
+    CHECK(with_leads({-1.5, 0.5}, {0.53, 2.4}) == "");
+    CHECK(with_leads({-1.5, 0.5}, {}) == "");
+    CHECK(with_leads({-1.5, 0.5}, {14, 12}) == "");  // several clocks behind one address
+    CHECK(with_leads({-1.5, 0.5}, {10.5, 12.5}) ==
+          "in repeat 2 the clocks of shard-1 and shard-0 were at least 10 s apart, by the Date of the "
+          "server's answers: they sent no load together; up to 50 ms is allowed");
+    CHECK(holds(with_leads({10.5, 12.5}, {-1.5, 0.5}), "of shard-0 and shard-1 were at least 10 s"));
+}
+
+TEST_CASE("a shard sees the server's clock in the Date of its answers") {
+    for (const long long at : {0ll, 784111777ll, 951782400ll, 951868799ll, 1795381483ll})
+        CHECK(seconds_of_http_date(http_date_of(at)) == static_cast<double>(at));
+    CHECK(http_date_of(784111777) == "Sun, 06 Nov 1994 08:49:37 GMT");
+    clock_lead lead;
+    CHECK_FALSE(lead.is_told());
+    const double told = *seconds_of_http_date("Sun, 06 Nov 1994 08:49:37 GMT");
+    CHECK(told == 784111777);
+    lead.note(told + 12, told + 12.25, told);
+    lead.note(told + 73.5, told + 73.75, told + 61);
+    CHECK(lead.low_s == 10.5);
+    CHECK(lead.high_s == 12.25);
+    for (const char* none : {"", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 06 Nuv 1994 08:49:37 GMT",
+                             "Sun, 00 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:60:37 GMT",
+                             "Sunday, 06-Nov-94 08:49:37 GMT", "784111777"})
+        CHECK_FALSE(seconds_of_http_date(none));
+}
+
+TEST_CASE("conversations in shards are conversations again, with as many first turns") {
+    scenario s = chat();
+    s.workload = conversations{};
+    s.arrivals = closed_loop(4);
+    s.requests = 40;
+    s.slos = {mean(first_turn_ttft) <= 100_ms};
+    const plan whole = planned(s, 1);
+    const gathered_shards g = gathered({shard(0, 2, s), shard(1, 2, s)}, s.slos);
+    const slo_context is = slo_context_of(g.what), was = slo_context_of(whole);
+    CHECK(is.has_turns);
+    CHECK(is.requests == was.requests);
+    CHECK(is.first_turns == was.first_turns);
+    CHECK(was.first_turns < was.requests);
+    for (const slo& x : s.slos) CHECK_NOTHROW(check_slo(x, is));
+}
+
+TEST_CASE("a shard is no baseline") {
+    const stored_gate old = shard(1, 2).gate;
+    const plan p = planned(chat(), 1);
+    CHECK(refusal_of([&] { check_comparable(old, "old.json", p, tiny_model()); }) ==
+          "baseline is stored(\"old.json\"): of that run shard 1 of 2 is measured: judge_shards "
+          "judges all of them");
+}

@@ -1,0 +1,73 @@
+// Files that appear whole or not at all, on a disk that takes no more.
+#include "effects/net/virtual_network.hpp"
+#include "effects/net/virtual_world.hpp"
+#include "effects/system/files.hpp"
+#include "support/scratch.hpp"
+#include "support/texts.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <string>
+
+using namespace llmbench::detail;
+
+namespace {
+
+std::size_t files_in(const std::string& folder) {
+    const auto all = std::filesystem::directory_iterator(folder);
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+std::string what_is_thrown_by(drafted_files& d, const std::string& file, const char* content) {
+    try {
+        d.add(file, content);
+    } catch (const std::runtime_error& e) {
+        return e.what();
+    }
+    return {};
+}
+
+}  // namespace
+
+TEST_CASE("files appear together, or none of them does") {
+    const files::scratch folder;
+    write_file(folder.file("a"), "before");
+    {
+        drafted_files both;
+        both.add(folder.file("a"), "after");
+        both.add(folder.file("b"), "new");
+        CHECK(file_content(folder.file("a"), "a") == "before");
+    }
+    CHECK(files_in(folder.file("")) == 1);  // no draft is left, either
+    drafted_files both;
+    both.add(folder.file("a"), "after");
+    both.add(folder.file("b"), "new");
+    both.publish();
+    CHECK(file_content(folder.file("a"), "a") == "after");
+    CHECK(file_content(folder.file("b"), "b") == "new");
+    CHECK(files_in(folder.file("")) == 2);
+}
+
+TEST_CASE("a disk that is full, and one that opens no file, leave what was there before") {
+    const files::scratch folder;
+    write_file(folder.file("a"), "before");
+    virtual_world world;
+    const inside_world here(&world);
+    for (const int problem : {ENOSPC, EMFILE}) {
+        std::size_t room = 3;
+        world.disk = [&](std::size_t& bytes) {
+            if (problem == EMFILE) return problem;
+            const bool is_full = bytes > 0 && room == 0;
+            room -= bytes = std::min(bytes, room);
+            return is_full ? problem : 0;
+        };
+        drafted_files one;
+        CHECK(what_is_thrown_by(one, folder.file("a"), "after") ==
+              "cannot write " + folder.file("a") + ": " + error_text(problem));
+    }
+    world.disk = {};
+    CHECK(file_content(folder.file("a"), "a") == "before");
+    CHECK(files_in(folder.file("")) == 1);
+}

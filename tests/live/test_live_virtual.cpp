@@ -1,0 +1,100 @@
+// Gates on simulated(): their load is computed instead of waited for.
+#include "support/effects.hpp"
+#include "support/environment.hpp"
+#include "support/live.hpp"
+#include "support/rejudged.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <sstream>
+#include <string>
+
+using namespace live;
+
+namespace {
+
+scenario ten_minutes(const char* name, const any_target& target = simulated()) {
+    return {.name = name,
+            .target = target,
+            .workload = synthetic{.prompt_tokens = uniform(32, 96), .output_tokens = fixed(12)},
+            .arrivals = poisson(2_rps),
+            .duration = 10_min,
+            .repeats = 2,
+            .slos = {p95(ttft) <= 500_ms, mean(tpot) <= 30_ms}};
+}
+std::string lines_of_records(const std::string& gate) {
+    std::string all, line;
+    std::istringstream in(content_of(report_file("records.jsonl")));
+    const std::string named = "\"gate\":\"" + gate + "\"";
+    while (std::getline(in, line)) {
+        const std::size_t at = line.find(named), id = line.find(",\"gate\"");
+        if (at != std::string::npos) all += line.substr(id + 8 + gate.size()) + "\n";
+    }
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("twenty minutes of load are computed in a few seconds, and the same every time") {
+    const auto began = std::chrono::steady_clock::now();
+    const result a = run(ten_minutes("virtual")), b = run(ten_minutes("virtual_again"));
+    CHECK(std::chrono::steady_clock::now() - began < std::chrono::minutes(2));
+    CHECK(a.verdicts()[0].outcome == verdict::pass);
+    REQUIRE(a.verdicts().size() == b.verdicts().size());
+    for (std::size_t i = 0; i < a.verdicts().size(); ++i) {
+        CHECK(a.verdicts()[i].measured == b.verdicts()[i].measured);
+        CHECK(a.verdicts()[i].estimate.high == b.verdicts()[i].estimate.high);
+        CHECK(a.verdicts()[i].outcome == b.verdicts()[i].outcome);
+    }
+    for (const record& r : a.requests()) {
+        CHECK(r.late_ns == 0);
+        CHECK(r.dispatched_ns == r.scheduled_ns);
+    }
+    CHECK(a.requests().size() > 2000);
+    const picojson::value told = reported_gate("virtual");
+    CHECK(told.get("target").get("virtual_time").evaluate_as_boolean());
+    CHECK(told.get("self_check").get("ok").evaluate_as_boolean());
+    CHECK_FALSE(told.get("self_check").contains("lateness_p99"));
+    CHECK(lines_of_records("virtual") != "");
+}
+
+TEST_CASE("every report of a gate in virtual time says so") {
+    const heard_run r = heard_of(brief(simulated(), "computed"));
+    CHECK(holds(r.said, "simulated in virtual time"));
+    CHECK(holds(r.said, "in virtual time: the load was computed"));
+    CHECK_FALSE(holds(r.said, "sends late by"));
+    const std::string files = report_files_with("in virtual time");
+    for (const char* name : {"report.html", "summary.md", "junit.xml"}) CHECK(holds(files, name));
+    CHECK(holds(report_files_with("\"virtual_time\""), "result.json"));
+    CHECK(holds(report_files_with("time=\"virtual\""), "metrics.txt"));
+}
+
+TEST_CASE("baselines and settings that are simulated are computed with their target") {
+    scenario s = ten_minutes("slower", simulated(engine_of(24_ms)));
+    s.duration = 60_s;
+    s.repeats = 0;
+    s.baseline = simulated(engine_of(12_ms));
+    s.slos = {mean(tpot) <= 1.1 * baseline};
+    const result slower = run(s);
+    REQUIRE(slower.verdicts().size() >= 1);
+    CHECK(slower.verdicts()[0].outcome == verdict::fail);
+    CHECK(slower.verdicts()[0].measured == doctest::Approx(2).epsilon(0.05));
+    s.name = "alike";
+    s.baseline = same_server();
+    CHECK(run(s).verdicts()[0].outcome == verdict::pass);
+}
+
+TEST_CASE("a server that fails and goes away does so in virtual time, too") {
+    engine e;
+    e.faults.stop_after = 30;
+    run(brief(simulated(e), "gone_virtually"));
+    CHECK(reported_gate("gone_virtually").get("outcome").to_str() == "invalid");
+    e.faults = {};
+    e.faults.stall_rate = 20_pct;
+    e.faults.metrics_hang = true;
+    scenario s = brief(simulated(e), "stalls");
+    s.limits.between_events = 2_s;
+    run(s);
+    CHECK(reported_gate("stalls").get("outcome").to_str() == "failed");
+}
