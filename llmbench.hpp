@@ -90,7 +90,7 @@
 //   [C64] verdicts that the client may have decided
 //   [C65] how many requests a verdict rests on at least
 //   [C66] what a server's answers can say against its numbers
-//   [C67] verdicts that stand although tokens were held back
+//   [C67] verdicts that stand although tokens were buffered
 //   [C68] servers that cannot keep up
 //   [C69] what a server's state explains
 //   [C70] the server as a witness of our own numbers
@@ -103,7 +103,7 @@
 //   [C77] a sentence for each cause
 //   [C78] decisions in sentences
 //   [C79] verdicts in words
-//   [C80] settings beside each other: turns, ratios, what is told apart
+//   [C80] settings beside each other: turns, ratios, what differs significantly
 //   [C81] settings beside each other: from what was measured of each
 //   [C82] settings beside each other, in words
 //   [C83] files of others' making, value by value
@@ -596,10 +596,10 @@ struct token_rate {
 };
 
 /// A share of a whole, `99.5_pct`. The fraction runs from 0 to 1.
-struct share {
-    double fraction = 0;
-    constexpr share() = default;
-    constexpr explicit share(double v) : fraction(v) {}
+struct fraction {
+    double value = 0;
+    constexpr fraction() = default;
+    constexpr explicit fraction(double v) : value(v) {}
 };
 
 /// A number of tokens, `512_tokens`.
@@ -659,8 +659,12 @@ constexpr token_rate operator""_tps(unsigned long long v) {
     return token_rate(static_cast<double>(v));
 }
 constexpr token_rate operator""_tps(long double v) { return token_rate(static_cast<double>(v)); }
-constexpr share operator""_pct(unsigned long long v) { return share(static_cast<double>(v) / 100); }
-constexpr share operator""_pct(long double v) { return share(static_cast<double>(v) / 100); }
+constexpr fraction operator""_pct(unsigned long long v) {
+    return fraction(static_cast<double>(v) / 100);
+}
+constexpr fraction operator""_pct(long double v) {
+    return fraction(static_cast<double>(v) / 100);
+}
 constexpr energy operator""_J(unsigned long long v) { return energy(static_cast<double>(v)); }
 constexpr energy operator""_J(long double v) { return energy(static_cast<double>(v)); }
 constexpr user_count operator""_users(unsigned long long v) {
@@ -724,7 +728,7 @@ enum class token_throughput : unsigned char {
     input_throughput     ///< prompt tokens, as usage tells them, of requests at their end
 };
 enum class request_throughput_t : unsigned char { request_throughput };  ///< completed requests/s
-enum class share_metric : unsigned char { error_rate };  ///< failed share of requests
+enum class fraction_metric : unsigned char { error_rate };  ///< failed share of requests
 enum class run_time_metric : unsigned char { startup_time };             ///< spawn to ready
 // What the server tells of itself, on its page of metrics; read once a second beside the load.
 /// Means over what it finished in the steady window; its own clock, so no network is in them.
@@ -739,7 +743,7 @@ enum class cache_gauge : unsigned char { kv_cache_usage };      ///< share of th
 /// How often it stopped working on a request to make room for others.
 enum class server_count : unsigned char { preemptions };
 /// Share of the prompt tokens looked up that its prefix cache had.
-enum class server_share : unsigned char { prefix_cache_hits };
+enum class server_fraction : unsigned char { prefix_cache_hits };
 /// Tokens of a step of speculative decoding: 1 + those accepted / drafts.
 enum class draft_metric : unsigned char { acceptance_length };
 /// Joules that the accelerators took in the window, idle power included, over our output tokens.
@@ -752,14 +756,14 @@ using enum speed_metric;
 using enum event_metric;
 using enum token_throughput;
 using enum request_throughput_t;
-using enum share_metric;
+using enum fraction_metric;
 using enum run_time_metric;
 using enum server_time;
 using enum queue_gauge;
 using enum running_gauge;
 using enum cache_gauge;
 using enum server_count;
-using enum server_share;
+using enum server_fraction;
 using enum draft_metric;
 using enum energy_metric;
 using enum capacity_metric;
@@ -815,8 +819,8 @@ template <>
 struct metric_traits<request_throughput_t>
     : run_traits<request_rate, bound_side::at_least, metric_id::request_throughput> {};
 template <>
-struct metric_traits<share_metric>
-    : run_traits<share, bound_side::at_most, metric_id::error_rate> {};
+struct metric_traits<fraction_metric>
+    : run_traits<fraction, bound_side::at_most, metric_id::error_rate> {};
 template <>
 struct metric_traits<run_time_metric>
     : run_traits<time_span, bound_side::at_most, metric_id::startup_time> {};
@@ -832,13 +836,13 @@ struct metric_traits<running_gauge>
     : gauge_traits<plain_number, bound_side::either, metric_id::running_requests> {};
 template <>
 struct metric_traits<cache_gauge>
-    : gauge_traits<share, bound_side::at_most, metric_id::kv_cache_usage> {};
+    : gauge_traits<fraction, bound_side::at_most, metric_id::kv_cache_usage> {};
 template <>
 struct metric_traits<server_count>
     : run_traits<plain_number, bound_side::at_most, metric_id::preemptions> {};
 template <>
-struct metric_traits<server_share>
-    : run_traits<share, bound_side::at_least, metric_id::prefix_cache_hits> {};
+struct metric_traits<server_fraction>
+    : run_traits<fraction, bound_side::at_least, metric_id::prefix_cache_hits> {};
 template <>
 struct metric_traits<draft_metric>
     : run_traits<plain_number, bound_side::at_least, metric_id::acceptance_length> {};
@@ -872,7 +876,7 @@ using unit_of = typename metric_traits<M>::unit;
 constexpr double si(time_span t) { return t.seconds(); }
 constexpr double si(request_rate r) { return r.per_second; }
 constexpr double si(token_rate r) { return r.per_second; }
-constexpr double si(share s) { return s.fraction; }
+constexpr double si(fraction s) { return s.value; }
 constexpr double si(plain_number n) { return n.value; }
 constexpr double si(energy e) { return e.joules; }
 constexpr double si(user_count n) { return n.users; }
@@ -924,7 +928,7 @@ struct relative_limit {
     double factor = 1;
 };
 constexpr relative_limit operator*(double f, baseline_t) { return {f}; }
-constexpr relative_limit operator*(share f, baseline_t) { return {f.fraction}; }
+constexpr relative_limit operator*(fraction f, baseline_t) { return {f.value}; }
 
 /// The right side of a comparison. Its constructors run in the user's line, so their default
 /// arguments capture that line.
@@ -1087,14 +1091,14 @@ template <detail::rate_metric M> auto min(M m) {
 }
 
 /// Share of all measured requests, failed ones included, that satisfy the predicate.
-inline statistic<share, detail::bound_side::at_least> goodput(const predicate& p) {
+inline statistic<fraction, detail::bound_side::at_least> goodput(const predicate& p) {
     return {detail::make_goodput(p.steps, p.text)};
 }
 
 /// What a statistic is in the last third of a run, over what it is in the first one: 1 for a server
 /// that stays as it is. Of times and speeds of requests, and of throughputs.
 template <class U, detail::bound_side Side>
-statistic<share, Side> drift(const statistic<U, Side>& s) {
+statistic<fraction, Side> drift(const statistic<U, Side>& s) {
     return {detail::make_drift(s.data)};
 }
 template <detail::run_metric M> auto drift(M m) {
@@ -1300,7 +1304,7 @@ struct arrival_data {
     double think_s = 0;
     double users_ramp_s = 0;
     bool is_searched = false;  // up to its rate, or its users
-    text told{};               // all of it, in the words of a file that is read again
+    text described{};          // all of it, in the words of a file that is read again
 };
 }  // namespace detail
 
@@ -1433,7 +1437,7 @@ struct synthetic {
     length_distribution output_tokens = fixed(128);
     length_distribution shared_prefix = fixed(0);  ///< leading tokens that prompts of a group share
     types::whole prefix_groups = 1;                ///< so many prefixes, drawn evenly; 1 to 1000000
-    share prefix_share{1.0};                       ///< of the prompts that start with one
+    fraction prefix_fraction{1.0};                 ///< of the prompts that start with one
     bool force_output = true;  ///< by ignore_eos; false: answers are as long at most
 };
 
@@ -1600,10 +1604,10 @@ struct kv_cache {
 /// Faults of the simulated server, off by default.
 struct engine_faults {
     time_span delay{};            ///< added to every answer's first byte
-    share error_rate{};           ///< share of requests answered with HTTP 500
-    share reset_rate{};           ///< share of answers cut by a reset after the first content
-    share stall_rate{};           ///< share of answers that say nothing more after it
-    share garbage_rate{};         ///< share of answers that go on in bytes that are no HTTP
+    fraction error_rate{};        ///< share of requests answered with HTTP 500
+    fraction reset_rate{};        ///< share of answers cut by a reset after the first content
+    fraction stall_rate{};        ///< share of answers that say nothing more after it
+    fraction garbage_rate{};      ///< share of answers that go on in bytes that are no HTTP
     types::whole stop_after = 0;  ///< after so many requests the server is gone; 0: never
     /// After so many requests its metrics begin anew, as those of a restarted server; 0: never.
     types::whole restart_after = 0;
@@ -1627,7 +1631,7 @@ struct engine {
     bool prefix_cache =
         true;  ///< shared prompt starts (blocks of 16 tokens) are not computed again
     types::whole tokens_per_event = 1;   ///< speculative decoding: tokens a sequence gains a step
-    share reasoning{};                   ///< of an answer's tokens, which come before the others
+    fraction reasoning{};                ///< of an answer's tokens, which come before the others
     double jitter = 0.02;                ///< relative standard deviation of a step's time
     types::whole seed = 1;
     engine_faults faults{};
@@ -1642,13 +1646,13 @@ inline simulated_server simulated(const engine& e = {}) { return {e}; }
 
 struct stored_result {
     types::text file{};
-    share day_to_day{0.05};
+    fraction day_to_day{0.05};
 };
 /// The result.json of an earlier run, as a baseline. It must be of the same traffic and model.
 /// `day_to_day` is the relative standard deviation between two days' runs of an unchanged server;
 /// nothing below twice that can fail. LLMBENCH_WRITE_BASELINE=1 writes the file and compares
 /// nothing.
-inline stored_result stored(const types::text& file, share day_to_day = share(0.05)) {
+inline stored_result stored(const types::text& file, fraction day_to_day = fraction(0.05)) {
     return {file, day_to_day};
 }
 
@@ -1760,8 +1764,8 @@ struct limits {
 
 /// How sure a verdict must be. The levels hold for one SLO over all looks at it.
 struct judging_options {
-    share false_pass{0.05};  ///< at the limit, 0.01 % to 20 %
-    share false_fail{0.01};  ///< at the limit, 0.01 % to 20 %
+    fraction false_pass{0.05};  ///< at the limit, 0.01 % to 20 %
+    fraction false_fail{0.01};  ///< at the limit, 0.01 % to 20 %
     bool holm = false;       ///< false_fail for all blocking SLOs of the gate together (Holm 1979)
 };
 
@@ -1966,17 +1970,17 @@ struct self_check_t {
     types::text reason{};
     double lateness_p50 = 0, lateness_p99 = 0,
            lateness_max = 0;               ///< seconds after the planned send
-    double late_share = 0;                 ///< of sends, later than 10 ms
+    double late_fraction = 0;              ///< of sends, later than 10 ms
     double asked_rate = 0, achieved_rate = 0;  ///< requests/s; 0 where the load asks for none
-    double coalesced_share = 0;            ///< of content events, read together with an earlier one
-    double cpu_share = 0;                  ///< of one core, the busiest client thread of any repeat
+    double coalesced_fraction = 0;         ///< of content events, read together with an earlier one
+    double cpu_utilization = 0;            ///< of one core, the busiest client thread of any repeat
     double loop_lag_p99 = 0, loop_lag_max = 0;    ///< seconds a client thread came late to its work
     double stamp_lag_p99 = 0, stamp_lag_max = 0;  ///< seconds from "readable" to the arrival stamp
     long long connections_opened = 0;
     handshakes_t handshakes_full{};     ///< of https:// alone
     handshakes_t handshakes_resumed{};  ///< with a session of an earlier connection of the repeat
-    long long held_up = 0;   ///< times that a client thread did not run for over 1 ms
-    double held_up_max = 0;  ///< seconds that it was blind for at most
+    long long stalls = 0;    ///< times that a client thread did not run for over 1 ms
+    double stall_max = 0;    ///< seconds that it was blind for at most
 };
 
 namespace detail {
@@ -2040,9 +2044,9 @@ public:
     /// all comes out here in 2.5 % of the searches at most.
     double high() const { return high_; }
     /// What bounds it: "p95(ttft)", "error_rate" or "the server's throughput".
-    const types::text& binding() const { return binding_; }
+    const types::text& limiting_objective() const { return limiting_objective_; }
     int probes() const { return probes_; }
-    /// "capacity in [30, 34] users, bound by p95(ttft), 13 probes".
+    /// "capacity in [30, 34] users, limited by p95(ttft), 13 probes".
     const types::text& line() const { return line_; }
     /// The same with every probe: its load, its margin to a miss and what it shows.
     const types::text& explain() const { return explained_; }
@@ -2060,7 +2064,7 @@ private:
     friend struct detail::result_access;
     double low_ = 0, high_ = 0;
     int probes_ = 0;
-    types::text binding_{}, line_{}, explained_{};
+    types::text limiting_objective_{}, line_{}, explained_{};
 };
 
 namespace detail {
@@ -2092,7 +2096,7 @@ public:
         return detail::best_setting(data_, detail::make(detail::statistic_kind::value, m).data);
     }
     /// The ratio of one setting to another with its interval, which holds together with those of
-    /// all other pairs in 95 % of the comparisons: the two are told apart where it excludes 1. NaN
+    /// all other pairs in 95 % of the comparisons: the two differ significantly where it excludes 1. NaN
     /// where they cannot be compared. Throws std::invalid_argument where there is no such setting.
     template <class U, detail::bound_side S>
     estimate_t ratio(const types::text& of, const types::text& to,
@@ -3067,7 +3071,7 @@ inline double design_effect(const std::vector<std::vector<bool>>& repeats, std::
 /// The score that a random walk of normal steps, looked at after each of `looks` equal parts,
 /// exceeds with probability alpha at any look: Pocock (1977), one-sided, by the recursive
 /// integration of Armitage, McPherson and Rowe (1969).
-inline double pocock_constant(int looks, double alpha) {
+inline double pocock_constant(int analyses, double alpha) {
     constexpr std::size_t cells = 60;  // of Simpson's rule; the constants come out to four decimals
     const auto crossed = [&](double c) {
         // The density of the walk among the paths that stayed below, on a grid up to the boundary.
@@ -3081,7 +3085,7 @@ inline double pocock_constant(int looks, double alpha) {
         const auto density = [](double x) { return 0.39894228040143268 * std::exp(-x * x / 2); };
         for (std::size_t i = 0; i <= cells; ++i) weight[i] = simpson(1, i) * density(grid(1, i));
         double sum = 1 - normal_cdf(c);
-        for (int n = 2; n <= looks; ++n) {
+        for (int n = 2; n <= analyses; ++n) {
             for (std::size_t j = 0; j <= cells; ++j) {
                 sum += weight[j] * (1 - normal_cdf(c * std::sqrt(n) - grid(n - 1, j)));
                 next[j] = 0;
@@ -3116,7 +3120,7 @@ inline constexpr double most_count = 9e15;     // which a double holds to the la
 /// Nanoseconds of a clock: 31 years since it began, so that times can be moved and added.
 inline constexpr double latest_time_ns = 1e18;
 inline constexpr double most_events = 1e7;        // of one answer
-inline constexpr double most_told_tokens = 1e9;   // which a server may say of one request
+inline constexpr double most_reported_tokens = 1e9;  // which a server may say of one request
 inline constexpr double most_of_few = 1e6;         // and of whatever else there are few
 inline constexpr double most_text_bytes = 2147483647;  // of one answer
 inline constexpr double most_rate = 1e12;      // of requests, per second
@@ -3180,9 +3184,9 @@ public:
     }
     /// Somebody else's, read as what is printable of it; null, where that may be, is "".
     template <class Text>
-    void words(const field& f, Text& t, bool may_be_null) {
+    void quoted(const field& f, Text& t, bool may_be_null) {
         std::string to;
-        if (visit_words(f, {t.data(), t.size()}, to, may_be_null)) t = to;
+        if (visit_quoted(f, {t.data(), t.size()}, to, may_be_null)) t = to;
     }
     template <integer Whole>
     void whole(const field& f, Whole& n, const whole_range& of = {}) {
@@ -3258,7 +3262,7 @@ public:
 
 protected:
     virtual bool visit_text(const field&, std::string_view, std::string&) { return false; }
-    virtual bool visit_words(const field& f, std::string_view t, std::string& to, bool) {
+    virtual bool visit_quoted(const field& f, std::string_view t, std::string& to, bool) {
         return visit_text(f, t, to);
     }
     virtual void visit_whole(const field&, long long&, const whole_range&) {}
@@ -3352,14 +3356,14 @@ public:
         : v_(v), file_(std::move(file)), path_(std::move(path)) {}
 
     /// A member that is there and not null, or nullptr.
-    const picojson::value* told(const char* name) const {
+    const picojson::value* present(const char* name) const {
         const picojson::value* m = member(v_, name);
         return m && !m->is<picojson::null>() ? m : nullptr;
     }
-    bool has(const char* name) const { return told(name) != nullptr; }
+    bool has(const char* name) const { return present(name) != nullptr; }
     double number(const char* name, double least, double most,
                   double otherwise = not_a_number) const {
-        const picojson::value* m = told(name);
+        const picojson::value* m = present(name);
         return m ? number_of(*m, name, least, most) : otherwise;
     }
     /// Of a member at hand.
@@ -3371,7 +3375,7 @@ public:
     }
     template <class Whole>
     Whole whole(const char* name, double least, double most, Whole otherwise) const {
-        const picojson::value* m = told(name);
+        const picojson::value* m = present(name);
         return m ? whole_of<Whole>(*m, name, least, most) : otherwise;
     }
     template <class Whole>
@@ -3610,8 +3614,8 @@ protected:
         j_.key(f.name).value(t);
         return false;
     }
-    bool visit_words(const field& f, std::string_view t, std::string& to,
-                     bool may_be_null) override {
+    bool visit_quoted(const field& f, std::string_view t, std::string& to,
+                      bool may_be_null) override {
         if (!t.empty() || !may_be_null) return visit_text(f, t, to);
         j_.key(f.name).raw("null");
         return false;
@@ -3670,12 +3674,12 @@ public:
         : field_visitor(true), digits_(digits), place_(place), insists_(insists), in_{of} {}
 
     void flag(const field& f, bool& b, bool otherwise) override {
-        const picojson::value* v = told(f);
+        const picojson::value* v = present(f);
         if (v && !v->is<bool>()) at().refuse(f.name, "true or false is allowed");
         b = v ? v->get<bool>() : otherwise;
     }
     void number(const field& f, double& n, const number_range& of) override {
-        const picojson::value* v = told(f);
+        const picojson::value* v = present(f);
         n = v ? meant(at().number_of(*v, f.name, of.least, of.most), of) : of.otherwise;
     }
     void exact(const field& f, long long& n, bool) override {
@@ -3712,7 +3716,7 @@ public:
     }
     bool has(const char* name, bool) override { return at().has(name); }
     bool begin(const field& f, bool) override {
-        const bool there = told(f) != nullptr;
+        const bool there = present(f) != nullptr;
         if (there) in_.push_back(at().at(f.name));
         return there;
     }
@@ -3727,12 +3731,12 @@ public:
 
 protected:
     bool visit_text(const field& f, std::string_view, std::string& to) override {
-        const picojson::value* v = told(f);
+        const picojson::value* v = present(f);
         if (v && !v->is<std::string>()) at().refuse(f.name, "a text is allowed");
         if (v) to = v->get<std::string>();
         return v != nullptr;
     }
-    bool visit_words(const field& f, std::string_view t, std::string& to, bool) override {
+    bool visit_quoted(const field& f, std::string_view t, std::string& to, bool) override {
         if (!visit_text(f, t, to)) return false;
         to = printable(to, 4 * to.size() + 4);
         return true;
@@ -3744,7 +3748,7 @@ protected:
         else if (v && of.null != whole_range::no_null) n = of.null;
     }
     void visit_choice(const field& f, int& k, int count, const char* (*name)(int)) override {
-        const picojson::value* v = told(f);
+        const picojson::value* v = present(f);
         if (!v) return;
         for (int i = 0; v->is<std::string>() && i < count; ++i)
             if (v->get<std::string>() == name(i)) { k = i; return; }
@@ -3772,7 +3776,7 @@ private:
         return v;
     }
     /// The same of a value that is one.
-    const picojson::value* told(const field& f) const {
+    const picojson::value* present(const field& f) const {
         const picojson::value* v = known(f);
         return v && !v->is<picojson::null>() ? v : nullptr;
     }
@@ -3851,7 +3855,7 @@ enum class metric_unit : unsigned char {
     tokens_per_s,
     requests_per_s,
     users,
-    share,
+    fraction,
     energy,
     none
 };
@@ -3869,8 +3873,8 @@ inline constexpr written_unit written_units[] = {
     {metric_unit::tokens_per_s, "tok/s", 1, "_tps"}, {metric_unit::tokens_per_s, "tps", 1, "_tps"},
     {metric_unit::requests_per_s, "req/s", 1, "_rps"},
     {metric_unit::requests_per_s, "rps", 1, "_rps"},
-    {metric_unit::users, "users", 1, "_users"}, {metric_unit::share, "%", 100, "_pct"},
-    {metric_unit::share, "pct", 100, "_pct"}, {metric_unit::energy, "J", 1, "_J"}};
+    {metric_unit::users, "users", 1, "_users"}, {metric_unit::fraction, "%", 100, "_pct"},
+    {metric_unit::fraction, "pct", 100, "_pct"}, {metric_unit::energy, "J", 1, "_J"}};
 
 /// What has a value: each completed request, each repeat by its steady window or by how many of its
 /// requests missed, the start of a server, the server itself, its repeats at several loads, a
@@ -3879,7 +3883,7 @@ enum class metric_of : unsigned char { request, window, requests, start, server,
 enum class turn_kind : unsigned char { all, first, later };
 /// What a completed request must have brought to have a value of a metric, or to count in one.
 enum class value_needs : unsigned char {
-    nothing, prompt_tokens, second_token, second_event, second_read, answer, told_tokens
+    nothing, prompt_tokens, second_token, second_event, second_read, answer, reported_tokens
 };
 
 struct metric_facts {
@@ -3898,7 +3902,7 @@ struct metric_facts {
     bool needs_event_times = false;    // of every content event, not of the first and last alone
     bool is_hurt_by_lateness = false;  // the client's: counted from when a request was to be sent
     // Of a server's own: below this much, in SI, its ratios mean nothing. 0: it is not near zero.
-    double grain = 0;
+    double offset = 0;
     bool is_whole = false;  // a count of something, which has no half
 };
 
@@ -3933,7 +3937,7 @@ inline constexpr metric_facts metric_table[] = {
      .side = bound_side::at_least, .needs = value_needs::second_token, .is_of_decoding = true,
      .counts_output = true, .needs_stream = true},
     {.id = metric_id::tokens_per_event, .name = "tokens_per_event", .unit = metric_unit::none,
-     .side = bound_side::at_least, .needs = value_needs::told_tokens, .is_of_decoding = true,
+     .side = bound_side::at_least, .needs = value_needs::reported_tokens, .is_of_decoding = true,
      .counts_output = true, .needs_stream = true},
     {.id = metric_id::output_throughput, .name = "output_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
@@ -3956,30 +3960,30 @@ inline constexpr metric_facts metric_table[] = {
     {.id = metric_id::request_throughput, .name = "request_throughput",
      .unit = metric_unit::requests_per_s, .side = bound_side::at_least, .of = metric_of::window,
      .is_hurt_by_lateness = true},
-    {.id = metric_id::error_rate, .name = "error_rate", .unit = metric_unit::share,
+    {.id = metric_id::error_rate, .name = "error_rate", .unit = metric_unit::fraction,
      .of = metric_of::requests},
     {.id = metric_id::startup_time, .name = "startup_time", .of = metric_of::start},
-    {.id = metric_id::goodput, .name = "goodput", .unit = metric_unit::share,
+    {.id = metric_id::goodput, .name = "goodput", .unit = metric_unit::fraction,
      .side = bound_side::at_least, .of = metric_of::requests},
-    {.id = metric_id::drift, .name = "drift", .unit = metric_unit::share,
+    {.id = metric_id::drift, .name = "drift", .unit = metric_unit::fraction,
      .side = bound_side::either, .of = metric_of::thirds},
     {.id = metric_id::server_metric, .name = "server_metric", .unit = metric_unit::none,
      .side = bound_side::either, .of = metric_of::server},
-    {.id = metric_id::queue_time, .name = "queue_time", .of = metric_of::server, .grain = 0.001},
+    {.id = metric_id::queue_time, .name = "queue_time", .of = metric_of::server, .offset = 0.001},
     {.id = metric_id::server_prefill_time, .name = "server_prefill_time",
-     .of = metric_of::server, .grain = 0.001},
+     .of = metric_of::server, .offset = 0.001},
     {.id = metric_id::server_decode_time, .name = "server_decode_time", .of = metric_of::server,
-     .grain = 0.001},
+     .offset = 0.001},
     {.id = metric_id::queued_requests, .name = "queued_requests", .unit = metric_unit::none,
-     .of = metric_of::server, .grain = 1, .is_whole = true},
+     .of = metric_of::server, .offset = 1, .is_whole = true},
     {.id = metric_id::running_requests, .name = "running_requests", .unit = metric_unit::none,
-     .side = bound_side::either, .of = metric_of::server, .grain = 1, .is_whole = true},
-    {.id = metric_id::kv_cache_usage, .name = "kv_cache_usage", .unit = metric_unit::share,
-     .of = metric_of::server, .grain = 0.01},
+     .side = bound_side::either, .of = metric_of::server, .offset = 1, .is_whole = true},
+    {.id = metric_id::kv_cache_usage, .name = "kv_cache_usage", .unit = metric_unit::fraction,
+     .of = metric_of::server, .offset = 0.01},
     {.id = metric_id::preemptions, .name = "preemptions", .unit = metric_unit::none,
-     .of = metric_of::server, .grain = 1, .is_whole = true},
-    {.id = metric_id::prefix_cache_hits, .name = "prefix_cache_hits", .unit = metric_unit::share,
-     .side = bound_side::at_least, .of = metric_of::server, .grain = 0.01},
+     .of = metric_of::server, .offset = 1, .is_whole = true},
+    {.id = metric_id::prefix_cache_hits, .name = "prefix_cache_hits", .unit = metric_unit::fraction,
+     .side = bound_side::at_least, .of = metric_of::server, .offset = 0.01},
     {.id = metric_id::acceptance_length, .name = "acceptance_length", .unit = metric_unit::none,
      .side = bound_side::at_least, .of = metric_of::server},
     {.id = metric_id::energy_per_token, .name = "energy_per_token", .unit = metric_unit::energy,
@@ -4012,7 +4016,7 @@ constexpr bool is_as_typed(metric_id end) {
                                 : std::is_same_v<unit, request_rate> ? metric_unit::requests_per_s
                                 : std::is_same_v<unit, energy>       ? metric_unit::energy
                                 : std::is_same_v<unit, plain_number> ? metric_unit::none
-                                                                     : metric_unit::share;
+                                                                     : metric_unit::fraction;
     for (int i = 0; id_of(static_cast<M>(i)) != end; ++i) {
         const metric_facts& f = facts_of(id_of(static_cast<M>(i)));
         const bool of_request = f.of == metric_of::request;
@@ -4026,19 +4030,19 @@ static_assert(is_as_typed<latency_metric>(metric_id::prefill_speed) &&
               is_as_typed<event_metric>(metric_id::output_throughput) &&
               is_as_typed<token_throughput>(metric_id::request_throughput) &&
               is_as_typed<request_throughput_t>(metric_id::error_rate) &&
-              is_as_typed<share_metric>(metric_id::startup_time) &&
+              is_as_typed<fraction_metric>(metric_id::startup_time) &&
               is_as_typed<run_time_metric>(metric_id::goodput) &&
               is_as_typed<server_time>(metric_id::queued_requests) &&
               is_as_typed<queue_gauge>(metric_id::running_requests) &&
               is_as_typed<running_gauge>(metric_id::kv_cache_usage) &&
               is_as_typed<cache_gauge>(metric_id::preemptions) &&
               is_as_typed<server_count>(metric_id::prefix_cache_hits) &&
-              is_as_typed<server_share>(metric_id::acceptance_length) &&
+              is_as_typed<server_fraction>(metric_id::acceptance_length) &&
               is_as_typed<draft_metric>(metric_id::energy_per_token) &&
               is_as_typed<energy_metric>(metric_id::capacity_in_rate));
 
 constexpr const char* metric_name(metric_id m) { return facts_of(m).name; }
-constexpr bool is_share(metric_id m) { return facts_of(m).of == metric_of::requests; }
+constexpr bool is_request_fraction(metric_id m) { return facts_of(m).of == metric_of::requests; }
 constexpr bool is_throughput(metric_id m) { return facts_of(m).of == metric_of::window; }
 constexpr bool is_of_start(metric_id m) { return facts_of(m).of == metric_of::start; }
 /// How the load was served, and not whether it was, or when the server was there.
@@ -4052,7 +4056,7 @@ constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::lo
 constexpr bool is_drift(metric_id m) { return facts_of(m).of == metric_of::thirds; }
 /// Judged by what repeats spread by: not by counts, and not within one of them.
 constexpr bool is_judged_by_spread(metric_id m) {
-    return !is_share(m) && !is_of_start(m) && !is_drift(m);
+    return !is_request_fraction(m) && !is_of_start(m) && !is_drift(m);
 }
 /// The statistic that drifts; any other one is itself.
 inline statistic_data drifting(const statistic_data& s) {
@@ -4164,8 +4168,8 @@ constexpr metric_shape shape_among(metric_id m) {
 constexpr metric_shape shape_of(metric_id m) {
     if (is_capacity(m)) return metric_shape::of_run;
     return shape_among<latency_metric, speed_metric, event_metric, token_throughput,
-                       request_throughput_t, share_metric, run_time_metric, server_time,
-                       queue_gauge, running_gauge, cache_gauge, server_count, server_share,
+                       request_throughput_t, fraction_metric, run_time_metric, server_time,
+                       queue_gauge, running_gauge, cache_gauge, server_count, server_fraction,
                        draft_metric, energy_metric>(m);
 }
 
@@ -5228,7 +5232,7 @@ namespace detail {
 struct parsed_page {
     metrics_page page{};
     std::string problem{};
-    double told_s = not_a_number;  // seconds since 1970, by the clock of whoever told it
+    double reported_s = not_a_number;  // seconds since 1970, by the clock of whoever told it
 };
 
 // ---- what the words of a page are
@@ -5555,7 +5559,7 @@ private:
         return family_named(name);
     }
     /// In 0.0.4 such a series may have a type, gauge: then the series that it is of tells.
-    bool tells_a_beginning(const page_sample& s) const {
+    bool reports_a_start(const page_sample& s) const {
         const std::string_view of = without_end(s.name, "_created");
         if (of.empty()) return false;
         const page_family& family = page_.families[s.family];
@@ -5567,7 +5571,7 @@ private:
         std::vector<page_sample> data;
         data.reserve(page_.samples.size());
         for (const page_sample& s : page_.samples)
-            (tells_a_beginning(s) ? page_.created : data).push_back(s);
+            (reports_a_start(s) ? page_.created : data).push_back(s);
         std::sort(data.begin(), data.end(), [](const page_sample& a, const page_sample& b) {
             if (a.name != b.name) return a.name < b.name;
             return a.name.data() < b.name.data();  // as they stand in the text
@@ -6123,15 +6127,16 @@ inline double beginning_of(const metrics_page& page) {
 /// What one page says of one quantity, or adds to what others say.
 inline void read_quantity(page_reading& into, const metrics_page& page, server_kind kind,
                           server_quantity q) {
-    const auto told = value_on(page, kind, q);
-    if (!told) return;
-    const bool is_gauge = told->row->kind == series_kind::gauge;  // which infinity is a value of
-    if (is_gauge ? std::isnan(told->value) : !std::isfinite(told->value)) return;
-    into.series[static_cast<std::size_t>(q)] += told->series;
+    const auto reported = value_on(page, kind, q);
+    if (!reported) return;
+    // which infinity is a value of
+    const bool is_gauge = reported->row->kind == series_kind::gauge;
+    if (is_gauge ? std::isnan(reported->value) : !std::isfinite(reported->value)) return;
+    into.series[static_cast<std::size_t>(q)] += reported->series;
     double& value = into.values[static_cast<std::size_t>(q)];
-    if (!std::isnan(value)) value = joined(gauges_of(q), value, told->value);
-    else value = told->value;
-    if (told->count) into.counts[static_cast<std::size_t>(q)] = *told->count;
+    if (!std::isnan(value)) value = joined(gauges_of(q), value, reported->value);
+    else value = reported->value;
+    if (reported->count) into.counts[static_cast<std::size_t>(q)] = *reported->count;
 }
 /// The first page is the server's own, where it has one; the others are of exporters. A server
 /// tells of accelerators only where no exporter does.
@@ -6144,8 +6149,8 @@ inline page_reading reading_of(const std::vector<metrics_page>& pages, bool firs
         const bool is_server = i == 0 && first_is_servers;
         for (std::size_t k = 0; k < quantity_count; ++k) {
             const auto q = static_cast<server_quantity>(k);
-            const bool is_told = is_server && is_of_accelerator(q) && !std::isnan(r.value(q));
-            if ((is_server || is_of_accelerator(q)) && !is_told)
+            const bool is_reported = is_server && is_of_accelerator(q) && !std::isnan(r.value(q));
+            if ((is_server || is_of_accelerator(q)) && !is_reported)
                 read_quantity(r, pages[i], *kind, q);
         }
     }
@@ -6350,11 +6355,11 @@ struct stream_event {
     }
     /// Of several choices the reason of the first one counts, unless another one's tells of a
     /// failure.
-    static void note_finish(std::string& reason, int& of_choice, const std::string& told,
+    static void note_finish(std::string& reason, int& of_choice, const std::string& reported,
                             int choice) {
         const bool is_first = reason.empty() || choice <= of_choice;
-        if (is_failure(reason) || (!is_first && !is_failure(told))) return;
-        reason = told;
+        if (is_failure(reason) || (!is_first && !is_failure(reported))) return;
+        reason = reported;
         of_choice = choice;
     }
     /// "abort" (vLLM, SGLang), "error" (OpenRouter), "cancelled" and "timeout" (TensorRT-LLM),
@@ -6395,8 +6400,8 @@ inline std::string error_message(const picojson::value& v) {
 
 /// The same of a body with an error status, where a "message" may stand alone (mistral.rs).
 inline std::string refusal_message(const picojson::value& v) {
-    const std::string told = error_message(v);
-    return told.empty() ? string_member(v, "message") : told;
+    const std::string reported = error_message(v);
+    return reported.empty() ? string_member(v, "message") : reported;
 }
 
 /// What the reader of one stream remembers from event to event.
@@ -6415,7 +6420,7 @@ struct stream_memory {
 };
 
 /// The word that OpenAI has for why an answer ended, where it has one.
-inline std::string finish_word(const std::string& said) {
+inline std::string finish_reason_of(const std::string& said) {
     constexpr std::pair<std::string_view, const char*> words[] = {
         {"eos_token", "stop"},  {"stop_sequence", "stop"}, {"eos", "stop"},
         {"word", "stop"},       {"end_turn", "stop"},      {"limit", "length"},
@@ -6996,7 +7001,7 @@ inline void write_tgi(body_writer& b, const std::string&, const request_spec& r)
 inline void read_tgi_details(const picojson::value& v, stream_event& e) {
     const picojson::value* details = member(v, "details");
     if (!details) return;
-    e.finish_reason = finish_word(string_member(*details, "finish_reason"));
+    e.finish_reason = finish_reason_of(string_member(*details, "finish_reason"));
     e.completion_tokens = count_member(*details, "generated_tokens");
     e.prompt_tokens = count_member(*details, "input_length");
 }
@@ -7027,7 +7032,7 @@ inline void write_triton(body_writer& b, const std::string&, const request_spec&
 inline void read_triton(const picojson::value& v, stream_event& e, stream_memory& memory) {
     e.take_text(v, "text_output");
     memory.say(v, "text_output");
-    e.finish_reason = finish_word(string_member(v, "finish_reason"));
+    e.finish_reason = finish_reason_of(string_member(v, "finish_reason"));
     e.prompt_tokens = count_member(v, "num_input_tokens");
     if (const int n = count_member(v, "num_output_tokens"); n >= 0)
         note_output_tokens(e, memory.tokens += n);
@@ -7062,7 +7067,7 @@ inline void read_ollama(const picojson::value& v, stream_event& e, stream_memory
     }
     const picojson::value* done = member(v, "done");
     e.done = done && done->evaluate_as_boolean();
-    e.finish_reason = finish_word(string_member(v, "done_reason"));
+    e.finish_reason = finish_reason_of(string_member(v, "done_reason"));
     e.completion_tokens = count_member(v, "eval_count");
     e.prompt_tokens = count_member(v, "prompt_eval_count");
 }
@@ -7078,7 +7083,7 @@ inline void read_llama_cpp(const picojson::value& v, stream_event& e, stream_mem
     e.prompt_tokens = count_member(v, "tokens_evaluated");
     if (const picojson::value* timings = member(v, "timings"))
         e.cached_tokens = count_member(*timings, "cache_n");
-    e.finish_reason = finish_word(string_member(v, "stop_type"));
+    e.finish_reason = finish_reason_of(string_member(v, "stop_type"));
     const auto said = [&](const char* name) {
         const picojson::value* m = member(v, name);
         return m && m->is<bool>() && m->get<bool>();
@@ -7161,13 +7166,13 @@ inline void read_anthropic(const picojson::value& v, stream_event& e, stream_mem
         if (!piece) continue;
         take_anthropic_piece(*piece, e);
         memory.say(*piece, "text");
-        e.finish_reason = finish_word(string_member(*piece, "stop_reason"));
+        e.finish_reason = finish_reason_of(string_member(*piece, "stop_reason"));
     }
 }
 inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
                                  stream_memory& memory) {
     read_anthropic_usage(v, e);
-    e.finish_reason = finish_word(string_member(v, "stop_reason"));
+    e.finish_reason = finish_reason_of(string_member(v, "stop_reason"));
     const picojson::value* blocks = member(v, "content");
     if (!blocks || !blocks->is<picojson::array>()) return;
     for (const picojson::value& block : blocks->get<picojson::array>()) {
@@ -7204,7 +7209,7 @@ struct api_traits {
     bool ends_with_body = false;    // a stream has no event that ends it
     bool forces_lengths = false;    // else an answer ends where the model ends it
     bool generates = true;          // else an answer in one piece has no tokens
-    bool tells_usage = true;        // else each event counts as one token
+    bool reports_usage = true;      // else each event counts as one token
     bool takes_images = false;
     bool takes_token_ids = false;   // as a prompt
     asked_answer (*asks)(const request_spec&) = nullptr;  // where it does not generate
@@ -7234,7 +7239,7 @@ inline constexpr api_traits apis[] = {
      .models = "/info", .models_in = "", .model_as = "model_id", .needs_model = false},
     {.name = "triton", .path = "/v2/models/{model}/generate_stream",
      .whole_path = "/v2/models/{model}/generate",
-     .ends_with_body = true, .forces_lengths = true, .tells_usage = false,
+     .ends_with_body = true, .forces_lengths = true, .reports_usage = false,
      .write = write_triton, .read = read_triton, .models = "", .ready = "/v2/health/ready",
      .metrics = ":8002"},
     {.name = "ollama", .path = "/api/chat", .framed = framing::lines, .takes_images = true,
@@ -7251,7 +7256,7 @@ inline constexpr api_traits apis[] = {
     {.name = "sglang", .path = "/generate", .forces_lengths = true,
      .write = write_sglang, .read = read_sglang, .needs_model = false},
     {.name = "plain_text", .path = "/generate", .framed = framing::pieces,
-     .ends_with_body = true, .tells_usage = false,
+     .ends_with_body = true, .reports_usage = false,
      .write = write_plain_text, .models = "", .needs_model = false, .ready = "/readyz"},
     {.name = "anthropic", .path = "/v1/messages", .takes_images = true,
      .write = write_anthropic, .read = read_anthropic, .read_whole = read_anthropic_whole,
@@ -7587,12 +7592,12 @@ public:
             events_ ? std::max(first_tokens_ - std::max(r.hidden_tokens, 0), 1) : 0;
         r.prompt_tokens = std::max(prompt_tokens_, 0);
         // Usage that counts nothing where there was something is none.
-        const bool told = completion_tokens_ > 0 || tokenless_ ||
+        const bool reported = completion_tokens_ > 0 || tokenless_ ||
                           (completion_tokens_ == 0 && events_ == 0);
         r.cached_tokens = cached_tokens_;
         r.reasoning_tokens = reasoning_tokens_;
-        r.token_source = told ? token_origin::usage : token_origin::events;
-        r.output_tokens = told ? completion_tokens_ : events_;
+        r.token_source = reported ? token_origin::usage : token_origin::events;
+        r.output_tokens = reported ? completion_tokens_ : events_;
         r.status = status_;
         r.finish_reason = printable(finish_reason_, 40);
         r.error = error_;
@@ -7766,10 +7771,10 @@ private:
     void on_other_answer() {
         picojson::value v;
         const bool is_refusal = http_.status() / 100 != 2;
-        const std::string told = !parse_json(only_event(body_), v) ? ""
+        const std::string reported = !parse_json(only_event(body_), v) ? ""
                                  : is_refusal                      ? refusal_message(v)
                                                                    : error_message(v);
-        const std::string detail = told.empty() ? printable(body_, 200) : printable(told);
+        const std::string detail = reported.empty() ? printable(body_, 200) : printable(reported);
         const std::string_view to = http_.header("location");
         const std::string_view later = http_.header("retry-after");
         if (http_.status() / 100 == 3 && !to.empty())
@@ -7781,7 +7786,7 @@ private:
                            printed("HTTP %d", http_.status()) +
                                (detail.empty() ? "" : ": " + detail) +
                                (later.empty() ? "" : " (Retry-After: " + printable(later) + ")"));
-        else if (!told.empty())
+        else if (!reported.empty())
             timeline_.fail(request_status::server, detail);
         else
             timeline_.fail(request_status::protocol,
@@ -7923,44 +7928,44 @@ namespace detail {
 /// Time in which a thread of the client could not look at its sockets: it was stopped, waited for a
 /// core, or was busy with others for long. It ends when all that had come in meanwhile was read.
 /// What is stamped at t inside came in at most min(t - from_ns, most_delay_ns) before that.
-struct blind_stretch {
+struct client_stall {
     long long from_ns = 0, to_ns = 0;
     long long most_delay_ns = 0;
     long long lost_ns = 0;  // of it, the time that the thread may not have run at all
 };
 /// In order of time, and none reaches into the next one.
-using blind_stretches = std::vector<blind_stretch>;
+using client_stalls = std::vector<client_stall>;
 
 /// The first one that ends after a time.
-inline blind_stretches::const_iterator first_after(const blind_stretches& all, long long time_ns) {
+inline client_stalls::const_iterator first_after(const client_stalls& all, long long time_ns) {
     return std::lower_bound(all.begin(), all.end(), time_ns,
-                            [](const blind_stretch& s, long long t) { return s.to_ns <= t; });
+                            [](const client_stall& s, long long t) { return s.to_ns <= t; });
 }
 /// How much too late something may have been stamped, at most.
-inline long long possible_delay(const blind_stretches& all, long long stamp_ns) {
+inline long long possible_delay(const client_stalls& all, long long stamp_ns) {
     const auto at = first_after(all, stamp_ns - 1);  // its end is of it: clocks have ticks
     if (at == all.end() || at->from_ns >= stamp_ns) return 0;
     return std::min(stamp_ns - at->from_ns, at->most_delay_ns);
 }
 /// The same of an event whose stamp is known by gaps, and so to half a microsecond: it may have
 /// been the last one of a stretch.
-inline long long possible_delay_by_gaps(const blind_stretches& all, long long stamp_ns) {
+inline long long possible_delay_by_gaps(const client_stalls& all, long long stamp_ns) {
     return possible_delay(all, stamp_ns - 500);
 }
 /// How long the client may not have run in some time, at most.
-inline long long lost_in(const blind_stretches& all, const time_interval& t) {
+inline long long lost_in(const client_stalls& all, const time_interval& t) {
     long long lost = 0;
     for (auto s = first_after(all, t.from_ns()); s != all.end() && s->from_ns < t.to_ns(); ++s)
         lost += std::min(s->lost_ns,
                          std::min(s->to_ns, t.to_ns()) - std::max(s->from_ns, t.from_ns()));
     return lost;
 }
-inline bool is_blind_in(const blind_stretches& all, const time_interval& t) {
+inline bool is_stalled_in(const client_stalls& all, const time_interval& t) {
     const auto at = first_after(all, t.from_ns());
     return at != all.end() && at->from_ns < t.to_ns();
 }
 /// The longest delay of anything stamped in that time, at most.
-inline long long most_delay_in(const blind_stretches& all, const time_interval& t) {
+inline long long most_delay_in(const client_stalls& all, const time_interval& t) {
     long long most = 0;
     for (auto s = first_after(all, t.from_ns()); s != all.end() && s->from_ns < t.to_ns(); ++s)
         most = std::max(most, s->most_delay_ns);
@@ -7969,15 +7974,15 @@ inline long long most_delay_in(const blind_stretches& all, const time_interval& 
 
 /// The stretches of one thread, in the memory of a few hundred: where there are more, the nearest
 /// neighbours become one, which says less and nothing wrong.
-class blind_log {
+class stall_log {
 public:
     static constexpr std::size_t most = 512;
 
-    /// One that reaches into those before it becomes one with them: both may have held up the same
+    /// One that reaches into those before it becomes one with them: both may have stalled the same
     /// bytes.
-    void add(blind_stretch s) {
+    void add(client_stall s) {
         while (!all_.empty() && s.from_ns < all_.back().to_ns) {
-            const blind_stretch& o = all_.back();
+            const client_stall& o = all_.back();
             s = {std::min(s.from_ns, o.from_ns), std::max(s.to_ns, o.to_ns),
                  s.most_delay_ns + o.most_delay_ns, s.lost_ns + o.lost_ns};
             all_.pop_back();
@@ -7985,18 +7990,18 @@ public:
         all_.push_back(s);
         if (all_.size() > most) join_neighbours(all_);
     }
-    const blind_stretches& all() const { return all_; }
+    const client_stalls& all() const { return all_; }
 
     /// What threads beside one another saw, as if all of them had seen it.
-    static blind_stretches together(const blind_stretches& a, const blind_stretches& b) {
-        blind_stretches both = a, out;
+    static client_stalls together(const client_stalls& a, const client_stalls& b) {
+        client_stalls both = a, out;
         both.insert(both.end(), b.begin(), b.end());
         std::sort(both.begin(), both.end(), [](const auto& x, const auto& y) {
             return x.from_ns != y.from_ns ? x.from_ns < y.from_ns : x.to_ns < y.to_ns;
         });
-        for (const blind_stretch& s : both) {
+        for (const client_stall& s : both) {
             if (out.empty() || s.from_ns >= out.back().to_ns) { out.push_back(s); continue; }
-            blind_stretch& o = out.back();  // they lost the same time, each for itself
+            client_stall& o = out.back();   // they lost the same time, each for itself
             o.to_ns = std::max(o.to_ns, s.to_ns);
             o.most_delay_ns = std::max(o.most_delay_ns, s.most_delay_ns);
             o.lost_ns = std::max(o.lost_ns, s.lost_ns);
@@ -8006,19 +8011,19 @@ public:
     }
 
 private:
-    static void join_neighbours(blind_stretches& all) {
+    static void join_neighbours(client_stalls& all) {
         std::vector<long long> between;
         for (std::size_t i = 1; i < all.size(); ++i)
             between.push_back(all[i].from_ns - all[i - 1].to_ns);
         const auto middle = between.begin() + static_cast<std::ptrdiff_t>(between.size() / 2);
         std::nth_element(between.begin(), middle, between.end());
-        blind_stretches joined;
-        for (const blind_stretch& s : all) {
+        client_stalls joined;
+        for (const client_stall& s : all) {
             if (joined.empty() || s.from_ns - joined.back().to_ns > *middle) {
                 joined.push_back(s);
                 continue;
             }
-            blind_stretch& o = joined.back();
+            client_stall& o = joined.back();
             o.to_ns = s.to_ns;
             o.most_delay_ns = std::max(o.most_delay_ns, s.most_delay_ns);
             o.lost_ns += s.lost_ns;
@@ -8026,7 +8031,7 @@ private:
         all = std::move(joined);
     }
 
-    blind_stretches all_{};
+    client_stalls all_{};
 };
 
 }  // namespace llmbench
@@ -8043,18 +8048,18 @@ namespace detail {
 /// which some write once a second, so that a Date may be two seconds old.
 struct clock_lead {
     double low_s = -infinity, high_s = infinity;
-    bool is_told() const {
+    bool is_reported() const {
         return low_s <= high_s && std::isfinite(low_s) && std::isfinite(high_s);
     }
     /// An answer that came between two times of this clock told that one.
-    void note(double asked_s, double answered_s, double told_s) {
-        low_s = std::max(low_s, asked_s - told_s - 2);
-        high_s = std::min(high_s, answered_s - told_s);
+    void note(double asked_s, double answered_s, double reported_s) {
+        low_s = std::max(low_s, asked_s - reported_s - 2);
+        high_s = std::min(high_s, answered_s - reported_s);
     }
     /// By how much two machines' clocks differ at least. Where several servers answer, each with a
     /// clock of its own, nothing is known.
     static double least_between(const clock_lead& a, const clock_lead& b) {
-        if (!a.is_told() || !b.is_told()) return 0;
+        if (!a.is_reported() || !b.is_reported()) return 0;
         return std::max({0.0, a.low_s - b.high_s, b.low_s - a.high_s});
     }
 };
@@ -8069,7 +8074,7 @@ struct rank_part {
     double error_s = not_a_number;  // how well that is known; NaN: nobody can tell
     bool synchronised = true; // its machine's clock, by its system's own account
     clock_lead lead{};        // of its machine's clock, seen before and after the load
-    double cpu_share = 0;     // of its busiest thread
+    double cpu_utilization = 0;  // of its busiest thread
     double memory_bytes = 0;  // the most that its process has had
     double lateness_p99 = 0;  // of its sends, seconds
     std::size_t requests = 0, failed = 0;  // measured ones
@@ -8107,7 +8112,7 @@ namespace detail {
 
 /// The readings of a server's pages around one repeat: one before its load, one after it, and one a
 /// second in between.
-struct server_word {
+struct server_metrics {
     std::string of{};       // whose page it is, "" where nobody knows that
     bool is_read = false;   // there are pages, be they the server's or an exporter's
     std::vector<std::string> selectors{};  // of page_reading::named
@@ -8123,8 +8128,8 @@ struct server_word {
 struct cross_check {
     double sent = 0, finished = 0;         // our requests: all, and those that came to their end
     double prompt_tokens = 0, tokens = 0;  // of these, where all of them tell
-    double requests_told = not_a_number, prompt_tokens_told = not_a_number,
-           tokens_told = not_a_number;
+    double requests_reported = not_a_number, prompt_tokens_reported = not_a_number,
+           tokens_reported = not_a_number;
     double unfinished_before = 0;  // ours of earlier repeats, which it may have finished since
     bool is_made = false;
 };
@@ -8149,12 +8154,12 @@ struct reading_span {
     double change_of_count(server_quantity q) const { return to->count(q) - from->count(q); }
     double seconds() const { return static_cast<double>(to->at_ns - from->at_ns) * 1e-9; }
 };
-inline std::optional<reading_span> whole_span(const server_word& w) {
+inline std::optional<reading_span> whole_span(const server_metrics& w) {
     if (w.readings.size() < 2) return {};
     return reading_span{&w.readings.front(), &w.readings.back()};
 }
 /// The readings nearest to the ends of a window; all of them where those are one and the same.
-inline std::optional<reading_span> span_over(const server_word& w, const time_interval& when) {
+inline std::optional<reading_span> span_over(const server_metrics& w, const time_interval& when) {
     if (w.readings.size() < 2) return {};
     const auto nearest = [&](long long t) {
         return &*std::min_element(w.readings.begin(), w.readings.end(),
@@ -8173,14 +8178,14 @@ inline bool have_fallen(const page_reading& before, const page_reading& now) {
            fell(server_quantity::generation_tokens);
 }
 /// Whether a process may have begun since the first reading. Dates and starts are told in seconds.
-inline bool may_have_begun_in(const server_word& w, double began_s) {
+inline bool may_have_begun_in(const server_metrics& w, double began_s) {
     return !(began_s < w.from_s - 2);
 }
 
 /// What became of the process behind a page, by when its counters began, or by counters that fell.
 /// A restart begins a process; one that was there before is another server behind the address.
 enum class page_history : unsigned char { one_process, restarted, several_servers };
-inline page_history history_of(const server_word& w) {
+inline page_history history_of(const server_metrics& w) {
     std::vector<double> beginnings;
     int falls = 0;
     bool returned = w.is_of_several, is_new = false;
@@ -8385,16 +8390,16 @@ struct repeat_facts {
     long long shared_tokens = -1;
     double asked_rate = 0, achieved_rate = 0;
     long long connections_opened = 0, content_events = 0, coalesced_events = 0;
-    double cpu_share = 0;
+    double cpu_utilization = 0;
     std::string target_gone{};  // why, where the server went away
     bool interrupted = false;
     bool cut_short = false;     // by the time budget; then it is no evidence
     bool gaps_counted = false;  // there were too many gaps to keep each one
-    std::vector<double> thread_cpu_shares{};
+    std::vector<double> thread_cpu_utilization{};
     double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds
     handshakes_t handshakes_full{}, handshakes_resumed{};
-    blind_stretches blind{};  // of all threads
-    server_word server{};     // what the server told of itself meanwhile
+    client_stalls stalls{};   // of all threads
+    server_metrics server{};  // what the server told of itself meanwhile
     std::vector<rank_part> ranks{};  // of a load that several programs sent
     warmup_seen warmup{};     // where it was to end when the server is stable
 };
@@ -8406,7 +8411,7 @@ struct repeat_data : repeat_facts {
     std::vector<std::uint64_t> gap_offsets{};   // of each record into gaps, or `not_listed`
     gap_counts pooled_gaps{};                   // if counted: of the completed measured requests
     std::vector<std::uint32_t> longest_gaps{};  // if counted: of each record, microseconds
-    blind_stretches bunched{};  // when the server had what the client had missed to send
+    client_stalls bunched{};    // when the server had what the client had missed to send
     lag_counts loop_lag{};   // how late a client thread came to what it does every 20 ms
     lag_counts stamp_lag{};  // of each read: from the wake-up that told of its bytes to its stamp
 };
@@ -8625,7 +8630,7 @@ inline bool begins_in_a_lump(const record& r) { return hidden_s(r) > 0.010; }
 
 /// How long before its first stamp an answer's tokens may have been generated: never before it was
 /// asked for.
-inline long long held_back_ns(const record& r) {
+inline long long buffered_ns(const record& r) {
     const double waited = wait_s(r);
     const double hidden = is_in_one_piece(r) ? waited : std::min(hidden_s(r), waited);
     return static_cast<long long>(hidden * 1e9);
@@ -8639,7 +8644,7 @@ inline int events_read_together(const record& r) {
     return fast && !is_in_one_piece(r) ? 0 : r.events - r.reads;
 }
 
-/// Whether usage tells of more tokens than the text can be: each has a byte at least, but for a few
+/// Whether usage reports more tokens than the text can be: each has a byte at least, but for a few
 /// special ones. Where nothing is known of the text, the number of events says how many it can be.
 inline bool usage_is_over_content(const record& r) {
     if (r.token_source != token_origin::usage) return false;
@@ -8684,22 +8689,22 @@ inline namespace v0 {
 namespace detail {
 
 /// What came while the client did not run has a stamp that may be too late, and what it was to send
-/// then went out too late. `as_measured` takes the stamps as they are. `at_worst` says the worst of
-/// the server that they allow: what a pass must withstand. `at_best` takes out all that may have
-/// been the client's: what a fail must withstand. `as_held_back` gives tokens that came at once all
-/// the time before them that they may have been generated in, `baseline_held_back` those of the
+/// then went out too late. `as_measured` takes the stamps as they are. `pessimistic` says the worst of
+/// the server that they allow: what a pass must withstand. `optimistic` takes out all that may have
+/// been the client's: what a fail must withstand. `buffered` gives tokens that came at once all
+/// the time before them that they may have been generated in, `baseline_buffered` those of the
 /// baseline alone.
-enum class reading : unsigned char {
-    as_measured, at_worst, at_best, as_held_back, baseline_held_back
+enum class timing_bound : unsigned char {
+    measured, pessimistic, optimistic, buffered, baseline_buffered
 };
 
 /// Of the other arm, where two are compared.
-inline reading opposite(reading r) {
+inline timing_bound opposite(timing_bound r) {
     switch (r) {
-    case reading::at_worst: return reading::at_best;
-    case reading::at_best: return reading::at_worst;
-    case reading::baseline_held_back: return reading::as_held_back;
-    default: return reading::as_measured;
+    case timing_bound::pessimistic: return timing_bound::optimistic;
+    case timing_bound::optimistic: return timing_bound::pessimistic;
+    case timing_bound::baseline_buffered: return timing_bound::buffered;
+    default: return timing_bound::measured;
     }
 }
 
@@ -8708,7 +8713,7 @@ inline constexpr long long late_send_ns = 10000000;
 
 /// Whether the client may have had a part in what was measured.
 inline bool client_had_part(const repeat_data& d) {
-    return !d.blind.empty() ||
+    return !d.stalls.empty() ||
            std::any_of(d.records.begin(), d.records.end(), [](const record& r) {
                return is_measured(r) && r.late_ns > 1000000;
            });
@@ -8721,8 +8726,8 @@ inline bool client_had_part(const repeat_data& d) {
 /// records and stretches are complete.
 inline void note_bunches(repeat_data& d) {
     d.bunched.clear();
-    const auto matters = [](const blind_stretch& s) { return s.lost_ns >= late_send_ns; };
-    if (std::none_of(d.blind.begin(), d.blind.end(), matters)) return;
+    const auto matters = [](const client_stall& s) { return s.lost_ns >= late_send_ns; };
+    if (std::none_of(d.stalls.begin(), d.stalls.end(), matters)) return;
     std::vector<long long> sends, ends;
     std::vector<std::pair<long long, long long>> late;  // sent, answered for the first time
     for (const record& r : d.records) {
@@ -8741,7 +8746,7 @@ inline void note_bunches(repeat_data& d) {
     const auto middle = in_flight.begin() + static_cast<std::ptrdiff_t>(in_flight.size() / 2);
     std::nth_element(in_flight.begin(), middle, in_flight.end());
     const long long usual = *middle;
-    for (const blind_stretch& s : d.blind) {
+    for (const client_stall& s : d.stalls) {
         if (!matters(s)) continue;
         if (!d.bunched.empty() && s.from_ns < d.bunched.back().to_ns) {
             // What the server had before is known of the first one alone.
@@ -8751,7 +8756,7 @@ inline void note_bunches(repeat_data& d) {
         } else {
             d.bunched.push_back({s.from_ns, s.to_ns, 0, 0});
         }
-        blind_stretch& b = d.bunched.back();
+        client_stall& b = d.bunched.back();
         b.most_delay_ns = std::max(b.most_delay_ns, s.most_delay_ns);
         for (auto l = std::upper_bound(late.begin(), late.end(),
                                        std::pair{s.from_ns, 9223372036854775807ll});
@@ -8772,33 +8777,33 @@ struct request_times {
     long long to_answer = 0, first_to_second = 0;  // 0 and less where there is none
 };
 inline request_times times_of(const repeat_data& d, const record& r,
-                              reading how = reading::as_measured) {
+                              timing_bound how = timing_bound::measured) {
     request_times t{r.first_token_ns - r.scheduled_ns, r.end_ns - r.scheduled_ns,
                     r.first_token_ns - r.sent_ns, r.last_token_ns - r.first_token_ns,
                     r.first_answer_ns - r.scheduled_ns, r.second_token_ns - r.first_token_ns};
-    if (how == reading::at_worst) {
+    if (how == timing_bound::pessimistic) {
         // Times since it was to be sent have the client's delay in them already.
-        t.first_to_last += possible_delay(d.blind, r.first_token_ns);
-        t.first_to_second += possible_delay(d.blind, r.first_token_ns);
-    } else if (how == reading::as_held_back) {
-        t.first_to_last += held_back_ns(r);
-        t.first_to_second += held_back_ns(r);
-    } else if (how == reading::at_best) {
-        const long long first = possible_delay(d.blind, r.first_token_ns);
+        t.first_to_last += possible_delay(d.stalls, r.first_token_ns);
+        t.first_to_second += possible_delay(d.stalls, r.first_token_ns);
+    } else if (how == timing_bound::buffered) {
+        t.first_to_last += buffered_ns(r);
+        t.first_to_second += buffered_ns(r);
+    } else if (how == timing_bound::optimistic) {
+        const long long first = possible_delay(d.stalls, r.first_token_ns);
         const long long bunch =
             most_delay_in(d.bunched, time_interval::between(r.dispatched_ns, r.end_ns));
         const auto until_sent = time_interval::between(r.dispatched_ns, r.sent_ns);
         const long long sending =
-            std::max(r.late_ns + lost_in(d.blind, until_sent), bunch);
+            std::max(r.late_ns + lost_in(d.stalls, until_sent), bunch);
         const auto without = [](long long& time, long long delay) {
             time = std::max(std::min(time, 0ll), time - delay);
         };
         without(t.to_first, sending + first);
-        without(t.to_end, sending + possible_delay(d.blind, r.end_ns));
+        without(t.to_end, sending + possible_delay(d.stalls, r.end_ns));
         without(t.sent_to_first, bunch + first);
-        without(t.first_to_last, bunch + possible_delay(d.blind, r.last_token_ns));
-        without(t.to_answer, sending + possible_delay(d.blind, r.first_answer_ns));
-        without(t.first_to_second, bunch + possible_delay(d.blind, r.second_token_ns));
+        without(t.first_to_last, bunch + possible_delay(d.stalls, r.last_token_ns));
+        without(t.to_answer, sending + possible_delay(d.stalls, r.first_answer_ns));
+        without(t.first_to_second, bunch + possible_delay(d.stalls, r.second_token_ns));
     }
     return t;
 }
@@ -8815,7 +8820,7 @@ public:
     /// `f(us)` for the longest gaps that there can have been. That many of a length need that much
     /// of the time: the k-th longest is no longer than its k-th part.
     template <class F>
-    void each_at_worst(F&& f) {
+    void each_pessimistic(F&& f) {
         std::sort(each_us_.begin(), each_us_.end(), std::greater<>());
         for (std::size_t k = 0; k < each_us_.size(); ++k)
             f(static_cast<std::uint32_t>(std::min(
@@ -8833,54 +8838,54 @@ private:
 /// `f(us)` for the longest gaps that a request's tokens can have had that came at once, with others
 /// or first of all.
 template <class F>
-void each_held_back_gap(const repeat_data& d, std::size_t i, F&& f) {
+void each_buffered_gap(const repeat_data& d, std::size_t i, F&& f) {
     const record& r = d.records[i];
     const long long any = 3600 * 1000000000ll;  // no gap of its own, but those before it limit it
     uncertain_gaps open;
-    open.begin_earlier(held_back_ns(r));
+    open.begin_earlier(buffered_ns(r));
     for (std::size_t k = 0; k < gap_count(r); ++k) {
         const std::uint32_t us = d.gaps[d.gap_offsets[i] + k];
-        if (us > 0) open.each_at_worst(f);
+        if (us > 0) open.each_pessimistic(f);
         open.add(us, any);
     }
-    open.each_at_worst(f);
+    open.each_pessimistic(f);
 }
 
 /// `f(us)` for each gap of one request that has them listed.
 template <class F>
-void for_each_gap(const repeat_data& d, std::size_t i, reading how, F&& f) {
+void for_each_gap(const repeat_data& d, std::size_t i, timing_bound how, F&& f) {
     const record& r = d.records[i];
     const std::size_t n = gap_count(r);
     if (n == 0) return;
     const std::uint64_t from = d.gap_offsets[i];
     const auto decoding = time_interval::between(r.first_token_ns, r.last_token_ns + 1);
-    const bool bunched = how == reading::at_best && is_blind_in(d.bunched, decoding);
-    if (how == reading::as_held_back) return each_held_back_gap(d, i, f);
+    const bool bunched = how == timing_bound::optimistic && is_stalled_in(d.bunched, decoding);
+    if (how == timing_bound::buffered) return each_buffered_gap(d, i, f);
     const auto stamped = time_interval::between(r.first_token_ns - 1, r.last_token_ns + 1);
-    if (how == reading::as_measured || how == reading::baseline_held_back ||
-        (!bunched && !is_blind_in(d.blind, stamped))) {
+    if (how == timing_bound::measured || how == timing_bound::baseline_buffered ||
+        (!bunched && !is_stalled_in(d.stalls, stamped))) {
         for (std::size_t k = 0; k < n; ++k) f(d.gaps[from + k]);
         return;
     }
     long long stamp = r.first_token_ns;
     uncertain_gaps open;
-    long long delay = possible_delay(d.blind, stamp);
+    long long delay = possible_delay(d.stalls, stamp);
     open.begin_earlier(delay);
     for (std::size_t k = 0; k < n; ++k) {
         const std::uint32_t us = d.gaps[from + k];
         stamp += us * 1000ll;
-        const long long next = possible_delay_by_gaps(d.blind, stamp);
-        if (how == reading::at_best) {
+        const long long next = possible_delay_by_gaps(d.stalls, stamp);
+        if (how == timing_bound::optimistic) {
             const auto here = time_interval::between(stamp - 1, stamp);
-            const bool other = bunched && is_blind_in(d.bunched, here);
+            const bool other = bunched && is_stalled_in(d.bunched, here);
             f(other ? 0u : us - static_cast<std::uint32_t>(std::min<long long>(us, next / 1000)));
         } else {
             open.add(us, delay);
-            if (next == 0) open.each_at_worst(f);
+            if (next == 0) open.each_pessimistic(f);
         }
         delay = next;
     }
-    open.each_at_worst(f);
+    open.each_pessimistic(f);
 }
 
 /// Where gaps were counted: how many of a repeat's may be others than was measured, and by how much
@@ -8895,8 +8900,8 @@ inline moved_gaps moved_gaps_of(const repeat_data& d) {
         if (!is_pooled(r) || gap_count(r) == 0) continue;
         const double mean_ns = static_cast<double>(r.last_token_ns - r.first_token_ns) /
                                static_cast<double>(gap_count(r));
-        for (auto s = first_after(d.blind, r.first_token_ns);
-             s != d.blind.end() && s->from_ns < r.last_token_ns; ++s) {
+        for (auto s = first_after(d.stalls, r.first_token_ns);
+             s != d.stalls.end() && s->from_ns < r.last_token_ns; ++s) {
             const double events = static_cast<double>(s->to_ns - s->from_ns) /
                                   std::max(mean_ns, 1.0);
             m.count += 2 + static_cast<std::uint64_t>(
@@ -8925,20 +8930,20 @@ namespace detail {
 /// At worst, nothing counts that may have come before the window; at best, all that may have come
 /// before its end, in as much of it as the client surely ran.
 inline double rate_in(metric_id m, const repeat_data& d, const time_interval& when,
-                      reading how = reading::as_measured) {
+                      timing_bound how = timing_bound::measured) {
     if (when.is_empty()) return not_a_number;
     const long long from = when.from_ns(), to = when.to_ns();
-    const long long lost = how == reading::at_best ? lost_in(d.blind, when) : 0;
+    const long long lost = how == timing_bound::optimistic ? lost_in(d.stalls, when) : 0;
     if (lost >= to - from) return infinity;
     const double seconds = static_cast<double>(to - from - lost) * 1e-9;
     const auto inside = [&](long long t) {
-        const auto delay = [&] { return possible_delay_by_gaps(d.blind, t); };
-        if (how == reading::at_worst) return t < to && t - delay() >= from;
-        if (how == reading::at_best && t >= to) return t - delay() < to;
+        const auto delay = [&] { return possible_delay_by_gaps(d.stalls, t); };
+        if (how == timing_bound::pessimistic) return t < to && t - delay() >= from;
+        if (how == timing_bound::optimistic && t >= to) return t - delay() < to;
         return when.holds(t);
     };
     const bool of_input = m == metric_id::input_throughput;
-    bool prompts_told = m != metric_id::prefill_throughput && !of_input;
+    bool prompts_reported = m != metric_id::prefill_throughput && !of_input;
     std::vector<double> parts;  // added up in order of size, whatever that of the records is
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
@@ -8948,13 +8953,13 @@ inline double rate_in(metric_id m, const repeat_data& d, const time_interval& wh
             continue;
         }
         const bool decodes = m == metric_id::decode_throughput;
-        prompts_told = prompts_told || r.prompt_tokens > 0;
+        prompts_reported = prompts_reported || r.prompt_tokens > 0;
         if ((m == metric_id::total_throughput || m == metric_id::prefill_throughput) &&
             inside(r.first_token_ns))
             parts.push_back(r.prompt_tokens);
         if (of_input && inside(r.end_ns)) parts.push_back(r.prompt_tokens);
         if (of_input || m == metric_id::prefill_throughput || (decodes && r.events < 2)) continue;
-        if (how == reading::as_measured && (r.last_token_ns < from || r.first_token_ns >= to))
+        if (how == timing_bound::measured && (r.last_token_ns < from || r.first_token_ns >= to))
             continue;  // a long run is asked for in many slices
         const double weight =
             decodes ? std::max(paced_tokens(r), 0) / (r.events - 1.0)
@@ -8970,14 +8975,15 @@ inline double rate_in(metric_id m, const repeat_data& d, const time_interval& wh
             }
         parts.push_back(weight * static_cast<double>(arrived));
     }
-    if (!prompts_told && !parts.empty()) return not_a_number;
+    if (!prompts_reported && !parts.empty()) return not_a_number;
     std::sort(parts.begin(), parts.end());
     double sum = 0;
     for (const double part : parts) sum += part;
     return sum / seconds;
 }
 /// The same inside the steady window.
-inline double window_rate(metric_id m, const repeat_data& d, reading how = reading::as_measured) {
+inline double window_rate(metric_id m, const repeat_data& d,
+                          timing_bound how = timing_bound::measured) {
     return rate_in(m, d, d.window, how);
 }
 
@@ -9007,9 +9013,9 @@ inline constexpr std::size_t least_readings = 3;
 /// What a gauge said in the steady window, and how often that is not known.
 struct gauge_readings {
     std::vector<double> values{};
-    std::size_t untold = 0;  // the page was read, and does not say it
+    std::size_t unreported = 0;  // the page was read, and does not say it
     std::size_t failed = 0;  // the page was not read
-    std::size_t unknown() const { return untold + failed; }
+    std::size_t unknown() const { return unreported + failed; }
     std::size_t tried() const { return values.size() + unknown(); }
 };
 template <class Value>
@@ -9022,7 +9028,7 @@ gauge_readings read_in_window(const repeat_facts& d, Value&& value) {
         if (!is_inside(r.at_ns)) continue;
         const double v = value(r);
         if (!std::isnan(v)) g.values.push_back(v);
-        else ++g.untold;
+        else ++g.unreported;
     }
     for (const long long at_ns : d.server.missed_ns) g.failed += is_inside(at_ns);
     return g;
@@ -9131,16 +9137,16 @@ inline std::string what_is_unknown(const statistic_data& what, const repeat_data
     return printed("%zu of %zu readings of its page in the steady window ", g.unknown(),
                    g.tried()) +
            (g.failed == 0   ? "do not tell "
-            : g.untold == 0 ? "failed"
+            : g.unreported == 0 ? "failed"
                             : "failed or do not tell ") +
-           (g.untold > 0 ? str(what.name) : "") +
+           (g.unreported > 0 ? str(what.name) : "") +
            (g.failed > 0 && !why.empty() ? " (" + why + ")" : "") +
            ", and what it was then nobody knows";
 }
 
 /// Why there is no such value of a repeat, or none that can be judged; "" where there is.
 inline std::string why_no_server_value(const statistic_data& what, const repeat_data& d) {
-    const server_word& w = d.server;
+    const server_metrics& w = d.server;
     const std::string said = w.problem.empty() ? "" : " (" + w.problem + ")";
     if (!w.is_read || w.readings.empty()) return "no page of its metrics was read" + said;
     if (history_of(w) == page_history::several_servers)
@@ -9161,7 +9167,8 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     if (!s) return "its page was read once, which makes no span" + said;
     if (what.metric == metric_id::energy_per_token) {
         const double joules = energy_between(d, *s);
-        if (std::isnan(joules)) return "no page tells the energy or the power of its accelerators";
+        if (std::isnan(joules))
+            return "no metrics page reports the energy or the power of its accelerators";
         if (new_values(*s) < least_readings)
             return printed("the exporter told %zu new values of its energy in %.0f s, %zu are "
                            "needed: have it measure every second (dcgm-exporter -c 1000)",
@@ -9187,17 +9194,17 @@ namespace detail {
 
 /// The longest gap of one request, 0 where it has none.
 inline double longest_gap(const repeat_data& d, std::size_t i,
-                          reading how = reading::as_measured) {
+                          timing_bound how = timing_bound::measured) {
     const record& r = d.records[i];
     if (d.gaps_counted) {
         const double delay = static_cast<double>(most_delay_in(
-            d.blind, time_interval::between(r.first_token_ns - 1, r.last_token_ns))) / 1e9;
+            d.stalls, time_interval::between(r.first_token_ns - 1, r.last_token_ns))) / 1e9;
         const double measured = d.longest_gaps[i] / 1e6;
         switch (how) {
-        case reading::at_worst: return measured + (gap_count(r) > 0 ? delay : 0);
-        case reading::at_best: return std::max(0.0, measured - delay);
-        case reading::as_held_back:
-            return std::max(measured, static_cast<double>(held_back_ns(r)) / 1e9);
+        case timing_bound::pessimistic: return measured + (gap_count(r) > 0 ? delay : 0);
+        case timing_bound::optimistic: return std::max(0.0, measured - delay);
+        case timing_bound::buffered:
+            return std::max(measured, static_cast<double>(buffered_ns(r)) / 1e9);
         default: return measured;
         }
     }
@@ -9208,7 +9215,7 @@ inline double longest_gap(const repeat_data& d, std::size_t i,
 
 /// A metric of one completed request in SI units, NaN where it has none.
 inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
-                            reading how = reading::as_measured) {
+                            timing_bound how = timing_bound::measured) {
     const record& r = d.records[i];
     const request_times t = times_of(d, r, how);
     // Divided, as the limits are written: a time on its limit is equal to it.
@@ -9220,7 +9227,7 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
         after_first > 0 ? seconds(t.first_to_last) / after_first : not_a_number;
     // What took no time has no speed, but where the time is what the client may have taken away.
     const auto speed = [&](double n, double s) {
-        return s > 0 ? n / s : s == 0 && how == reading::at_best ? infinity : not_a_number;
+        return s > 0 ? n / s : s == 0 && how == timing_bound::optimistic ? infinity : not_a_number;
     };
     switch (m) {
     case metric_id::ttft: return ttft_s;
@@ -9265,7 +9272,7 @@ struct metric_sample {
     std::size_t without_value = 0;
 };
 inline metric_sample sample_of(metric_id m, const repeat_data& d,
-                               reading how = reading::as_measured) {
+                               timing_bound how = timing_bound::measured) {
     metric_sample s;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
@@ -9283,7 +9290,7 @@ inline metric_sample sample_of(metric_id m, const repeat_data& d,
 
 /// Values of a metric in the order of the planned sends; failed requests have the worst one.
 inline std::vector<double> values_in_order(metric_id id, const repeat_data& d,
-                                           reading how = reading::as_measured) {
+                                           timing_bound how = timing_bound::measured) {
     std::vector<double> values;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         if (!is_part_of(id, d.records[i])) continue;
@@ -9297,7 +9304,7 @@ inline std::vector<double> values_in_order(metric_id id, const repeat_data& d,
 /// Whether one measured request satisfies a predicate. Failed ones never do; a metric that the
 /// request has no value for is satisfied.
 inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, std::size_t i,
-                      reading how = reading::as_measured) {
+                      timing_bound how = timing_bound::measured) {
     if (d.records[i].status != request_status::ok) return false;
     std::vector<bool> stack;
     for (const predicate_step& s : steps) {
@@ -9317,7 +9324,7 @@ inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, s
 /// Misses of a share metric, one per measured request in order. Throws std::invalid_argument of a
 /// goodput without a condition: whoever asks a result for one was refused by no plan.
 inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
-                                   reading how = reading::as_measured) {
+                                   timing_bound how = timing_bound::measured) {
     if (what.metric == metric_id::goodput && !is_condition(what.where))
         refuse({str(what.name), ": ", no_condition_text});
     std::vector<bool> misses;
@@ -9335,9 +9342,9 @@ inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data
 class ranked_gaps {
 public:
     ranked_gaps() = default;
-    explicit ranked_gaps(const repeat_data& d, reading how = reading::as_measured)
+    explicit ranked_gaps(const repeat_data& d, timing_bound how = timing_bound::measured)
         : counts_(d.pooled_gaps), how_(how) {
-        if (d.gaps_counted && how != reading::as_measured) moved_ = moved_gaps_of(d);
+        if (d.gaps_counted && how != timing_bound::measured) moved_ = moved_gaps_of(d);
         if (d.gaps_counted) return;
         std::uint32_t longest = 0;
         const auto each = [&](auto&& f) {
@@ -9405,13 +9412,13 @@ private:
     /// Which of the counted ones were moved is not known: at best the longest, at worst any.
     double counted_at(std::uint64_t rank) const {
         const std::uint64_t moved = std::min(moved_.count, counts_.size());
-        if (how_ == reading::at_best) return rank < moved ? 0 : counts_.at(rank - moved);
+        if (how_ == timing_bound::optimistic) return rank < moved ? 0 : counts_.at(rank - moved);
         return rank + moved < counts_.size() ? counts_.at(rank + moved)
                                              : counts_.at(counts_.size() - 1) + moved_.most_us;
     }
 
     gap_counts counts_{};
-    reading how_ = reading::as_measured;
+    timing_bound how_ = timing_bound::measured;
     moved_gaps moved_{};
     std::vector<std::uint64_t> short_{};
     std::vector<std::uint32_t> long_{};
@@ -9442,7 +9449,7 @@ struct sorted_values {
 };
 /// The mean gap where the client may have moved the first and the last event of some requests; what
 /// lies between those leaves it as it is.
-inline double moved_mean_gap(const repeat_data& d, reading how) {
+inline double moved_mean_gap(const repeat_data& d, timing_bound how) {
     double seconds = 0, n = 0;
     for (const record& r : d.records) {
         if (!is_pooled(r) || gap_count(r) == 0) continue;
@@ -9452,13 +9459,13 @@ inline double moved_mean_gap(const repeat_data& d, reading how) {
     return n > 0 ? seconds / n : not_a_number;
 }
 inline sorted_values sorted_values_of(metric_id m, const repeat_data& d,
-                                      reading how = reading::as_measured) {
+                                      timing_bound how = timing_bound::measured) {
     metric_sample s = sample_of(m, d, how);
     sorted_values v;
     if (facts_of(m).is_of_gaps) {
         v.gaps = ranked_gaps(d, how);
         v.mean_of_completed =
-            how == reading::as_measured ? v.gaps.mean() : moved_mean_gap(d, how);
+            how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how);
     } else {
         std::sort(s.values.begin(), s.values.end());
         v.mean_of_completed = mean_of(s.values);  // in this order, whatever that of the records is
@@ -9470,8 +9477,8 @@ inline sorted_values sorted_values_of(metric_id m, const repeat_data& d,
     return v;
 }
 /// The share of the gaps that are over a bound, in seconds. One of each failed request is.
-inline double share_of_gaps_beyond(double bound, metric_id m, const repeat_data& d,
-                                   reading how = reading::as_measured) {
+inline double fraction_of_gaps_beyond(double bound, metric_id m, const repeat_data& d,
+                                      timing_bound how = timing_bound::measured) {
     std::uint64_t n = 0, over = 0;
     const auto add = [&](double seconds) { ++n; over += seconds > bound; };
     for (std::size_t i = 0; i < d.records.size(); ++i) {
@@ -9520,7 +9527,7 @@ inline double value_among(const statistic_data& what, metric_sample& s) {
 }
 
 /// Requests that a share is of, and those of them that missed.
-struct share_counts {
+struct fraction_counts {
     double misses = 0, all = 0;
     void add(const std::vector<bool>& more) {
         misses += static_cast<double>(std::count(more.begin(), more.end(), true));
@@ -9534,11 +9541,11 @@ struct share_counts {
 
 /// The value of a statistic in one repeat, SI units; NaN where it has none.
 inline double evaluate(const statistic_data& what, const repeat_data& d,
-                       reading how = reading::as_measured) {
-    if (is_share(what.metric)) {
-        share_counts share;
-        share.add(misses_of(what, d, how));
-        return share.value(what.metric);
+                       timing_bound how = timing_bound::measured) {
+    if (is_request_fraction(what.metric)) {
+        fraction_counts fraction;
+        fraction.add(misses_of(what, d, how));
+        return fraction.value(what.metric);
     }
     if (is_throughput(what.metric)) return window_rate(what.metric, d, how);
     if (is_of_start(what.metric)) return d.startup_s;
@@ -9594,7 +9601,7 @@ inline std::size_t slices_of_third(const statistic_data& drift, double measured_
 
 /// The statistic that drifts, in some time: of the requests planned in it.
 inline double value_in(const statistic_data& drift, const repeat_data& d,
-                       const time_interval& when, reading how = reading::as_measured) {
+                       const time_interval& when, timing_bound how = timing_bound::measured) {
     if (is_throughput(drift.of)) return rate_in(drift.of, d, when, how);
     const statistic_data what = drifting(drift);
     metric_sample s;
@@ -9610,10 +9617,10 @@ inline double value_in(const statistic_data& drift, const repeat_data& d,
 }
 /// One part of so many equal ones of the steady window.
 inline double value_of_part(const statistic_data& drift, const repeat_data& d, std::size_t part,
-                            std::size_t parts, reading how = reading::as_measured) {
+                            std::size_t parts, timing_bound how = timing_bound::measured) {
     const auto at = [&](std::size_t i) {
-        const double share = static_cast<double>(i) / static_cast<double>(parts);
-        const double into_ns = share * d.window.length_ns();
+        const double fraction = static_cast<double>(i) / static_cast<double>(parts);
+        const double into_ns = fraction * d.window.length_ns();
         return d.window.from_ns() + static_cast<long long>(into_ns) + (i == parts);
     };
     return value_in(drift, d, time_interval::between(at(part), at(part + 1)), how);
@@ -9621,7 +9628,7 @@ inline double value_of_part(const statistic_data& drift, const repeat_data& d, s
 
 /// The last third over the first one, NaN where either has no value.
 inline double drift_of(const statistic_data& drift, const repeat_data& d,
-                       reading how = reading::as_measured) {
+                       timing_bound how = timing_bound::measured) {
     if (d.window.is_empty()) return not_a_number;
     const double first = value_of_part(drift, d, 0, 3, how);
     return first > 0 ? value_of_part(drift, d, 2, 3, how) / first : not_a_number;
@@ -9629,7 +9636,8 @@ inline double drift_of(const statistic_data& drift, const repeat_data& d,
 
 /// All slices of a run, in order.
 inline std::vector<double> slices_of(const statistic_data& drift, const repeat_data& d,
-                                     std::size_t of_third, reading how = reading::as_measured) {
+                                     std::size_t of_third,
+                                     timing_bound how = timing_bound::measured) {
     std::vector<double> values;
     for (std::size_t i = 0; i < 3 * of_third; ++i)
         values.push_back(value_of_part(drift, d, i, 3 * of_third, how));
@@ -9657,7 +9665,7 @@ struct arm_values {
 
 /// Of times and speeds: a percentile is selected among the values of all repeats.
 inline arm_values values_of_requests(const statistic_data& what,
-                                     const std::vector<repeat_data>& arm, reading how) {
+                                     const std::vector<repeat_data>& arm, timing_bound how) {
     arm_values v;
     metric_sample all;
     std::vector<std::pair<double, double>> means;  // and how many values each is of
@@ -9674,7 +9682,7 @@ inline arm_values values_of_requests(const statistic_data& what,
 }
 /// Of gaps, which are not copied.
 inline arm_values values_of_gaps(const statistic_data& what, const std::vector<repeat_data>& arm,
-                                 reading how) {
+                                 timing_bound how) {
     arm_values v;
     sorted_values all;
     std::vector<std::pair<double, double>> means;  // and how many gaps each is of
@@ -9684,7 +9692,7 @@ inline arm_values values_of_gaps(const statistic_data& what, const std::vector<r
         means.emplace_back(one.mean_of_completed, static_cast<double>(one.gaps.size()));
         all.add(one);
     }
-    const bool is_moved = what.kind == statistic_kind::mean && how != reading::as_measured;
+    const bool is_moved = what.kind == statistic_kind::mean && how != timing_bound::measured;
     v.together = is_moved ? weighted_mean(means) : value_among(what, all);
     return v;
 }
@@ -9706,16 +9714,16 @@ inline arm_values values_of_server(const statistic_data& what,
 /// A throughput is over the windows of all repeats, a share of all their requests, a time to start
 /// the mean of the starts.
 inline arm_values values_of(const statistic_data& what, const std::vector<repeat_data>& arm,
-                            reading how = reading::as_measured) {
+                            timing_bound how = timing_bound::measured) {
     if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm, how);
     if (is_of_requests(what.metric)) return values_of_requests(what, arm, how);
     if (is_of_server(what.metric)) return values_of_server(what, arm);
     arm_values v;
-    share_counts counts;
+    fraction_counts counts;
     std::vector<std::pair<double, double>> weighted;
     for (const repeat_data& d : arm) {
-        if (is_share(what.metric)) {
-            share_counts own;
+        if (is_request_fraction(what.metric)) {
+            fraction_counts own;
             own.add(misses_of(what, d, how));
             v.each.push_back(own.value(what.metric));
             counts.misses += own.misses;
@@ -9726,11 +9734,12 @@ inline arm_values values_of(const statistic_data& what, const std::vector<repeat
         weighted.emplace_back(v.each.back(),
                               is_throughput(what.metric) ? d.window.seconds() : 1.0);
     }
-    v.together = is_share(what.metric) ? counts.value(what.metric) : weighted_mean(weighted);
+    v.together =
+        is_request_fraction(what.metric) ? counts.value(what.metric) : weighted_mean(weighted);
     return v;
 }
 inline double pooled_value(const statistic_data& what, const std::vector<repeat_data>& arm,
-                           reading how = reading::as_measured) {
+                           timing_bound how = timing_bound::measured) {
     return values_of(what, arm, how).together;
 }
 
@@ -9748,7 +9757,7 @@ namespace detail {
 struct prefix_hits {
     double cached = 0, prompt = 0;
     /// 0 where the server does not say.
-    double share() const { return prompt > 0 ? cached / prompt : 0; }
+    double fraction() const { return prompt > 0 ? cached / prompt : 0; }
 };
 inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
     prefix_hits sum;
@@ -9799,12 +9808,12 @@ void lag_fields(field_visitor& v, Conduct& c, presence is_there = presence::alwa
 }
 
 /// On one line: they are for programs.
-inline void blind_fields(field_visitor& v, blind_stretches& all, long long window_from_ns) {
+inline void stall_fields(field_visitor& v, client_stalls& all, long long window_from_ns) {
     std::vector<long long> numbers;
-    for (const blind_stretch& s : all)
+    for (const client_stall& s : all)
         for (const long long n : {s.from_ns, s.to_ns, s.most_delay_ns, s.lost_ns})
             numbers.push_back(n);
-    v.times_after({"blind", "when the client did not run, four numbers each: from and to, in ns "
+    v.times_after({"stalls", "when the client did not run, four numbers each: from and to, in ns "
                             "after window_from_ns, by how much a stamp in it is late at most, how "
                             "much of it was lost at most"},
                   numbers, window_from_ns, {4, 2});
@@ -9817,7 +9826,7 @@ inline void blind_fields(field_visitor& v, blind_stretches& all, long long windo
 inline void fields_of(field_visitor& v, rank_part& r, long long window_from_ns) {
     v.whole({"index"}, r.index, {0, most_ranks});
     v.whole({"count"}, r.count, {1, most_ranks});
-    v.words({"host"}, r.host, false);
+    v.quoted({"host"}, r.host, false);
     v.time_after({"start_ns", "after window_from_ns"}, r.start_ns, window_from_ns);
     v.number({"off_s", "how much later than the common start it began"}, r.off_s,
              {-longest_time_s, longest_time_s});
@@ -9829,7 +9838,7 @@ inline void fields_of(field_visitor& v, rank_part& r, long long window_from_ns) 
              r.lead.low_s, {-most_count, most_count, -infinity});
     v.number({"server_clock_high_s", "and by this at most", at_times}, r.lead.high_s,
              {-most_count, most_count, infinity});
-    v.number({"cpu_share", "of its busiest thread"}, r.cpu_share, {0, most_ranks});
+    v.number({"cpu_utilization", "of its busiest thread"}, r.cpu_utilization, {0, most_ranks});
     v.number({"memory_bytes", "the most that its process has had"}, r.memory_bytes);
     v.seconds({"lateness_p99"}, r.lateness_p99);
     v.whole({"requests"}, r.requests);
@@ -9851,10 +9860,11 @@ inline void quantity_fields(field_visitor& v, const field& f, std::vector<page_r
                             quantity_values page_reading::*values) {
     if (!v.begin(f)) return;
     for (std::size_t q = 0; q < quantity_count; ++q) {
-        const bool is_told = std::any_of(readings.begin(), readings.end(), [&](page_reading& r) {
+        const bool is_reported =
+            std::any_of(readings.begin(), readings.end(), [&](page_reading& r) {
             return (r.*values)[q] == (r.*values)[q];
         });
-        if (v.has(quantity_names[q], is_told))
+        if (v.has(quantity_names[q], is_reported))
             reading_fields(v, {quantity_names[q], "", at_times}, readings,
                            [&](page_reading& r) -> double& { return (r.*values)[q]; });
     }
@@ -9863,14 +9873,14 @@ inline void quantity_fields(field_visitor& v, const field& f, std::vector<page_r
 
 inline void fields_of(field_visitor& v, cross_check& c) {
     v.number({"requests_sent"}, c.sent, any_number);
-    v.number({"requests_told"}, c.requests_told, any_number);
+    v.number({"requests_reported"}, c.requests_reported, any_number);
     v.number({"output_tokens"}, c.tokens, any_number);
-    v.number({"output_tokens_told"}, c.tokens_told, any_number);
+    v.number({"output_tokens_reported"}, c.tokens_reported, any_number);
     v.number({"prompt_tokens"}, c.prompt_tokens, any_number);
-    v.number({"prompt_tokens_told"}, c.prompt_tokens_told, any_number);
+    v.number({"prompt_tokens_reported"}, c.prompt_tokens_reported, any_number);
 }
 
-inline void fields_of(field_visitor& v, server_word& w, cross_check& checked,
+inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
                       long long window_from_ns) {
     v.text({"of", "whose page it is, empty where nobody knows that"}, w.of);
     std::size_t missed = w.missed_ns.size();
@@ -9962,12 +9972,13 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.whole({"connections_opened"}, d.connections_opened);
     handshake_fields(v, d.handshakes_full, d.handshakes_resumed);
     lag_fields(v, d);
-    v.numbers({"thread_cpu_shares", "of one core, one a client thread"}, d.thread_cpu_shares,
+    v.numbers({"thread_cpu_utilization", "of one core, one a client thread"},
+              d.thread_cpu_utilization,
               {0, most_of_few});
     v.whole({"content_events"}, d.content_events);
     v.whole({"coalesced_events", "read together with an earlier one"}, d.coalesced_events);
-    v.number({"cpu_share"}, d.cpu_share, {0, most_of_few});
-    blind_fields(v, d.blind, from_ns);
+    v.number({"cpu_utilization"}, d.cpu_utilization, {0, most_of_few});
+    stall_fields(v, d.stalls, from_ns);
     v.seconds({"startup_s"}, d.startup_s);
     v.text({"target_gone", "why, where the server went away"}, d.target_gone);
     v.flag({"interrupted"}, d.interrupted);
@@ -10086,11 +10097,11 @@ public:
         return lost_in(found_.all(), time_interval::between(time_ns, last_ns_)) +
                std::max(now_lost, 0ll);
     }
-    const blind_stretches& found() const { return found_.all(); }
+    const client_stalls& found() const { return found_.all(); }
 
 private:
     /// `turns`: so many of them later, what it was told of had come in afterwards.
-    void hold_up(const blind_stretch& s, long long turns) {
+    void hold_up(const client_stall& s, long long turns) {
         if (!is_behind()) open_ = s;
         else {
             open_.to_ns = s.to_ns;
@@ -10108,8 +10119,8 @@ private:
         open_ = {};
     }
 
-    blind_log found_{};
-    blind_stretch open_{};  // to_ns is 0 where there is none
+    stall_log found_{};
+    client_stall open_{};   // to_ns is 0 where there is none
     long long turn_ = 0, clear_in_turn_ = 0, turns_for_all_ = 0;
     long long last_ns_ = 0, slept_ns_ = 0, woke_ns_ = 0, ticked_ns_ = 0;
     long long waited_ns_ = -1;
@@ -10128,7 +10139,8 @@ namespace detail {
 
 /// A line of records.jsonl, and the gate it belongs to.
 inline void fields_of(field_visitor& v, record& r, std::string& gate) {
-    constexpr whole_range told{0, most_told_tokens}, may_be_told{0, most_told_tokens, -1},
+    constexpr whole_range reported{0, most_reported_tokens},
+        may_be_reported{0, most_reported_tokens, -1},
         events{0, most_events}, few{0, most_of_few}, bytes{0, most_text_bytes};
     v.text({"id", "sent as X-Request-Id"}, r.id);
     v.text({"gate"}, gate);
@@ -10145,20 +10157,20 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
            r.first_answer_ns);
     v.time({"last_token_ns"}, r.last_token_ns);
     v.time({"end_ns"}, r.end_ns);
-    v.whole({"prompt_tokens"}, r.prompt_tokens, told);
-    v.whole({"output_tokens"}, r.output_tokens, told);
+    v.whole({"prompt_tokens"}, r.prompt_tokens, reported);
+    v.whole({"output_tokens"}, r.output_tokens, reported);
     v.choice({"token_source"}, r.token_source, token_origin::events);
     v.whole({"events"}, r.events, events);
-    v.whole({"first_event_tokens"}, r.first_event_tokens, told);
+    v.whole({"first_event_tokens"}, r.first_event_tokens, reported);
     v.choice({"status"}, r.status, request_status::unsent);
     v.whole({"http_status"}, r.http_status, {0, 999, 0});
-    v.words({"finish_reason"}, r.finish_reason, true);
-    v.words({"error"}, r.error, true);
+    v.quoted({"finish_reason"}, r.finish_reason, true);
+    v.quoted({"error"}, r.error, true);
     v.whole({"late_ns", "the client's own lateness"}, r.late_ns, {-most_count, most_count});
-    v.whole({"cached_tokens", "of the prompt", at_times}, r.cached_tokens, may_be_told);
-    v.whole({"reasoning_tokens", "of the output", at_times}, r.reasoning_tokens, may_be_told);
+    v.whole({"cached_tokens", "of the prompt", at_times}, r.cached_tokens, may_be_reported);
+    v.whole({"reasoning_tokens", "of the output", at_times}, r.reasoning_tokens, may_be_reported);
     v.whole({"hidden_tokens", "of the output, never streamed", at_times}, r.hidden_tokens,
-            may_be_told);
+            may_be_reported);
     v.exact({"conversation", "its number in the trace", at_times}, r.conversation, false);
     v.whole({"turn", "of the conversation", at_times}, r.turn, few);
     v.whole({"reads", "that brought content events", at_times}, r.reads, events);
@@ -10209,16 +10221,17 @@ inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_o
     to.connections_opened += part.connections_opened;
     to.content_events += part.content_events;
     to.coalesced_events += part.coalesced_events;
-    to.cpu_share = std::max(to.cpu_share, part.cpu_share);
-    to.thread_cpu_shares.insert(to.thread_cpu_shares.end(), part.thread_cpu_shares.begin(),
-                                part.thread_cpu_shares.end());
+    to.cpu_utilization = std::max(to.cpu_utilization, part.cpu_utilization);
+    to.thread_cpu_utilization.insert(to.thread_cpu_utilization.end(),
+                                     part.thread_cpu_utilization.begin(),
+                                     part.thread_cpu_utilization.end());
     to.loop_lag_p99 = std::max(to.loop_lag_p99, part.loop_lag_p99);
     to.loop_lag_max = std::max(to.loop_lag_max, part.loop_lag_max);
     to.stamp_lag_p99 = std::max(to.stamp_lag_p99, part.stamp_lag_p99);
     to.stamp_lag_max = std::max(to.stamp_lag_max, part.stamp_lag_max);
     add_handshakes(to.handshakes_full, part.handshakes_full);
     add_handshakes(to.handshakes_resumed, part.handshakes_resumed);
-    to.blind = blind_log::together(to.blind, part.blind);
+    to.stalls = stall_log::together(to.stalls, part.stalls);
     if (to.target_gone.empty()) to.target_gone = part.target_gone;
     to.interrupted = to.interrupted || part.interrupted;
     to.cut_short = to.cut_short || part.cut_short;
@@ -10266,11 +10279,11 @@ inline constexpr double prior_sd = 0.04;
 inline constexpr double prior_startup_sd = 0.10;
 inline constexpr double prior_df = 8;
 inline constexpr double noisy_sd = 0.05, noisy_df = 3;  // what is believed of a noisy machine
-inline constexpr int first_look = 2, last_look = 5;
+inline constexpr int first_analysis = 2, last_analysis = 5;
 inline constexpr int first_fail = 3;  // two repeats hardly know their own spread: red takes a third
-inline constexpr int first_pair_look = 4, last_pair_look = 8;
-inline constexpr int last_noisy_pair_look = 12;  // where eight spread by more than is believed
-inline constexpr int last_noisy_look = 8;  // where their own spread left five repeats open
+inline constexpr int first_pair_analysis = 4, last_pair_analysis = 8;
+inline constexpr int last_noisy_pair_analysis = 12;  // where eight spread by more than is believed
+inline constexpr int last_noisy_analysis = 8;  // where their own spread left five repeats open
 inline constexpr int last_stage = 3;  // of fresh traffic: n, 2n and 4n requests
 inline constexpr double four_in_five = 0.8416;  // normal quantile of 80 %
 
@@ -10278,8 +10291,8 @@ inline constexpr double four_in_five = 0.8416;  // normal quantile of 80 %
 /// them: its bounds lie z standard errors away, z from pocock_constant.
 struct judging_rule {
     traffic_mode traffic = replayed;
-    int looks = 5;  // at least as many as there will be; five is the least, for heavy tails
-    int most = last_look;  // repeats, pairs or stages at the last look
+    int analyses = 5;  // at least as many as there will be; five is the least, for heavy tails
+    int most = last_analysis;  // repeats, pairs or stages at the last look
     double pass_level = 0.05, fail_level = 0.01;
     double pass_z = 2.12, fail_z = 2.80;  // Pocock's 2.122 for 5 %; a little over his 2.754 for 1 %
     double half_fail_z = 2.99;            // for half of 1 %: a share can fail in two ways
@@ -10290,34 +10303,34 @@ struct judging_rule {
     judging_rule failing_at(double level) const {
         judging_rule r = *this;
         r.fail_level = level;
-        r.fail_z = std::max(fail_z, pocock_constant(looks, level));
-        r.half_fail_z = std::max(half_fail_z, pocock_constant(looks, level / 2));
+        r.fail_z = std::max(fail_z, pocock_constant(analyses, level));
+        r.half_fail_z = std::max(half_fail_z, pocock_constant(analyses, level / 2));
         return r;
     }
 };
-inline double half_fail_z_of(int looks, double fail_level) {
+inline double half_fail_z_of(int analyses, double fail_level) {
     const judging_rule usual;
-    return looks == usual.looks && fail_level == usual.fail_level
+    return analyses == usual.analyses && fail_level == usual.fail_level
                ? usual.half_fail_z
-               : pocock_constant(looks, fail_level / 2);
+               : pocock_constant(analyses, fail_level / 2);
 }
-/// `more_looks`: those after `most` repeats.
+/// `more_analyses`: those after `most` repeats.
 inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int first, int most,
-                            int more_looks = 0) {
+                            int more_analyses = 0) {
     judging_rule r;
     r.traffic = traffic;
-    r.looks = std::max(5, most - first + 1 + more_looks);
+    r.analyses = std::max(5, most - first + 1 + more_analyses);
     r.most = most;
-    r.pass_level = o.false_pass.fraction;
-    r.fail_level = o.false_fail.fraction;
+    r.pass_level = o.false_pass.value;
+    r.fail_level = o.false_fail.value;
     r.holm = o.holm;
-    r.half_fail_z = half_fail_z_of(r.looks, r.fail_level);
-    const bool usual = r.looks <= 6 && r.pass_level == 0.05 && r.fail_level == 0.01;
-    if (usual && r.looks == 6) r.pass_z = 2.17;  // a little over 2.164, as 2.80 is over 2.792
+    r.half_fail_z = half_fail_z_of(r.analyses, r.fail_level);
+    const bool usual = r.analyses <= 6 && r.pass_level == 0.05 && r.fail_level == 0.01;
+    if (usual && r.analyses == 6) r.pass_z = 2.17;  // a little over 2.164, as 2.80 is over 2.792
     if (usual) return r;
-    r.alone_z = pocock_constant(r.looks + 1, r.pass_level);
-    r.pass_z = pocock_constant(r.looks, r.pass_level);
-    r.fail_z = pocock_constant(r.looks, r.fail_level);
+    r.alone_z = pocock_constant(r.analyses + 1, r.pass_level);
+    r.pass_z = pocock_constant(r.analyses, r.pass_level);
+    r.fail_z = pocock_constant(r.analyses, r.fail_level);
     return r;
 }
 /// What a rule counts its evidence in.
@@ -10332,14 +10345,14 @@ inline verdict_unit counting_unit(const judging_rule& r, bool in_pairs) {
 enum class spread_of : unsigned char { moderated, noisy, measured };
 
 /// The state of one look: distances of ln(statistic) from ln(limit), negative where the SLO is met.
-struct look {
+struct interim_analysis {
     verdict outcome = verdict::inconclusive;
     double mean = 0, sd = 0, df = 0, se = 0, pass_z = 0, fail_z = 0, pass_t = 0, fail_t = 0;
     double prior_df = 0, prior_sd = 0, pass_bound = 0, fail_bound = 0, detectable = 0;
     spread_of spread = spread_of::moderated;
 };
 /// The verdict that mean, standard error and degrees of freedom allow.
-inline void decide(look& l, const judging_rule& rule) {
+inline void decide(interim_analysis& l, const judging_rule& rule) {
     l.pass_z = rule.pass_z;
     l.fail_z = rule.fail_z;
     l.pass_t = student_t_quantile(normal_cdf(l.pass_z), l.df);
@@ -10354,8 +10367,8 @@ inline void decide(look& l, const judging_rule& rule) {
 
 /// A look before its standard error is known: what is believed of the noise, moderated by these
 /// squares with so many degrees of freedom.
-inline look moderated_look(double mean, double squares, double own_df, double s0) {
-    look l;
+inline interim_analysis moderated_analysis(double mean, double squares, double own_df, double s0) {
+    interim_analysis l;
     const double measured_variance = own_df > 0 ? squares / own_df : 0;
     l.mean = mean;
     // Noisy is what a machine of that noise would show in one run of twenty at most.
@@ -10370,24 +10383,27 @@ inline look moderated_look(double mean, double squares, double own_df, double s0
     return l;
 }
 /// A look by this variance alone, with so many degrees of freedom. `shares`: 1 / n for n values.
-inline look measured_look(double mean, double variance, double df, double shares, double day_sd,
-                          double s0, const judging_rule& rule) {
-    look l;
+inline interim_analysis measured_analysis(double mean, double variance, double df, double shares,
+                                          double day_sd,
+                                          double s0, const judging_rule& rule) {
+    interim_analysis l;
     l.spread = spread_of::measured;
     l.mean = mean;
     l.prior_sd = s0;
     l.sd = std::sqrt(variance);
     l.se = std::sqrt(variance * shares + day_sd * day_sd);
     // What days differ by is told, not measured (Satterthwaite 1946).
-    const double told = day_sd > 0 ? l.se * l.se / std::max(variance * shares, 1e-12) : 1;
-    l.df = std::min(df * told * told, 1e4);
+    const double reported = day_sd > 0 ? l.se * l.se / std::max(variance * shares, 1e-12) : 1;
+    l.df = std::min(df * reported * reported, 1e4);
     decide(l, rule);
     return l;
 }
 /// The same look at n values by their own variance alone, where that leaves more open.
-inline look unless_wider(const look& believed, double variance, double df, double n, double s0,
-                         const judging_rule& rule) {
-    const look measured = measured_look(believed.mean, variance, df, 1 / n, 0, s0, rule);
+inline interim_analysis unless_wider(const interim_analysis& believed, double variance, double df,
+                                     double n, double s0,
+                                     const judging_rule& rule) {
+    const interim_analysis measured =
+        measured_analysis(believed.mean, variance, df, 1 / n, 0, s0, rule);
     return measured.pass_t * measured.se > believed.pass_t * believed.se ? measured : believed;
 }
 
@@ -10406,10 +10422,11 @@ inline own_spread own_spread_of(const std::vector<double>& distances, const stor
     return {(n - 1) * sample_variance(distances) + others * other.variance, n - 1 + others,
             1 / n + (other.repeats > 0 ? 1 / other.repeats : 0)};
 }
-inline look look_at(const std::vector<double>& distances, double s0, const judging_rule& rule = {},
-                    const stored_side& other = {}) {
+inline interim_analysis analysis_of(const std::vector<double>& distances, double s0,
+                                    const judging_rule& rule = {},
+                                    const stored_side& other = {}) {
     const own_spread own = own_spread_of(distances, other);
-    look l = moderated_look(mean_of(distances), own.squares, own.df, s0);
+    interim_analysis l = moderated_analysis(mean_of(distances), own.squares, own.df, s0);
     l.se = std::sqrt(l.sd * l.sd * own.shares + other.day_sd * other.day_sd);
     decide(l, rule);
     return l;
@@ -10418,15 +10435,17 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
 /// A look at the repeats of a machine of which nothing is known: what is believed of all machines
 /// may widen what repeats leave open, as a few of them may look quieter than they are, and never
 /// narrows it. No test could: two repeats of a machine of 12 % look quiet in every third gate.
-inline look look_at_repeats(const std::vector<double>& distances, double s0,
-                            const judging_rule& rule, const stored_side& other = {}) {
-    const look believed = look_at(distances, s0, rule, other);
+inline interim_analysis analysis_of_repeats(const std::vector<double>& distances, double s0,
+                                            const judging_rule& rule,
+                                            const stored_side& other = {}) {
+    const interim_analysis believed = analysis_of(distances, s0, rule, other);
     const own_spread own = own_spread_of(distances, other);
     if (rule.trusts_belief || own.df <= 0) return believed;
     judging_rule alone = rule;
     alone.pass_z = std::max(rule.pass_z, rule.alone_z);
-    const look measured = measured_look(believed.mean, own.squares / own.df, own.df, own.shares,
-                                        other.day_sd, s0, alone);
+    const interim_analysis measured =
+        measured_analysis(believed.mean, own.squares / own.df, own.df, own.shares,
+                                                        other.day_sd, s0, alone);
     const bool is_wider = believed.mean < 0 ? measured.pass_bound > believed.pass_bound
                                             : measured.fail_bound < believed.fail_bound;
     return is_wider ? measured : believed;
@@ -10446,8 +10465,8 @@ namespace detail {
 /// which says what its numbers are.
 enum class because : unsigned char {
     nothing,
-    told,       // in somebody's words
-    stopped, untold, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
+    reported,   // in somebody's words
+    stopped, unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
     // the numbers
     too_close, too_few_to_fail, all_together, cut_off, cached, cached_in_both,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
@@ -10464,7 +10483,7 @@ enum class because : unsigned char {
     usage_over_prompt, in_one_piece, in_a_lump, comes_in_lumps, baseline_fails,
     baseline_may_fail,
     // the server's page
-    page_told, restarted_before, restarted_in, served_others, others_requests, others_tokens,
+    metrics_reported, restarted_before, restarted_in, served_others, others_requests, others_tokens,
     queue_stood, cache_full, cache_preempts, preempted, clocks_lower,
     // loads
     carries, not_monotone, baseline_unknown, no_edge, nothing_compared, gave_up, baseline_breaks,
@@ -10479,16 +10498,16 @@ struct cause {
     because what = because::nothing;
     std::vector<double> numbers{};
     whose of = whose::nobody;
-    std::string words{};  // others': an error, a name
+    std::string text{};   // others': an error, a name
     explicit operator bool() const { return what != because::nothing; }
 };
 inline cause of_server(cause c, bool is_baseline) {
     c.of = is_baseline ? whose::baseline_server : whose::server;
     return c;
 }
-inline cause in_words(because what, std::string words) {
-    if (words.empty()) return {};
-    return {what, {}, whose::nobody, std::move(words)};
+inline cause with_text(because what, std::string text) {
+    if (text.empty()) return {};
+    return {what, {}, whose::nobody, std::move(text)};
 }
 inline double as_number(std::size_t n) { return static_cast<double>(n); }
 
@@ -10531,7 +10550,7 @@ struct count_levels {
 
 /// What a look at misses was: how many there are, held against which levels, and of a percentile
 /// that is held against a baseline the limit's ratio to the value that it stands for.
-struct look_at_misses {
+struct analysis_of_misses {
     miss_counts seen{};
     count_levels at{};
     double scale = 1;
@@ -10560,8 +10579,8 @@ struct decision : verdict_numbers {
     bool paired = false;             // with a live baseline, and not with a stored one
     std::vector<double> values{};    // of repeats, pairs, batches or slices
     std::vector<double> distances{}; // of these from the limit
-    look last{};
-    std::optional<look_at_misses> counted{};
+    interim_analysis last{};
+    std::optional<analysis_of_misses> counted{};
     judging_rule rule{};
     stored_side stored{};
     std::vector<double> stored_values{};
@@ -10627,7 +10646,7 @@ struct set_aside_repeat {
 
 /// What is no evidence of some metrics, as whoever measured left it out or means another thing by
 /// the name: why, in a sentence, and of which. Of all where none is named.
-struct untold_metrics {
+struct unsupported_metrics {
     std::string why{};
     std::vector<metric_id> of{};
 };
@@ -10642,7 +10661,7 @@ struct load_conditions {
     double most_skew_s = infinity;        // by which the parts of a shared load may begin apart
     std::string stopped{};                // why there are fewer repeats than planned
     std::vector<set_aside_repeat> set_aside{};
-    std::vector<untold_metrics> untold{};  // by the files that it was read from
+    std::vector<unsupported_metrics> unsupported{};  // by the files that it was read from
     std::vector<std::string> notes{};      // on these, a sentence each
     // Among its requests are some, told as cancelled, that had not ended when their run did.
     bool has_cut_off = false;
@@ -10658,8 +10677,8 @@ struct evidence : load_conditions {
 };
 
 /// Why nothing can be said of a metric, or of one that a predicate compares; "" where it can.
-inline std::string untold_reason(const load_conditions& under, const statistic_data& what) {
-    for (const untold_metrics& u : under.untold) {
+inline std::string unsupported_reason(const load_conditions& under, const statistic_data& what) {
+    for (const unsupported_metrics& u : under.unsupported) {
         const bool concerned = concerns_a_metric(what, [&](metric_id m) {
             return std::find(u.of.begin(), u.of.end(), m) != u.of.end();
         });
@@ -10667,10 +10686,10 @@ inline std::string untold_reason(const load_conditions& under, const statistic_d
     }
     return {};
 }
-inline bool is_untold(const load_conditions& under, metric_id m) {
+inline bool is_unsupported(const load_conditions& under, metric_id m) {
     statistic_data what;
     what.metric = m;
-    return !untold_reason(under, what).empty();
+    return !unsupported_reason(under, what).empty();
 }
 
 using arm_list = std::vector<const std::vector<repeat_data>*>;
@@ -10725,13 +10744,15 @@ struct stored_baseline {
 /// other terms.
 struct terms {
     std::vector<slo> slos{};
-    std::vector<slo> keeps{};  // what a searched load must keep: then `slos` are of its capacity
+    // what a searched load must keep: then `slos` are of its capacity
+    std::vector<slo> objectives_held{};
     judging_rule rule{};
     std::map<std::string, double> noise{};  // calibrated sd of the log statistic, under its name
     std::string noise_file{};               // where that was read
     stored_baseline stored{};
     double day_sd = 0;  // of what today's server is held against, where that is an earlier day's
-    reading read = reading::as_measured;  // of the candidate; of a live baseline the other way
+    // of the candidate; of a live baseline the other way
+    timing_bound read = timing_bound::measured;
 };
 
 /// Under which a calibration is kept: the ratio to a baseline has a noise of its own.
@@ -10783,8 +10804,8 @@ inline double allowed_misses(const slo& s) {
     return s.at_most ? s.bound : 1 - s.bound;
 }
 inline std::vector<bool> misses_of(const slo& s, const repeat_data& d,
-                                   reading how = reading::as_measured) {
-    if (is_share(s.what.metric)) return misses_of(s.what, d, how);
+                                   timing_bound how = timing_bound::measured) {
+    if (is_request_fraction(s.what.metric)) return misses_of(s.what, d, how);
     std::vector<bool> misses;
     for (const double v : values_in_order(s.what.metric, d, how))
         misses.push_back(is_worse(s.at_most, v, s.bound));
@@ -10819,15 +10840,15 @@ inline double burst_size(const std::vector<std::vector<bool>>& repeats, double a
 /// The repeats as clusters, whatever the misses do inside them: at a true share within the limit
 /// each repeat's own is expected to be the allowed one at most, so that the product of their ratios
 /// to it exceeds 1 / alpha in a share alpha of all gates at most, at whichever look (Ville 1939).
-inline double product_of_shares(const std::vector<double>& shares, double allowed) {
+inline double product_of_fractions(const std::vector<double>& fractions, double allowed) {
     double product = 1;
-    for (const double share : shares) product *= share / allowed;
+    for (const double fraction : fractions) product *= fraction / allowed;
     return product;
 }
 
 /// Whether repeats are clusters of misses: of everything but the quantiles of fresh traffic.
 inline bool fails_by_repeats(const slo& s, const judging_rule& r) {
-    return is_share(s.what.metric) || r.traffic != fresh;
+    return is_request_fraction(s.what.metric) || r.traffic != fresh;
 }
 
 /// What the requests of a stage share, as they had one run of the server: by how much its believed
@@ -10901,16 +10922,16 @@ inline miss_counts counted_misses(const evidence& e, const terms& t, const slo& 
                                   const std::vector<std::vector<bool>>& misses, double allowed) {
     miss_counts c;
     c.allowed = allowed;
-    std::vector<double> shares;
+    std::vector<double> fractions;
     for (const auto& r : misses) {
         const auto k = static_cast<double>(std::count(r.begin(), r.end(), true));
         const auto n = static_cast<double>(r.size());
         c.k += k;
         c.n += n;
-        if (n > 0) shares.push_back(k / n);
+        if (n > 0) fractions.push_back(k / n);
     }
     if (c.n > 0) c.effect = effect_of(e, t, s, misses);
-    if (fails_by_repeats(s, t.rule)) c.product = product_of_shares(shares, c.allowed);
+    if (fails_by_repeats(s, t.rule)) c.product = product_of_fractions(fractions, c.allowed);
     return c;
 }
 
@@ -10930,7 +10951,7 @@ inline void estimate_counts(decision& d, const evidence& e) {
     const slo& s = d.what;
     const auto& [c, at, scale] = *d.counted;
     const double upper = c.upper(at.pass), lower = c.lower(at.pass);
-    if (!is_share(s.what.metric)) {
+    if (!is_request_fraction(s.what.metric)) {
         const estimate_t q =
             quantile_estimate(e, s, static_cast<std::size_t>(d.repeats), c, at.pass);
         d.estimate = {q.value * scale, q.low * scale, q.high * scale};
@@ -10999,19 +11020,19 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
     const bool of_errors = s.what.metric == metric_id::error_rate;
     // The looks of the gate's other verdicts.
     const auto first = static_cast<std::size_t>(t.rule.traffic == fresh     ? 1
-                                                : e.has_live_baseline() ? first_pair_look
-                                                                        : first_look);
+                                                : e.has_live_baseline() ? first_pair_analysis
+                                                                        : first_analysis);
     std::vector<std::vector<bool>> misses;
-    int looks = 0;
+    int analyses = 0;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         misses.push_back(misses_of(s, e.candidate[i], t.read));
         const bool at_the_end = i + 1 == e.candidate.size();
-        if (!at_the_end && (i + 1 < first || looks + 1 >= t.rule.looks)) continue;
-        ++looks;
+        if (!at_the_end && (i + 1 < first || analyses + 1 >= t.rule.analyses)) continue;
+        ++analyses;
         const miss_counts c = counted_misses(e, t, s, misses);
         if (c.n == 0) continue;
         d.repeats = static_cast<int>(i + 1);
-        d.counted = look_at_misses{c, levels};
+        d.counted = analysis_of_misses{c, levels};
         const verdict outcome = d.counted->outcome();
         if (i + 1 < first) break;
         if (of_errors || outcome != verdict::inconclusive) d.outcome = outcome;
@@ -11053,7 +11074,7 @@ inline cause errors_of_baseline(const evidence& e, const terms& t, const slo& li
     for (const repeat_data& r : e.baseline) misses.push_back(misses_of(limit, r));
     const miss_counts c = counted_misses(e, t, limit, misses);
     if (c.n == 0 || c.k <= c.allowed * c.n) return {};
-    const look_at_misses seen{c, count_levels_of(limit, t.rule)};
+    const analysis_of_misses seen{c, count_levels_of(limit, t.rule)};
     return {seen.outcome() == verdict::fail ? because::baseline_fails : because::baseline_may_fail,
             {c.k, c.n, c.allowed}, whose::baseline_server, failure_example(e.baseline)};
 }
@@ -11074,7 +11095,7 @@ inline double missed_after_s(const repeat_data& d) {
     return std::max(static_cast<double>(late_send_ns) * 1e-9, 0.1 * between);
 }
 /// The share of measured sends that missed their time, 0 where no rate was asked for.
-inline double late_share_of(const repeat_data& d) {
+inline double late_fraction_of(const repeat_data& d) {
     if (!(d.asked_rate > 0)) return 0;
     const double most = missed_after_s(d) * 1e9;
     double sends = 0, late = 0;
@@ -11087,16 +11108,16 @@ inline double late_share_of(const repeat_data& d) {
 }
 
 /// Over this the load was another one than planned.
-inline constexpr double most_late_share = 0.20;
+inline constexpr double most_late_fraction = 0.20;
 
 /// Stretches in which it did not run; one in which it was only busy is none of those.
-inline std::size_t held_up_times(const blind_stretches& blind) {
+inline std::size_t stall_count(const client_stalls& stalls) {
     return static_cast<std::size_t>(std::count_if(
-        blind.begin(), blind.end(), [](const blind_stretch& s) { return s.lost_ns > 0; }));
+        stalls.begin(), stalls.end(), [](const client_stall& s) { return s.lost_ns > 0; }));
 }
-inline double held_up_longest_s(const blind_stretches& blind) {
+inline double longest_stall_s(const client_stalls& stalls) {
     long long longest = 0;
-    for (const blind_stretch& s : blind) longest = std::max(longest, s.most_delay_ns);
+    for (const client_stall& s : stalls) longest = std::max(longest, s.most_delay_ns);
     return static_cast<double>(longest) * 1e-9;
 }
 
@@ -11113,8 +11134,8 @@ std::vector<double> pooled_lateness(const Repeats& repeats) {
     return late;
 }
 
-inline bool client_was_saturated(const load_conditions& under, double cpu_share) {
-    return cpu_share > 0.9 && !under.spins;
+inline bool client_was_saturated(const load_conditions& under, double cpu_utilization) {
+    return cpu_utilization > 0.9 && !under.spins;
 }
 
 /// What the client did, over all of these repeats. `late`: pooled_lateness.
@@ -11125,7 +11146,7 @@ self_check_t client_conduct(const Repeats& repeats, const std::vector<double>& l
         c.lateness_p50 = nearest_rank(late, 0.5);
         c.lateness_p99 = nearest_rank(late, 0.99);
         c.lateness_max = late.back();
-        c.late_share =
+        c.late_fraction =
             static_cast<double>(late.end() - std::upper_bound(late.begin(), late.end(), 0.010)) /
             static_cast<double>(late.size());
     }
@@ -11137,13 +11158,13 @@ self_check_t client_conduct(const Repeats& repeats, const std::vector<double>& l
         add_handshakes(c.handshakes_resumed, d.handshakes_resumed);
         content += static_cast<double>(d.content_events);
         coalesced += static_cast<double>(d.coalesced_events);
-        c.cpu_share = std::max(c.cpu_share, d.cpu_share);
+        c.cpu_utilization = std::max(c.cpu_utilization, d.cpu_utilization);
         c.loop_lag_p99 = std::max(c.loop_lag_p99, d.loop_lag_p99);
         c.loop_lag_max = std::max(c.loop_lag_max, d.loop_lag_max);
         c.stamp_lag_p99 = std::max(c.stamp_lag_p99, d.stamp_lag_p99);
         c.stamp_lag_max = std::max(c.stamp_lag_max, d.stamp_lag_max);
-        c.held_up += static_cast<long long>(held_up_times(d.blind));
-        c.held_up_max = std::max(c.held_up_max, held_up_longest_s(d.blind));
+        c.stalls += static_cast<long long>(stall_count(d.stalls));
+        c.stall_max = std::max(c.stall_max, longest_stall_s(d.stalls));
         c.asked_rate += d.asked_rate;
         c.achieved_rate += d.achieved_rate;
     });
@@ -11151,7 +11172,7 @@ self_check_t client_conduct(const Repeats& repeats, const std::vector<double>& l
         c.asked_rate /= count;
         c.achieved_rate /= count;
     }
-    if (content > 0) c.coalesced_share = coalesced / content;
+    if (content > 0) c.coalesced_fraction = coalesced / content;
     return c;
 }
 
@@ -11181,8 +11202,8 @@ template <class Repeats>
 own_check self_check_of(const load_conditions& under, const Repeats& repeats) {
     const std::vector<double> late = pooled_lateness(repeats);
     own_check c{client_conduct(repeats, late)};
-    if (client_was_saturated(under, c.cpu_share))
-        c.why = {because::client_is_busy, {c.cpu_share}, whose::client};
+    if (client_was_saturated(under, c.cpu_utilization))
+        c.why = {because::client_is_busy, {c.cpu_utilization}, whose::client};
     else if (c.asked_rate > 0 && late.size() >= 50 &&
              std::fabs(c.achieved_rate / c.asked_rate - 1) > 0.02)
         c.why = {because::client_off_rate, {c.achieved_rate, c.asked_rate}, whose::client};
@@ -11230,14 +11251,14 @@ inline double dependence_of_slices(const std::vector<double>& logs) {
 }
 
 /// A look at the slices, which are means of their logarithms over the repeats so far.
-inline look look_at_drift(const slo& s, const std::vector<double>& logs,
-                          const judging_rule& rule) {
+inline interim_analysis analysis_of_drift(const slo& s, const std::vector<double>& logs,
+                                          const judging_rule& rule) {
     const auto k = static_cast<long>(logs.size() / 3);
     const double first = mean_of({logs.begin(), logs.begin() + k}),
                  last = mean_of({logs.end() - k, logs.end()});
     const double alike = dependence_of_slices(logs);
     const double longer = (1 + alike) / (1 - alike), n = static_cast<double>(k);
-    look l;
+    interim_analysis l;
     l.spread = spread_of::measured;
     l.mean = (s.at_most ? 1 : -1) * (last - first - std::log(s.bound));
     l.sd = std::sqrt(sum_of_products(around_their_line(logs), 0) / (3 * n - 2));
@@ -11249,7 +11270,7 @@ inline look look_at_drift(const slo& s, const std::vector<double>& logs,
 
 /// What the first and the last third show, the typical repeat's, and how long a repeat is.
 inline cause thirds_of(const statistic_data& drift, const std::vector<repeat_data>& arm,
-                       std::size_t repeats, reading how) {
+                       std::size_t repeats, timing_bound how) {
     double first = 0, last = 0;
     for (std::size_t i = 0; i < repeats; ++i) {
         first += std::log(value_of_part(drift, arm[i], 0, 3, how)) / static_cast<double>(repeats);
@@ -11277,7 +11298,7 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
     const std::size_t k = slices_of_third(s.what, measured);
     std::vector<double> sums(3 * k, 0.0);
     d.values.assign(3 * k, 0.0);
-    int looks = 0;
+    int analyses = 0;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         const std::vector<double> slices = slices_of(s.what, e.candidate[i], k, t.read);
         for (std::size_t j = 0; j < slices.size(); ++j) {
@@ -11288,9 +11309,9 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
                                {because::no_finite_part, {as_number(i + 1)}});
         }
         const bool at_the_end = i + 1 == e.candidate.size();
-        if (!at_the_end && looks + 1 >= t.rule.looks) continue;
-        ++looks;
-        d.last = look_at_drift(s, d.values, t.rule);
+        if (!at_the_end && analyses + 1 >= t.rule.analyses) continue;
+        ++analyses;
+        d.last = analysis_of_drift(s, d.values, t.rule);
         d.outcome = d.last.outcome;
         d.repeats = static_cast<int>(i + 1);
         if (d.outcome != verdict::inconclusive && !to_the_end) break;
@@ -11314,9 +11335,9 @@ namespace detail {
 /// A look at the log ratios of pairs. What is believed of a machine's noise may widen what they
 /// leave open and never narrows it: four pairs know their own spread well enough to be asked, and a
 /// machine whose level shifts within them spreads them far beyond any belief.
-inline look look_at_pairs(const std::vector<double>& distances, double s0,
-                          const judging_rule& rule) {
-    const look believed = look_at(distances, s0, rule);
+inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, double s0,
+                                          const judging_rule& rule) {
+    const interim_analysis believed = analysis_of(distances, s0, rule);
     if (distances.size() < 2) return believed;
     const double n = static_cast<double>(distances.size());
     return unless_wider(believed, sample_variance(distances), n - 1, n, s0, rule);
@@ -11340,7 +11361,7 @@ namespace detail {
 inline bool is_on_the_log(const slo& s) {
     return s.factor > 0 || s.what.metric != metric_id::server_metric;
 }
-inline double started(metric_id m, double value) { return value + facts_of(m).grain; }
+inline double with_offset(metric_id m, double value) { return value + facts_of(m).offset; }
 /// The limit as values are held against it: half a request beyond one on whole requests, so that
 /// what is equal to it meets it.
 inline double line_of(const slo& s, double limit) {
@@ -11359,7 +11380,7 @@ inline double distance_of(const slo& s, double value, double limit) {
     // Further than that nothing is told apart, and squares of it are numbers.
     if (!is_on_the_log(s)) return std::clamp(sign * (value - line) / step_of(line), -1e6, 1e6);
     const metric_id m = s.what.metric;
-    return sign * (log_of(started(m, value)) - std::log(started(m, line)));
+    return sign * (log_of(with_offset(m, value)) - std::log(with_offset(m, line)));
 }
 /// The value at a distance.
 inline double at_distance(const slo& s, double distance, double limit) {
@@ -11367,11 +11388,11 @@ inline double at_distance(const slo& s, double distance, double limit) {
     if (s.factor > 0) return limit * std::exp(sign * distance);
     const double line = line_of(s, limit);
     if (!is_on_the_log(s)) return line + sign * distance * step_of(line);
-    const double grain = facts_of(s.what.metric).grain;
-    return std::max((line + grain) * std::exp(sign * distance) - grain, 0.0);
+    const double offset = facts_of(s.what.metric).offset;
+    return std::max((line + offset) * std::exp(sign * distance) - offset, 0.0);
 }
 /// A distance as a share of the limit.
-inline double share_of_limit(const slo& s, double distance) {
+inline double fraction_of_limit(const slo& s, double distance) {
     return is_on_the_log(s) ? std::expm1(distance) : distance;
 }
 
@@ -11386,13 +11407,14 @@ inline namespace v0 {
 namespace detail {
 
 /// The reader's numbers of a look with a standard error. `repeats` of `most` are known.
-inline void estimate_look(decision& d, double most, double repeats, const stored_side& other = {}) {
-    const look& l = d.last;
+inline void estimate_analysis(decision& d, double most, double repeats,
+                              const stored_side& other = {}) {
+    const interim_analysis& l = d.last;
     const double sign = d.what.at_most ? 1 : -1;
     const auto back = [&](double distance) { return at_distance(d.what, distance, d.limit); };
     const double reach = l.pass_t * l.se;
     d.estimate = {back(l.mean), back(l.mean - sign * reach), back(l.mean + sign * reach)};
-    d.detectable = d.limit == 0 ? 0 : share_of_limit(d.what, std::log1p(l.detectable));
+    d.detectable = d.limit == 0 ? 0 : fraction_of_limit(d.what, std::log1p(l.detectable));
     most = std::max(most, repeats);
     const double more = l.df + most - repeats;
     if (!(more > 2) || !(l.mean < 0)) return;  // two repeats alone say little of what five would
@@ -11403,7 +11425,7 @@ inline void estimate_look(decision& d, double most, double repeats, const stored
     const double to_write = back(l.mean + (t + 1.645) * last_se);
     if (-l.mean < (t + four_in_five) * last_se && to_write > 0)
         d.advice = {because::headroom_in_noise,
-                    {-share_of_limit(d.what, l.mean), l.sd, to_write}};
+                    {-fraction_of_limit(d.what, l.mean), l.sd, to_write}};
 }
 
 /// What the repeats of a gate are held against where an objective speaks of a baseline.
@@ -11417,8 +11439,8 @@ struct comparison {
     /// What is held against the limit, of a value of the candidate and one of the baseline.
     double of(double value, double base) const {
         if (!relative) return value;
-        value = started(of_metric, value);
-        base = started(of_metric, base);
+        value = with_offset(of_metric, value);
+        base = with_offset(of_metric, base);
         if (!paired) return value / std::exp(base_log);
         return std::isfinite(base) && base > 0 ? value / base : not_a_number;
     }
@@ -11439,7 +11461,7 @@ inline comparison comparison_of(const evidence& e, const terms& t, const slo& s)
     const auto at = t.stored.values.find(str(s.what.name));
     std::vector<double> logs;
     if (at != t.stored.values.end())
-        for (const double x : at->second) logs.push_back(std::log(started(s.what.metric, x)));
+        for (const double x : at->second) logs.push_back(std::log(with_offset(s.what.metric, x)));
     if (logs.empty() || !std::isfinite(mean_of(logs))) {
         c.is_missing = true;
         return c;
@@ -11455,7 +11477,7 @@ struct looked_at {
     std::size_t unbounded = 0;
     void add(double value, const slo& s, double limit) {
         values.push_back(value);
-        const bool has_no_log = started(s.what.metric, value) == 0 && is_on_the_log(s);
+        const bool has_no_log = with_offset(s.what.metric, value) == 0 && is_on_the_log(s);
         const bool miss = s.at_most ? value == infinity : has_no_log || value == -infinity;
         unbounded += miss;
         if (!miss) distances.push_back(distance_of(s, value, limit));
@@ -11508,7 +11530,7 @@ inline verdict decide_by_counts(decision& d, const evidence& e, const terms& t,
         misses.push_back(misses_of(s, e.candidate[i], t.read));
     const miss_counts counts = counted_misses(e, t, s, misses, l.allowed);
     if (counts.n == 0) return verdict::inconclusive;
-    d.counted = look_at_misses{counts, count_levels_of(s, t.rule), d.limit / l.bound};
+    d.counted = analysis_of_misses{counts, count_levels_of(s, t.rule), d.limit / l.bound};
     d.why = {{because::failed_or_beyond, {counts.k, counts.n, counts.allowed}}};
     const verdict outcome = d.counted->outcome();
     return outcome == verdict::pass && !l.may_pass ? verdict::inconclusive : outcome;
@@ -11520,9 +11542,9 @@ inline verdict decide_by_gaps(const decision& d, const evidence& e, const terms&
     if (c.relative) return verdict::inconclusive;
     std::vector<double> shares;
     for (std::size_t i = 0; i < repeats; ++i)
-        shares.push_back(share_of_gaps_beyond(d.what.bound, d.what.what.metric, e.candidate[i],
-                                              t.read));
-    const double product = product_of_shares(shares, allowed_misses(d.what));
+        shares.push_back(fraction_of_gaps_beyond(d.what.bound, d.what.what.metric, e.candidate[i],
+                                                 t.read));
+    const double product = product_of_fractions(shares, allowed_misses(d.what));
     return product >= count_levels_of(d.what, t.rule).product ? verdict::fail
                                                               : verdict::inconclusive;
 }
@@ -11547,7 +11569,7 @@ inline void decide_by_misses(decision& d, const looked_at& seen, const evidence&
 
 /// A percentile is as small as its repeats say only if failures are fewer than it leaves beyond it,
 /// which their count must show where there are any.
-inline void doubt_by_failures(decision& d, const evidence& e, const terms& t) {
+inline void withdraw_over_failures(decision& d, const evidence& e, const terms& t) {
     const slo& s = d.what;
     if (s.what.kind != statistic_kind::percentile || facts_of(s.what.metric).is_of_gaps) return;
     std::vector<std::vector<bool>> misses;
@@ -11567,8 +11589,8 @@ inline void doubt_by_failures(decision& d, const evidence& e, const terms& t) {
 /// One look at the values: what it decides by itself, and what it is too early for.
 inline void decide_by_values(decision& d, const looked_at& seen, const comparison& c, double s0,
                              const judging_rule& rule, std::size_t first, std::size_t fails_from) {
-    d.last = c.paired ? look_at_pairs(seen.distances, s0, rule)
-                      : look_at_repeats(seen.distances, s0, rule, c.stored);
+    d.last = c.paired ? analysis_of_pairs(seen.distances, s0, rule)
+                      : analysis_of_repeats(seen.distances, s0, rule, c.stored);
     if (seen.values.size() >= first) d.outcome = d.last.outcome;
     d.why.clear();
     if (d.outcome == verdict::fail && seen.values.size() < fails_from)
@@ -11591,7 +11613,7 @@ inline void explain_spread(decision& d, const evidence& e, const terms& t) {
     const own_spread own = own_spread_of(d.distances, d.stored);
     if (d.paired && spread > s0)
         d.why = {{because::pairs_spread, {spread, s0}}};
-    else if (moderated_look(d.last.mean, own.squares, own.df, s0).spread == spread_of::noisy)
+    else if (moderated_analysis(d.last.mean, own.squares, own.df, s0).spread == spread_of::noisy)
         d.why.insert(d.why.begin(), {because::repeats_spread, {spread, noisy_sd}});
 }
 
@@ -11608,12 +11630,12 @@ inline decision judge_values(const evidence& e, const terms& t, const slo& s,
     const double s0 = prior_sd_of(e, t, s);
     const judging_rule rule = rule_for(e, t, s);
     const auto first = static_cast<std::size_t>(
-        startup ? 1 : e.has_live_baseline() ? first_pair_look : first_look);
+        startup ? 1 : e.has_live_baseline() ? first_pair_analysis : first_analysis);
     const auto fails_from =
         static_cast<std::size_t>(startup ? 1 : std::min(first_fail, t.rule.most));
 
     looked_at seen;
-    int looks = 0;
+    int analyses = 0;
     const std::size_t n =
         c.paired ? std::min(e.candidate.size(), e.baseline.size()) : e.candidate.size();
     for (std::size_t i = 0; i < n; ++i) {
@@ -11627,11 +11649,12 @@ inline decision judge_values(const evidence& e, const terms& t, const slo& s,
         d.requests = measured_requests(e, seen.values.size());
         // No more looks than the constants allow for, however many repeats there are.
         const bool at_the_end = i + 1 == n;
-        if (!at_the_end && (seen.values.size() < first || looks + 1 >= t.rule.looks)) continue;
-        ++looks;
+        if (!at_the_end && (seen.values.size() < first || analyses + 1 >= t.rule.analyses))
+            continue;
+        ++analyses;
         if (seen.unbounded > 0) decide_by_misses(d, seen, e, t, c, fails_from);
         else decide_by_values(d, seen, c, s0, rule, first, fails_from);
-        if (d.outcome == verdict::pass) doubt_by_failures(d, e, t);
+        if (d.outcome == verdict::pass) withdraw_over_failures(d, e, t);
         if (d.outcome != verdict::inconclusive && !to_the_end) break;
     }
     if (seen.values.empty())
@@ -11661,7 +11684,7 @@ inline bool asks_for_more(const evidence& e, const terms& t, const verdict_numbe
     for (std::size_t i = 0; i < e.candidate.size(); ++i) seen.add(c.of_repeat(i), s, limit);
     if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
     if (c.paired) return std::sqrt(sample_variance(seen.distances)) > s0;
-    return look_at_repeats(seen.distances, s0, rule_for(e, t, s), c.stored).spread ==
+    return analysis_of_repeats(seen.distances, s0, rule_for(e, t, s), c.stored).spread ==
            spread_of::measured;
 }
 
@@ -11684,7 +11707,7 @@ inline decision judge_fresh_mean(const evidence& e, const terms& t, const slo& s
                 mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
                          values.begin() + static_cast<long>((b + 1) * values.size() / batches)}));
         const double mean = mean_of(values);
-        look l;
+        interim_analysis l;
         l.spread = spread_of::measured;
         l.df = batches - 1;
         l.mean = (s.at_most ? 1 : -1) * std::log(mean / s.bound);
@@ -11717,7 +11740,7 @@ namespace detail {
 inline decision judge_repeats(const evidence& e, const terms& t, const slo& s, bool to_the_end,
                               bool is_guard = false) {
     const bool is_fresh = t.rule.traffic == fresh && !is_of_start(s.what.metric);
-    const bool counts = is_share(s.what.metric) ||
+    const bool counts = is_request_fraction(s.what.metric) ||
                         (is_fresh && s.what.kind == statistic_kind::percentile);
     const bool mean = is_fresh && s.what.kind == statistic_kind::mean;
     decision d = is_drift(s.what.metric) ? judge_drift(e, t, s, to_the_end)
@@ -11746,13 +11769,13 @@ inline decision estimated(decision d, const evidence& e) {
     case verdict_method::moderated_t:
     case verdict_method::noisy_t:
     case verdict_method::t:
-        estimate_look(d, d.rule.most, static_cast<double>(d.distances.size()), d.stored);
+        estimate_analysis(d, d.rule.most, static_cast<double>(d.distances.size()), d.stored);
         break;
     case verdict_method::batch_means:
-        estimate_look(d, batches_of_fresh, batches_of_fresh, d.stored);
+        estimate_analysis(d, batches_of_fresh, batches_of_fresh, d.stored);
         break;
     case verdict_method::slices:
-        estimate_look(d, d.rule.most, d.rule.most);
+        estimate_analysis(d, d.rule.most, d.rule.most);
         d.advice = {};  // on limits, which would be of repeats
         break;
     default: break;
@@ -11812,7 +11835,7 @@ struct value_range {
     /// The ratio's logarithm, of shares the difference: how much of it the client may have made.
     double width(metric_id m) const {
         if (!(low < high)) return 0;
-        if (is_share(m)) return high - low;
+        if (is_request_fraction(m)) return high - low;
         return low > 0 && std::isfinite(high) ? std::log(high / low) : infinity;
     }
 };
@@ -11824,9 +11847,9 @@ struct client_part {
     double width = 0;
 };
 inline client_part greatest_part(const evidence& e, terms t, const slo& s) {
-    t.read = reading::at_worst;
+    t.read = timing_bound::pessimistic;
     const comparison worst = comparison_of(e, t, s);
-    t.read = reading::at_best;
+    t.read = timing_bound::optimistic;
     const comparison best = comparison_of(e, t, s);
     client_part most;
     const std::size_t n =
@@ -11843,26 +11866,26 @@ inline client_part greatest_part(const evidence& e, terms t, const slo& s) {
 }
 
 /// Why a verdict would be the client's and not the server's, and the repeat to measure again.
-struct client_doubt {
+struct client_bias {
     cause why{};
     std::size_t repeat = 0;  // its place in the evidence
 };
 
 /// A load that was sent at other times than planned is another load: what counts from the planned
 /// times cannot be missed by it. It can be met: later sends bring no answer forward.
-inline std::optional<client_doubt> doubt_of_load(const evidence& e, const verdict_numbers& v) {
+inline std::optional<client_bias> bias_of_load(const evidence& e, const verdict_numbers& v) {
     if (v.outcome == verdict::pass) return {};
     if (!concerns(v.what.what, &metric_facts::is_hurt_by_lateness)) return {};
-    double most = most_late_share;
-    std::optional<client_doubt> doubt;
+    double most = most_late_fraction;
+    std::optional<client_bias> bias;
     for (const auto* arm : arms_of(e, v.what))
         for (std::size_t i = 0; i < arm->size(); ++i) {
-            const double share = late_share_of((*arm)[i]);
-            if (share <= most) continue;
-            most = share;
-            doubt = {{because::sent_late, {share, missed_after_s((*arm)[i])}, whose::client}, i};
+            const double fraction = late_fraction_of((*arm)[i]);
+            if (fraction <= most) continue;
+            most = fraction;
+            bias = {{because::sent_late, {fraction, missed_after_s((*arm)[i])}, whose::client}, i};
         }
-    return doubt;
+    return bias;
 }
 
 /// Whether a verdict would be another one, had the client not been late. A pass that holds with its
@@ -11870,37 +11893,37 @@ inline std::optional<client_doubt> doubt_of_load(const evidence& e, const verdic
 /// undecided is so by the client's doing where it may have moved a repeat by more than repeats of a
 /// quiet machine differ anyway, unless it is so as the run was cut short.
 inline bool may_be_the_clients(const evidence& e, const terms& t, const decision& v) {
-    const auto read_as = [&](reading how) {
+    const auto read_as = [&](timing_bound how) {
         terms other = t;
         other.read = how;
         return decide_evidence(e, other, v.what);
     };
-    const auto as_read = [&](reading how) { return read_as(how).outcome; };
+    const auto as_read = [&](timing_bound how) { return read_as(how).outcome; };
     // A third repeat decides, whatever the client had to do with the first two.
-    if (waits_for_a_third(v) && waits_for_a_third(read_as(reading::at_best))) return false;
+    if (waits_for_a_third(v) && waits_for_a_third(read_as(timing_bound::optimistic))) return false;
     switch (v.outcome) {
-    case verdict::pass: return as_read(reading::at_worst) != verdict::pass;
-    case verdict::fail: return as_read(reading::at_best) != verdict::fail;
+    case verdict::pass: return as_read(timing_bound::pessimistic) != verdict::pass;
+    case verdict::fail: return as_read(timing_bound::optimistic) != verdict::fail;
     case verdict::inconclusive:
-        return (!is_share(v.what.what.metric) && e.stopped.empty() &&
+        return (!is_request_fraction(v.what.what.metric) && e.stopped.empty() &&
                 greatest_part(e, t, v.what).width > prior_sd) ||
-               as_read(reading::at_best) == verdict::pass ||
-               as_read(reading::at_worst) == verdict::fail;
+               as_read(timing_bound::optimistic) == verdict::pass ||
+               as_read(timing_bound::pessimistic) == verdict::fail;
     default: return false;
     }
 }
 
 /// How the client may have moved a statistic, in its worst repeat: how often and for how long at
 /// most it did not run, between which values the statistic may lie, and what it is held against.
-inline client_doubt doubt_in_values(const evidence& e, const terms& t, const slo& s) {
+inline client_bias bias_in_values(const evidence& e, const terms& t, const slo& s) {
     const client_part part = greatest_part(e, t, s);
     std::size_t times = 0;
     double longest = 0;
     for (const auto* arm : arms_of(e, s)) {
         if (part.repeat >= arm->size()) continue;
-        const blind_stretches& blind = (*arm)[part.repeat].blind;
-        times += held_up_times(blind);
-        longest = std::max(longest, held_up_longest_s(blind));
+        const client_stalls& stalls = (*arm)[part.repeat].stalls;
+        times += stall_count(stalls);
+        longest = std::max(longest, longest_stall_s(stalls));
     }
     const auto metric = static_cast<double>(s.what.metric);
     return {{because::client_part,
@@ -11911,38 +11934,38 @@ inline client_doubt doubt_in_values(const evidence& e, const terms& t, const slo
 }
 
 /// Why this verdict is the client's, if it is.
-inline std::optional<client_doubt> doubt_of(const evidence& e, const terms& t,
-                                            const decision& v) {
+inline std::optional<client_bias> bias_of(const evidence& e, const terms& t,
+                                          const decision& v) {
     const slo& s = v.what;
     const bool is_none = v.outcome == verdict::invalid || v.outcome == verdict::skipped;
     if (is_none || !is_of_service(s.what.metric)) return {};
-    if (const auto doubt = doubt_of_load(e, v)) return doubt;
+    if (const auto bias = bias_of_load(e, v)) return bias;
     bool had_part = false;
     for (const auto* arm : arms_of(e, s))
         for (const repeat_data& d : *arm) had_part = had_part || client_had_part(d);
     if (!had_part || !may_be_the_clients(e, t, v)) return {};
-    return doubt_in_values(e, t, s);
+    return bias_in_values(e, t, s);
 }
 
 /// Why repeats are no baseline for later runs: slowness that is the client's would make these pass.
-inline std::optional<client_doubt> doubt_of_baseline(const evidence& e, const terms& t) {
+inline std::optional<client_bias> bias_of_baseline(const evidence& e, const terms& t) {
     for (slo s : t.slos) {
         if (s.factor == 0) continue;
         s.factor = 0;  // the values themselves
         if (greatest_part(e, t, s).width <= prior_sd) continue;
         s.bound = not_a_number;  // and no limit
-        return doubt_in_values(e, t, s);
+        return bias_in_values(e, t, s);
     }
     return {};
 }
 
 /// A verdict that the client may have decided is none. `found`: where to put the first such doubt.
 inline decision settled(const evidence& e, const terms& t, decision v,
-                        std::optional<client_doubt>* found = nullptr) {
-    const std::optional<client_doubt> doubt = doubt_of(e, t, v);
-    if (!doubt) return v;
-    if (found && !*found && !v.what.is_advisory) *found = doubt;
-    return decided(std::move(v), verdict::invalid, doubt->why);
+                        std::optional<client_bias>* found = nullptr) {
+    const std::optional<client_bias> bias = bias_of(e, t, v);
+    if (!bias) return v;
+    if (found && !*found && !v.what.is_advisory) *found = bias;
+    return decided(std::move(v), verdict::invalid, bias->why);
 }
 
 }  // namespace llmbench
@@ -11967,7 +11990,7 @@ inline constexpr long long least_values = 10;
 /// Values in each repeat of replayed traffic without which a statistic of it says nothing: three
 /// beyond a percentile. 0: there is no such number.
 inline long long least_replayed(const statistic_data& w) {
-    if (is_share(w.metric) || is_of_start(w.metric) || is_of_server(w.metric)) return 0;
+    if (is_request_fraction(w.metric) || is_of_start(w.metric) || is_of_server(w.metric)) return 0;
     if (is_drift(w.metric)) return least_of_drift(w);
     if (w.kind != statistic_kind::percentile) return least_values;
     return static_cast<long long>(rounded_up(3 / tail_of(w)));
@@ -12004,7 +12027,8 @@ inline std::size_t values_behind(const statistic_data& w, const repeat_data& d) 
 /// fault.
 inline cause sample_fault(const evidence& e, const judging_rule& rule, const slo& s) {
     const statistic_data& w = s.what;
-    const bool is_fresh = rule.traffic == fresh && !is_share(w.metric) && !is_of_start(w.metric);
+    const bool is_fresh =
+        rule.traffic == fresh && !is_request_fraction(w.metric) && !is_of_start(w.metric);
     const auto needed =
         static_cast<std::size_t>(is_fresh ? least_fresh(w, rule) : least_replayed(w));
     const bool is_tail =
@@ -12074,16 +12098,16 @@ struct gathered_by_client {
     bool piece = false, lump = false;
     double events = 0;
 };
-inline gathered_by_client gathered_by(const blind_stretches& blind, const record& r) {
+inline gathered_by_client gathered_by(const client_stalls& stalls, const record& r) {
     gathered_by_client g;
-    const double late = static_cast<double>(possible_delay(blind, r.first_token_ns)) * 1e-9;
+    const double late = static_cast<double>(possible_delay(stalls, r.first_token_ns)) * 1e-9;
     g.piece = late > 0 && late * 10 >= wait_s(r);
     const double lost =
         static_cast<double>(lost_in(
-            blind, time_interval::between(r.first_token_ns, r.last_token_ns))) * 1e-9;
-    const double lost_share = lost > 0 ? std::min(lost / spread_s(r), 1.0) : 0;
+            stalls, time_interval::between(r.first_token_ns, r.last_token_ns))) * 1e-9;
+    const double lost_fraction = lost > 0 ? std::min(lost / spread_s(r), 1.0) : 0;
     // The pace that tells what was hidden is of the time in which the client ran.
-    g.lump = late > 0 && late * 2 >= hidden_s(r) * (1 - lost_share);
+    g.lump = late > 0 && late * 2 >= hidden_s(r) * (1 - lost_fraction);
     if (lost > 0) g.events = lost / spread_s(r) * (r.events - 1);
     return g;
 }
@@ -12108,7 +12132,7 @@ inline double fast_gap_of(const std::vector<repeat_data>& arm) {
 inline void add_stream(answer_counts& c, const repeat_data& d, const record& r, double fast_gap) {
     const bool hides = fast_gap == 0 || fast_gap * paced_tokens(r) > 0.010;
     const bool in_one_piece = is_in_one_piece(r) && hides;
-    const gathered_by_client client = gathered_by(d.blind, r);
+    const gathered_by_client client = gathered_by(d.stalls, r);
     if ((in_one_piece && client.piece) || (begins_in_a_lump(r) && client.lump)) return;
     c.paced += paced_tokens(r) > 0;
     c.in_one_piece += in_one_piece;
@@ -12141,7 +12165,7 @@ inline answer_counts answer_counts_of(const std::vector<repeat_data>& arm) {
     for (const repeat_data& d : arm) {
         c.too_short += static_cast<std::size_t>(d.short_outputs);
         c.too_long += static_cast<std::size_t>(d.long_outputs);
-        const long long told = c.cache.requests;
+        const long long reported = c.cache.requests;
         for (std::size_t i = 0; i < d.records.size(); ++i) {
             const record& r = d.records[i];
             const bool ok = r.status == request_status::ok;
@@ -12155,7 +12179,7 @@ inline answer_counts answer_counts_of(const std::vector<repeat_data>& arm) {
                 n.missing += ok && !has_value(f.id, d, i);
             }
         }
-        if (c.cache.requests > told && d.shared_tokens < 0) c.cache.shared = -1;
+        if (c.cache.requests > reported && d.shared_tokens < 0) c.cache.shared = -1;
         if (c.cache.shared >= 0 && d.shared_tokens > 0) c.cache.shared += d.shared_tokens;
     }
     return c;
@@ -12252,7 +12276,7 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] verdicts that stand although tokens were held back ==================================
+// ===== [C67] verdicts that stand although tokens were buffered ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12263,8 +12287,8 @@ namespace detail {
 /// tokens that came at once took all the time before them, and so does what is undecided. A miss of
 /// a time per token does as it is, since that time only adds to it; gaps that became one may be
 /// longer than any was.
-inline bool stands_though_held_back(const evidence& e, const terms& t, const answer_counts& arm,
-                                    const verdict_numbers& v) {
+inline bool stands_though_buffered(const evidence& e, const terms& t, const answer_counts& arm,
+                                   const verdict_numbers& v) {
     const statistic_data& what = v.what.what;
     if (arm.in_a_lump * 2 > arm.paced || arm.read_together * 2 > arm.events) return false;
     const bool of_gaps = concerns(what, &metric_facts::is_of_gaps);
@@ -12273,7 +12297,8 @@ inline bool stands_though_held_back(const evidence& e, const terms& t, const ans
     if (is_throughput(what.metric) || (of_gaps && !listed)) return false;
     if (v.outcome == verdict::fail && of_gaps) return false;
     terms other = t;
-    other.read = v.outcome == verdict::fail ? reading::baseline_held_back : reading::as_held_back;
+    other.read =
+        v.outcome == verdict::fail ? timing_bound::baseline_buffered : timing_bound::buffered;
     return decide_evidence(e, other, v.what).outcome == v.outcome;
 }
 
@@ -12475,7 +12500,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline bool may_be_held_against(const repeat_facts& d) {
+inline bool is_comparable(const repeat_facts& d) {
     return d.server.has_both_ends && d.server.readings.size() >= 2 &&
            history_of(d.server) == page_history::one_process;
 }
@@ -12499,38 +12524,40 @@ inline cross_check cross_check_of(const repeat_data& d, double unfinished_before
         c.prompt_tokens += r.prompt_tokens > 0 ? r.prompt_tokens : not_a_number;
         c.tokens += r.token_source == token_origin::usage ? r.output_tokens : not_a_number;
     }
-    if (!may_be_held_against(d) || is_a_part(d)) return c;
+    if (!is_comparable(d) || is_a_part(d)) return c;
     const reading_span s = *whole_span(d.server);
-    c.requests_told = s.change(server_quantity::requests_done);
-    c.prompt_tokens_told = s.change(server_quantity::prompt_tokens);
-    c.tokens_told = s.change(server_quantity::generation_tokens);
-    c.is_made = c.requests_told == c.requests_told || c.tokens_told == c.tokens_told;
+    c.requests_reported = s.change(server_quantity::requests_done);
+    c.prompt_tokens_reported = s.change(server_quantity::prompt_tokens);
+    c.tokens_reported = s.change(server_quantity::generation_tokens);
+    c.is_made =
+        c.requests_reported == c.requests_reported || c.tokens_reported == c.tokens_reported;
     return c;
 }
 
 /// Some servers count each request once for each of several processes: so often exactly, which
 /// somebody else's requests would not be.
-inline bool is_multiple(double told, double ours) {
-    const double times = ours > 0 ? told / ours : 0;
+inline bool is_multiple(double reported, double ours) {
+    const double times = ours > 0 ? reported / ours : 0;
     return ours >= 10 && times >= 2 && times == std::round(times);
 }
-inline bool differs(double told, double ours) {
-    return told == told && ours == ours && ours > 0 && std::fabs(told / ours - 1) > 0.02;
+inline bool differs(double reported, double ours) {
+    return reported == reported && ours == ours && ours > 0 &&
+           std::fabs(reported / ours - 1) > 0.02;
 }
 /// Requests that were somebody else's. Our own are counted on the safe side: what failed may have
 /// been finished by the server all the same, and what an earlier repeat gave up as well.
 inline double foreign_requests(const cross_check& c) {
-    if (!(c.requests_told > c.sent + c.unfinished_before)) return 0;
-    if (is_multiple(c.requests_told, c.finished)) return 0;
-    return c.requests_told - c.sent - c.unfinished_before;
+    if (!(c.requests_reported > c.sent + c.unfinished_before)) return 0;
+    if (is_multiple(c.requests_reported, c.finished)) return 0;
+    return c.requests_reported - c.sent - c.unfinished_before;
 }
 /// One or two short ones, as a probe of somebody's liveness, do not make it another load.
 inline bool is_another_load(const cross_check& c) {
     const double foreign = foreign_requests(c);
     const bool some = foreign > 0;
     return foreign > std::max(1.0, 0.01 * c.sent) ||
-           (some && ((c.tokens > 0 && c.tokens_told > 1.02 * c.tokens) ||
-                     c.prompt_tokens_told > 1.02 * c.prompt_tokens));
+           (some && ((c.tokens > 0 && c.tokens_reported > 1.02 * c.tokens) ||
+                     c.prompt_tokens_reported > 1.02 * c.prompt_tokens));
 }
 
 /// Requests of ours that ended badly in repeats before this one, on the same server or another.
@@ -12560,43 +12587,43 @@ inline bool began_anew(const evidence& e, const repeat_data& d) {
 }
 
 /// Why a repeat is no evidence by the server's own word, nothing where it is.
-inline cause witness_against(const evidence& e, const repeat_data& d) {
+inline cause cross_check_fault(const evidence& e, const repeat_data& d) {
     const double number = d.index + 1;
     if (began_anew(e, d)) return {because::restarted_before, {number}};
     if (history_of(d.server) == page_history::restarted) return {because::restarted_in, {number}};
-    if (!may_be_held_against(d) || is_a_part(d)) return {};
+    if (!is_comparable(d) || is_a_part(d)) return {};
     const cross_check c = cross_check_of(d, unfinished_before(e, d));
     if (!is_another_load(c)) return {};
-    return {because::served_others, {number, c.requests_told, c.sent}};
+    return {because::served_others, {number, c.requests_reported, c.sent}};
 }
 
 /// A page on which most of what we sent is not is another server's, or one of several.
 inline cause fault_of_page(const repeat_data& d) {
     const cross_check c = cross_check_of(d);
     const double number = d.index + 1;
-    if (c.requests_told < 0.9 * c.finished)
-        return {because::others_requests, {c.requests_told, c.finished, number}};
-    if (c.tokens_told < 0.9 * c.tokens)
-        return {because::others_tokens, {c.tokens_told, c.tokens, number}};
+    if (c.requests_reported < 0.9 * c.finished)
+        return {because::others_requests, {c.requests_reported, c.finished, number}};
+    if (c.tokens_reported < 0.9 * c.tokens)
+        return {because::others_tokens, {c.tokens_reported, c.tokens, number}};
     return {};
 }
 /// Why the server's own word does not support an objective, nothing where it does.
-inline cause server_word_fault(const evidence& e, const verdict_numbers& v) {
+inline cause server_metrics_fault(const evidence& e, const verdict_numbers& v) {
     const slo& s = v.what;
     // What was read of a largest value is its least: what is beyond the limit is so for certain.
     const verdict certain = s.at_most ? verdict::fail : verdict::pass;
     const bool needs_all = s.what.kind == statistic_kind::max &&
                            !(s.factor == 0 && v.outcome == certain);
-    const auto told = [](const std::string& words, const repeat_data& d) {
-        cause c = in_words(because::page_told, words);
+    const auto reported = [](const std::string& words, const repeat_data& d) {
+        cause c = with_text(because::metrics_reported, words);
         c.numbers = {static_cast<double>(d.index + 1)};
         return c;
     };
     for (const auto* arm : arms_of(e, s))
         for (const repeat_data& d : *arm) {
-            cause why = told(why_no_server_value(s.what, d), d);
+            cause why = reported(why_no_server_value(s.what, d), d);
             if (!why) why = fault_of_page(d);
-            if (!why && needs_all) why = told(what_is_unknown(s.what, d), d);
+            if (!why && needs_all) why = reported(what_is_unknown(s.what, d), d);
             if (why) return of_server(std::move(why), arm == &e.baseline);
         }
     return {};
@@ -12618,9 +12645,9 @@ inline cause fault_of_arm(const evidence& e, const std::vector<repeat_data>& arm
     std::size_t measured = 0, succeeded = 0;
     const record* example = nullptr;
     for (const repeat_data& d : arm) {
-        if (cause why = in_words(because::server_gone, d.target_gone))
+        if (cause why = with_text(because::server_gone, d.target_gone))
             return of_server(std::move(why), is_baseline);
-        if (cause why = witness_against(e, d)) return of_server(std::move(why), is_baseline);
+        if (cause why = cross_check_fault(e, d)) return of_server(std::move(why), is_baseline);
         for (const record& r : d.records) {
             if (!is_measured(r)) continue;
             ++measured;
@@ -12637,12 +12664,12 @@ inline cause fault_of_arm(const evidence& e, const std::vector<repeat_data>& arm
 /// Why nothing at all can be said of these arms, nothing where something can.
 inline cause fault_of_gate(const evidence& e, const arm_list& arms) {
     if (e.candidate.empty() && !e.stopped.empty()) return {};
-    for (const untold_metrics& u : e.untold)
-        if (u.of.empty()) return {because::untold, {}, whose::nobody, u.why};
+    for (const unsupported_metrics& u : e.unsupported)
+        if (u.of.empty()) return {because::unsupported, {}, whose::nobody, u.why};
     if (cause lack = client_lack(arms)) return lack;
     cause lost;
     for_each_repeat(arms, [&](const repeat_data& d) {
-        if (!lost) lost = in_words(because::told, skew_fault(d.ranks, e.most_skew_s));
+        if (!lost) lost = with_text(because::reported, skew_fault(d.ranks, e.most_skew_s));
     });
     for_each_repeat(e, [&](const repeat_data& d) {
         if (!lost && d.interrupted) lost = {because::interrupted};
@@ -12685,19 +12712,19 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
     if (s.factor > 0 && !compared) return {because::no_baseline};
     if (!is_of_service(s.what.metric)) return {};
     const own_check& check = g.of(s).self_check;
-    if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_share > 0.05 &&
-        check.cpu_share > 0.8)
-        return {because::read_together, {check.coalesced_share}, whose::client};
+    if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_fraction > 0.05 &&
+        check.cpu_utilization > 0.8)
+        return {because::read_together, {check.coalesced_fraction}, whose::client};
     if (concerns(s.what, &metric_facts::is_hurt_by_lateness) ||
-        client_was_saturated(e, check.cpu_share))
+        client_was_saturated(e, check.cpu_utilization))
         if (check.why) return check.why;
-    if (is_of_server(s.what.metric)) return server_word_fault(e, v);
+    if (is_of_server(s.what.metric)) return server_metrics_fault(e, v);
     for (const answer_counts* arm : {&g.candidate, &g.baseline}) {
         const bool is_baseline = arm == &g.baseline;
         if (is_baseline && (s.factor <= 0 || !e.has_live_baseline())) continue;
         cause held = fault_of_stream(*arm, s.what);
         if (is_baseline) held.of = whose::baseline;
-        if (held && !stands_though_held_back(e, t, *arm, v)) return held;
+        if (held && !stands_though_buffered(e, t, *arm, v)) return held;
         if (cause why = fault_of_answers(*arm, s.what, e.short_outputs_expected))
             return of_server(std::move(why), is_baseline);
     }
@@ -12717,7 +12744,7 @@ namespace detail {
 /// What a prefix cache did for what passes, nothing where it did nothing to speak of.
 inline cause part_of_cache(const grounds& g, const slo& s) {
     const bool compares = s.factor > 0 && g.baseline_cache.prompt > 0;
-    const double mine = g.cache.share(), other = compares ? g.baseline_cache.share() : 0;
+    const double mine = g.cache.fraction(), other = compares ? g.baseline_cache.fraction() : 0;
     if (!concerns(s.what, &metric_facts::is_of_prefill) || std::max(mine, other) < 0.01) return {};
     return compares ? cause{because::cached_in_both, {mine, other}}
                     : cause{because::cached, {mine}};
@@ -12753,7 +12780,7 @@ inline decision explained(decision v, const std::vector<cause>& state) {
 inline decision with_a_way_out(decision v, bool is_guard) {
     const slo& s = v.what;
     if (v.why.empty()) v.why = {{because::too_close}};
-    else if (!is_share(s.what.metric)) return v;
+    else if (!is_request_fraction(s.what.metric)) return v;
     const double would_pass = s.at_most ? v.estimate.high : v.estimate.low;
     const double off = would_pass / std::max(v.limit, v.estimate.value);
     const bool is_near = std::isfinite(would_pass) && off < 3 && off > 1.0 / 3;
@@ -12763,12 +12790,13 @@ inline decision with_a_way_out(decision v, bool is_guard) {
 }
 
 /// The verdict of one SLO on all requests as they are told.
-inline decision judged_as_told(const evidence& e, const terms& t, const grounds& g,
-                               const slo& s, bool is_guard) {
+inline decision judged_as_reported(const evidence& e, const terms& t, const grounds& g,
+                                   const slo& s, bool is_guard) {
     if (e.candidate.empty() && !e.stopped.empty())
-        return decided(undecided(s), verdict::inconclusive, in_words(because::stopped, e.stopped));
+        return decided(undecided(s), verdict::inconclusive, with_text(because::stopped, e.stopped));
     const arms_grounds& on = g.of(s);
-    if (cause why = in_words(because::untold, untold_reason(e, s.what)); !on.invalid && why)
+    if (cause why = with_text(because::unsupported, unsupported_reason(e, s.what));
+        !on.invalid && why)
         return decided(undecided(s), verdict::invalid, std::move(why));
     decision v = judge_evidence(e, t, s, false, is_guard);
     if (on.invalid) return decided(std::move(v), verdict::invalid, on.invalid);
@@ -12788,7 +12816,7 @@ inline decision judged_as_told(const evidence& e, const terms& t, const grounds&
                                              : verdict::inconclusive, why);
     if (v.outcome == verdict::inconclusive && !e.stopped.empty()) {
         v.advice = {};
-        v.why.insert(v.why.begin(), in_words(because::stopped, e.stopped));
+        v.why.insert(v.why.begin(), with_text(because::stopped, e.stopped));
         return v;
     }
     if (v.outcome == verdict::inconclusive) return with_a_way_out(std::move(v), is_guard);
@@ -12822,9 +12850,9 @@ inline maybe_ended ended_part_of(const evidence& e, const grounds& g) {
 /// known: what it decides is decided by nobody. The guard speaks of those that are.
 inline decision judged(const evidence& e, const terms& t, const grounds& g,
                           const maybe_ended& ended, const slo& s, bool is_guard = false) {
-    const decision v = judged_as_told(e, t, g, s, is_guard);
+    const decision v = judged_as_reported(e, t, g, s, is_guard);
     if (!ended || g.of(s).invalid) return v;
-    const decision other = judged_as_told(ended->seen, t, ended->on, s, is_guard);
+    const decision other = judged_as_reported(ended->seen, t, ended->on, s, is_guard);
     if (is_guard || v.outcome == other.outcome) return is_guard ? other : v;
     return decided(v, verdict::invalid,
                    {because::cut_off, {static_cast<double>(v.outcome),
@@ -12835,11 +12863,11 @@ inline decision judged(const evidence& e, const terms& t, const grounds& g,
 /// `doubt`: why the first of them that is none through the client's fault is none.
 inline std::vector<decision> judge_each(const evidence& e, const terms& t, const grounds& g,
                                            const maybe_ended& ended,
-                                           std::optional<client_doubt>& doubt) {
+                                           std::optional<client_bias>& bias) {
     std::vector<decision> out;
-    doubt.reset();
+    bias.reset();
     for (const slo& s : t.slos)
-        out.push_back(explained(settled(e, t, judged(e, t, g, ended, s), &doubt), g.state));
+        out.push_back(explained(settled(e, t, judged(e, t, g, ended, s), &bias), g.state));
     if (!states_error_rate(t.slos)) out.push_back(judged(e, t, g, ended, error_guard(), true));
     return out;
 }
@@ -12848,7 +12876,7 @@ inline std::vector<decision> judge_each(const evidence& e, const terms& t, const
 /// missed.
 inline std::vector<decision> judge_stepwise(const evidence& e, const terms& t, const grounds& g,
                                                const maybe_ended& ended,
-                                               std::optional<client_doubt>& doubt) {
+                                               std::optional<client_bias>& bias) {
     terms stricter = t;
     auto left = std::count_if(t.slos.begin(), t.slos.end(),
                               [](const slo& s) { return !s.is_advisory; });
@@ -12856,7 +12884,7 @@ inline std::vector<decision> judge_stepwise(const evidence& e, const terms& t, c
     for (;;) {
         stricter.rule = t.rule.failing_at(t.rule.fail_level /
                                           static_cast<double>(std::max(1l, left)));
-        std::vector<decision> out = judge_each(e, stricter, g, ended, doubt);
+        std::vector<decision> out = judge_each(e, stricter, g, ended, bias);
         long failed = 0;  // the guard is none of them
         for (std::size_t i = 0; i < t.slos.size(); ++i)
             failed += !out[i].what.is_advisory && out[i].outcome == verdict::fail;
@@ -12870,17 +12898,17 @@ inline std::vector<decision> judge_stepwise(const evidence& e, const terms& t, c
 struct findings {
     grounds on{};
     std::vector<decision> verdicts{};
-    std::optional<client_doubt> doubt{};  // why one that counts is invalid through the client
+    std::optional<client_bias> bias{};    // why one that counts is invalid through the client
 };
 inline findings assess(const evidence& e, const terms& t) {
     findings f;
     f.on = grounds_of(e);
     const maybe_ended ended = ended_part_of(e, f.on);
-    f.verdicts = t.rule.holm ? judge_stepwise(e, t, f.on, ended, f.doubt)
-                             : judge_each(e, t, f.on, ended, f.doubt);
-    if (f.doubt && f.on.self_check.ok) {
+    f.verdicts = t.rule.holm ? judge_stepwise(e, t, f.on, ended, f.bias)
+                             : judge_each(e, t, f.on, ended, f.bias);
+    if (f.bias && f.on.self_check.ok) {
         f.on.self_check.ok = false;
-        f.on.self_check.why = f.doubt->why;
+        f.on.self_check.why = f.bias->why;
     }
     return f;
 }
@@ -12946,7 +12974,7 @@ inline double known_noise(const terms& t, const slo& s) {
     const double own = std::max(std::sqrt(sample_variance(logs)), prior_sd);
     // Both runs have it, and what days differ by.
     const double of_old = own * own / static_cast<double>(logs.size());
-    return std::sqrt(own * own + last_look * (of_old + t.stored.day_sd * t.stored.day_sd));
+    return std::sqrt(own * own + last_analysis * (of_old + t.stored.day_sd * t.stored.day_sd));
 }
 
 /// A limit with room: which regression it would pass, and one that would seldom be inconclusive.
@@ -12960,8 +12988,8 @@ inline std::optional<easy_limit> too_easy(const terms& t, const verdict_numbers&
     const double sd = known_noise(t, s), value = v.estimate.value;
     const bool passes = v.outcome == verdict::pass && std::isfinite(value) && value > 0;
     if (!passes || !(sd > 0) || !(v.limit > 0)) return {};
-    const double z = student_t_quantile(normal_cdf(t.rule.pass_z), prior_df + last_look - 1);
-    const double se = sd / std::sqrt(static_cast<double>(last_look)), sign = s.at_most ? 1 : -1;
+    const double z = student_t_quantile(normal_cdf(t.rule.pass_z), prior_df + last_analysis - 1);
+    const double se = sd / std::sqrt(static_cast<double>(last_analysis)), sign = s.at_most ? 1 : -1;
     // What would still be shown to meet the limit in most runs.
     const double slips = std::exp(sign * std::log(v.limit / value) - z * se) - 1;
     if (slips < slips_through) return {};
@@ -13072,7 +13100,8 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
         calibrated c;
         c.what = s;
         rows.push_back(c);
-        if (is_share(s.what.metric) || is_of_server(s.what.metric) || is_drift(s.what.metric))
+        if (is_request_fraction(s.what.metric) || is_of_server(s.what.metric) ||
+            is_drift(s.what.metric))
             continue;
         const double sign = s.at_most ? 1 : -1, limit = s.factor > 0 ? s.factor : s.bound;
         std::vector<double> logs;
@@ -13125,9 +13154,9 @@ struct cause_sentence {
 };
 inline constexpr cause_sentence cause_sentences[] = {
     {because::nothing, "nothing", ""},
-    {because::told, "told", "{w}"},
+    {because::reported, "reported", "{w}"},
     {because::stopped, "stopped", "{w}"},
-    {because::untold, "untold", "{w}"},
+    {because::unsupported, "unsupported", "{w}"},
     {because::server_gone, "server_gone", "{w}"},
     {because::interrupted, "interrupted", "the run was interrupted"},
     {because::no_requests, "no_requests", "no request was measured"},
@@ -13156,7 +13185,8 @@ inline constexpr cause_sentence cause_sentences[] = {
      "leaves {.3g%} % beyond it"},
     {because::no_size, "no_size", "{0} of {0} repeats have so many failures that the statistic is "
      "{infinite|zero}"},
-    {because::no_finite_value, "no_finite_value", "in {0} of {0} repeats the server told no finite "
+    {because::no_finite_value, "no_finite_value",
+     "in {0} of {0} repeats the server reported no finite "
      "value"},
     {because::pairs_spread, "pairs_spread", "the pairs spread by {.2g%} %, more than the {.2g%} % "
      "believed of them"},
@@ -13188,7 +13218,7 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::sent_late, "sent_late", "{.0f%} % of the requests of a repeat were sent over {t} "
      "late, so its load was not the one asked for"},
     {because::client_part, "client_part", nullptr},
-    {because::client_in_probes, "client_in_probes", "it was held up, and without that its probes "
+    {because::client_in_probes, "client_in_probes", "it was stalled, and without that its probes "
      "could show otherwise"},
 
     {because::over_saturated, "over_saturated", "{baseline |}over-saturated: requests in flight "
@@ -13202,7 +13232,7 @@ inline constexpr cause_sentence cause_sentences[] = {
      "ignore_eos, or stops by itself"},
     {because::stops_by_itself, "stops_by_itself", "{c} brought fewer tokens than forced: it does "
      "not heed ignore_eos, or stops by itself ({0} finish reasons are another than \"length\")"},
-    {because::too_long, "too_long", "{c} tell of more tokens than forced: it does not heed the "
+    {because::too_long, "too_long", "{c} report more tokens than forced: it does not heed the "
      "length, or its usage is wrong"},
     {because::filtered, "filtered", "{c} were cut off by a content filter: they are not the "
      "answers that were asked for"},
@@ -13230,7 +13260,7 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::baseline_may_fail, "baseline_may_fail", "{0} of {0} requests failed ({w}), where "
      "{.3g%} % may, which so few do not show"},
 
-    {because::page_told, "page_told", "{w} (repeat {0})"},
+    {because::metrics_reported, "metrics_reported", "{w} (repeat {0})"},
     {because::restarted_before, "restarted_before", "it restarted before repeat {0}, or another "
      "one answers at its address: the counters on its page began anew"},
     {because::restarted_in, "restarted_in", "it restarted in repeat {0}, or another one answers at "
@@ -13306,10 +13336,10 @@ public:
             return std::string(next() != 0 ? place.substr(0, bar) : place.substr(bar + 1));
         const statistic_data& what = of_.what.what;
         switch (place.front()) {
-        case 'w': return cause_.words;
+        case 'w': return cause_.text;
         case 'n': return str(what.name);
         case 'l': return limit_text(what.metric, of_.limit);
-        case 's': return told_ == 1 ? "" : "s";
+        case 's': return reported_ == 1 ? "" : "s";
         case 't': return time_text(next());
         case 'v': return value_text(what.metric, next());
         case 'd': return value_text(what.of, next());
@@ -13317,7 +13347,7 @@ public:
         case 'x': return needs_text(facts_of(static_cast<metric_id>(next())).needs);
         case 'o': return to_string(static_cast<verdict>(next()));
         case 'b': return limit_to_write(of_.what, next());
-        case '0': return printed("%.0f", told_ = next());
+        case '0': return printed("%.0f", reported_ = next());
         case 'c': {
             const double n = next();
             return printed("%.0f of %.0f completed requests", n, next());
@@ -13338,7 +13368,7 @@ private:
     const cause& cause_;
     const verdict_numbers& of_;
     std::size_t at_ = 0;
-    double told_ = 0;
+    double reported_ = 0;
 };
 
 inline const char* to_string(whose w) {
@@ -13374,7 +13404,7 @@ inline std::string all_together_text(const cause& c, const verdict_numbers& of) 
            (is_met ? "within" : is_over ? "over" : "under") + " the limit; the " + which + ": " +
            verdict_value_text(of, other);
 }
-/// "it was held up 20 times, for up to 98 ms, and p95(itl) could be anything from 2 ms to 90 ms;
+/// "it was stalled 20 times, for up to 98 ms, and p95(itl) could be anything from 2 ms to 90 ms;
 /// the limit is 40 ms".
 inline std::string client_part_text(const cause& c) {
     const double times = c.numbers[0], factor = c.numbers[5], bound = c.numbers[6];
@@ -13388,9 +13418,9 @@ inline std::string client_part_text(const cause& c) {
                                            : "; the limit is " + limit_text(metric, bound);
     const std::string did = times == 0
                                 ? "it sent late"
-                                : printed("it was held up %.0f time%s, for up to ", times,
+                                : printed("it was stalled %.0f time%s, for up to ", times,
                                           times == 1 ? "" : "s") + time_text(c.numbers[1]);
-    return did + ", and " + c.words + " could be anything from " + shown(c.numbers[2]) + " to " +
+    return did + ", and " + c.text + " could be anything from " + shown(c.numbers[2]) + " to " +
            shown(c.numbers[3]) + limit;
 }
 
@@ -13498,13 +13528,13 @@ struct arithmetic {
     void add(const std::string& name, const std::vector<double>& values) {
         inputs.push_back({name, list<double>(values)});
     }
-    void add_look(const look& l, const judging_rule& rule) {
+    void add_analysis(const interim_analysis& l, const judging_rule& rule) {
         line += printed(
             "; mean %.6g, sd %.6g (%s), df %.0f, standard error %.6g; bounds: pass %.6g + %.4f x "
             "se = %.6g < 0, fail %.6g - %.4f x se = %.6g > 0 (t quantiles of the normal scores "
-            "%.4f and %.4f, Pocock's for %d looks at %.4g and %.4g)",
+            "%.4f and %.4f, Pocock's for %d interim analyses at %.4g and %.4g)",
             l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t, l.pass_bound, l.mean,
-            l.fail_t, l.fail_bound, l.pass_z, l.fail_z, rule.looks, rule.pass_level,
+            l.fail_t, l.fail_bound, l.pass_z, l.fail_z, rule.analyses, rule.pass_level,
             rule.fail_level);
         add("mean", {l.mean});
         add("sd", {l.sd});
@@ -13515,11 +13545,11 @@ struct arithmetic {
         add("pass_bound", {l.pass_bound});
         add("fail_bound", {l.fail_bound});
     }
-    void add_counts(const look_at_misses& l) {
+    void add_counts(const analysis_of_misses& l) {
         const miss_counts& c = l.seen;
         line += printed("misses %.0f of %.0f, design effect %.3f, so %.6g of %.6g independent "
                         "ones; upper bound %.6g at level %.4g, lower bound %.6g at level %.4g "
-                        "(one-sided Clopper-Pearson); allowed share of misses %.6g",
+                        "(one-sided Clopper-Pearson); allowed fraction of misses %.6g",
                         c.k, c.n, c.effect, c.k / c.effect, c.n / c.effect, l.upper(), l.at.pass,
                         l.lower(), l.at.fail, c.allowed);
         add("misses", {c.k});
@@ -13531,9 +13561,9 @@ struct arithmetic {
         add("upper_bound", {l.upper()});
         add("lower_bound", {l.lower()});
         if (!std::isfinite(l.at.product)) return;
-        line += printed("; product of the repeats' shares over it %.6g, a miss from %.6g",
+        line += printed("; product of the repeats' fractions over it %.6g, a miss from %.6g",
                         c.product, l.at.product);
-        add("product_of_shares", {c.product});
+        add("product_of_fractions", {c.product});
         add("product_that_fails", {l.at.product});
     }
 };
@@ -13571,7 +13601,7 @@ inline arithmetic arithmetic_of(const decision& d) {
             a.add("stored_values", d.stored_values);
             a.add("day_to_day_sd", {d.stored.day_sd});
         }
-        a.add_look(d.last, d.rule);
+        a.add_analysis(d.last, d.rule);
         break;
     case verdict_method::batch_means:
         if (d.repeats == 0) break;
@@ -13581,7 +13611,7 @@ inline arithmetic arithmetic_of(const decision& d) {
         a.add("limit", {d.limit});
         a.add("run_sd", {d.run_sd});
         a.add("stages", {static_cast<double>(d.repeats)});
-        a.add_look(d.last, d.rule);
+        a.add_analysis(d.last, d.rule);
         break;
     case verdict_method::slices:
         if (std::isnan(d.dependence)) break;
@@ -13590,7 +13620,7 @@ inline arithmetic arithmetic_of(const decision& d) {
         a.add("slice_logs", d.values);
         a.add("limit", {d.limit});
         a.add("dependence", {d.dependence});
-        a.add_look(d.last, d.rule);
+        a.add_analysis(d.last, d.rule);
         break;
     case verdict_method::loads:
     case verdict_method::margins:
@@ -13638,7 +13668,7 @@ inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::str
     v.outcome = outcome;
     v.reason = reason;
     v.advice = text();
-    v.causes = {{sentence_of(because::told).name, {}, {}}};
+    v.causes = {{sentence_of(because::reported).name, {}, {}}};
     return v;
 }
 /// What is said of an objective without a number.
@@ -13673,15 +13703,15 @@ inline std::string difference_text(const cross_check& c) {
     const auto add = [&](const std::string& words) { t += (t.empty() ? "" : "; ") + words; };
     if (const double foreign = foreign_requests(c); foreign > 0)
         add(printed("%.0f request%s of somebody else", foreign, foreign == 1 ? "" : "s"));
-    if (is_multiple(c.requests_told, c.finished))
-        add(printed("it counts each request %.0f times", c.requests_told / c.finished));
+    if (is_multiple(c.requests_reported, c.finished))
+        add(printed("it counts each request %.0f times", c.requests_reported / c.finished));
     const bool all_finished = c.finished >= 0.99 * c.sent;
-    if (all_finished && differs(c.tokens_told, c.tokens))
+    if (all_finished && differs(c.tokens_reported, c.tokens))
         add(printed("it counts %.0f generated tokens, the usage in its answers %.0f",
-                    c.tokens_told, c.tokens));
-    if (all_finished && differs(c.prompt_tokens_told, c.prompt_tokens))
+                    c.tokens_reported, c.tokens));
+    if (all_finished && differs(c.prompt_tokens_reported, c.prompt_tokens))
         add(printed("it counts %.0f prompt tokens, the usage in its answers %.0f",
-                    c.prompt_tokens_told, c.prompt_tokens));
+                    c.prompt_tokens_reported, c.prompt_tokens));
     return t;
 }
 
@@ -13715,7 +13745,7 @@ inline bool is_only_observed(const verdict_numbers& v) {
            v.estimate.high > v.limit;
 }
 /// What a verdict is called: no pass where nothing is shown.
-inline const char* verdict_word(const verdict_numbers& v) {
+inline const char* verdict_text(const verdict_numbers& v) {
     return is_only_observed(v) ? "observed" : to_string(v.outcome);
 }
 /// The verdict in whose colour it is told.
@@ -13742,7 +13772,7 @@ inline std::string found_text(const verdict_numbers& v) {
 }
 /// `width`: to what the SLO's text is padded, so that the lines of a gate align.
 inline verdict_parts parts_of(const slo_verdict& v, std::size_t width) {
-    std::string word = verdict_word(v);
+    std::string word = verdict_text(v);
     for (char& c : word) c = static_cast<char>(c - 'a' + 'A');
     verdict_parts p;
     p.name = printed("%-12s  %-*s", word.c_str(), static_cast<int>(width), v.what.text().c_str());
@@ -13758,7 +13788,8 @@ inline verdict_parts parts_of(const slo_verdict& v, std::size_t width) {
         return p;
     }
     p.found = found_text(v);
-    if (const double room = headroom(v); !std::isnan(room) && !is_share(v.what.what.metric))
+    if (const double room = headroom(v);
+        !std::isnan(room) && !is_request_fraction(v.what.what.metric))
         p.room = printed(", %.1f %% %s the limit", std::fabs(room) * 100,
                          room >= 0 ? "inside" : "outside");
     const bool stages = v.counted_in == verdict_unit::stage;
@@ -13818,7 +13849,7 @@ inline std::string verdict_limit_text(const verdict_numbers& v) {
 /// "56.6 % outside the limit", "" where that says nothing.
 inline std::string room_text(const verdict_numbers& v) {
     const double room = headroom(v);
-    if (std::isnan(room) || is_share(v.what.what.metric)) return {};
+    if (std::isnan(room) || is_request_fraction(v.what.what.metric)) return {};
     return digits_text(std::fabs(room) * 100, 3) + " % " + (room >= 0 ? "inside" : "outside") +
            " the limit";
 }
@@ -13827,7 +13858,7 @@ inline std::string room_text(const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] settings beside each other: turns, ratios, what is told apart =======================
+// ===== [C80] settings beside each other: turns, ratios, what differs significantly ===============
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -13837,7 +13868,7 @@ namespace detail {
 
 inline constexpr int usual_rounds = 4, fewest_rounds = 2, most_rounds = 12;
 inline constexpr std::size_t fewest_settings = 2, most_settings = 8;
-/// How often any two settings that are alike are told apart by a statistic, at most.
+/// How often any two settings that are alike differ significantly by a statistic, at most.
 inline constexpr double false_difference = 0.05;
 
 /// Which settings have their turns in a round, in this order. Every other round goes backward, so
@@ -13853,7 +13884,7 @@ inline std::vector<std::size_t> turns_of_round(std::size_t settings, int round) 
 /// A statistic of one setting, round by round, SI units.
 struct values_in_rounds {
     std::vector<double> measured{};
-    std::vector<double> at_worst{}, at_best{};  // other readings, where the client had a part
+    std::vector<double> pessimistic{}, optimistic{};  // other readings, where the client had a part
     std::string fault{};                        // why it is compared with no other setting
 };
 
@@ -13862,9 +13893,9 @@ struct setting_ratio {
     std::size_t first = 0, second = 0;
     double ratio = not_a_number, low = not_a_number, high = not_a_number;
     std::vector<double> logs{};  // of the ratio in each round
-    look at{};                   // mean, sd, df and standard error of those
+    interim_analysis at{};       // mean, sd, df and standard error of those
     bool may_be_the_clients = false;  // the interval excludes 1, and the client may have done that
-    bool told_apart() const { return !may_be_the_clients && (low > 1 || high < 1); }
+    bool significant() const { return !may_be_the_clients && (low > 1 || high < 1); }
 };
 
 /// What one setting shows of a statistic.
@@ -13896,7 +13927,7 @@ struct compared_statistic {
     /// Whether `a` is shown to be better than `b`.
     bool is_better(std::size_t a, std::size_t b) const {
         const setting_ratio* r = pair(a, b);
-        return r && r->told_apart() && ((r->ratio < 1) == less_is_better()) == (r->second == a);
+        return r && r->significant() && ((r->ratio < 1) == less_is_better()) == (r->second == a);
     }
     std::size_t compared() const {
         return static_cast<std::size_t>(std::count_if(
@@ -13917,7 +13948,7 @@ struct compared_statistic {
 /// Of an interval that is wrong on either side in `level` of all cases, at its only look.
 inline judging_rule rule_of_interval(double level) {
     judging_rule r;
-    r.looks = 1;
+    r.analyses = 1;
     r.pass_level = r.fail_level = level / 2;
     r.pass_z = r.fail_z = normal_quantile(1 - level / 2);
     return r;
@@ -13931,14 +13962,14 @@ inline judging_rule rule_of_a_pair(std::size_t settings) {
 /// Of values of a metric, as verdicts take them.
 inline std::vector<double> logs_of(metric_id m, const std::vector<double>& values) {
     std::vector<double> logs;
-    for (const double v : values) logs.push_back(std::log(started(m, v)));
+    for (const double v : values) logs.push_back(std::log(with_offset(m, v)));
     return logs;
 }
 inline std::vector<double> log_ratios(metric_id m, const std::vector<double>& first,
                                       const std::vector<double>& second) {
     std::vector<double> logs;
     for (std::size_t i = 0; i < std::min(first.size(), second.size()); ++i)
-        logs.push_back(std::log(started(m, second[i])) - std::log(started(m, first[i])));
+        logs.push_back(std::log(with_offset(m, second[i])) - std::log(with_offset(m, first[i])));
     return logs;
 }
 
@@ -13946,11 +13977,11 @@ inline std::vector<double> log_ratios(metric_id m, const std::vector<double>& fi
 /// worse setting, and into the better one. Nothing remains of what has no value then.
 inline bool withstands_the_client(const compared_statistic& c, const values_in_rounds& better,
                                   const values_in_rounds& worse, const judging_rule& rule) {
-    if (better.at_worst.empty() && worse.at_best.empty()) return true;
+    if (better.pessimistic.empty() && worse.optimistic.empty()) return true;
     const std::vector<double> logs =
-        log_ratios(c.what.metric, better.at_worst.empty() ? better.measured : better.at_worst,
-                   worse.at_best.empty() ? worse.measured : worse.at_best);
-    const look l = look_at_pairs(logs, c.believed_sd, rule);
+        log_ratios(c.what.metric, better.pessimistic.empty() ? better.measured : better.pessimistic,
+                   worse.optimistic.empty() ? worse.measured : worse.optimistic);
+    const interim_analysis l = analysis_of_pairs(logs, c.believed_sd, rule);
     const double sign = c.less_is_better() ? 1 : -1;
     return sign * l.mean - l.pass_t * l.se > 0;  // false where it is NaN
 }
@@ -13962,12 +13993,12 @@ inline setting_ratio ratio_of(const compared_statistic& c,
     r.first = first;
     r.second = second;
     r.logs = log_ratios(c.what.metric, values[first].measured, values[second].measured);
-    r.at = look_at_pairs(r.logs, c.believed_sd, rule);
+    r.at = analysis_of_pairs(r.logs, c.believed_sd, rule);
     const double reach = r.at.pass_t * r.at.se;
     r.ratio = std::exp(r.at.mean);
     r.low = std::exp(r.at.mean - reach);
     r.high = std::exp(r.at.mean + reach);
-    if (!r.told_apart()) return r;
+    if (!r.significant()) return r;
     const bool second_is_better = (r.ratio < 1) == c.less_is_better();
     r.may_be_the_clients = !withstands_the_client(
         c, values[second_is_better ? second : first], values[second_is_better ? first : second],
@@ -13980,10 +14011,11 @@ inline setting_ratio ratio_of(const compared_statistic& c,
 inline setting_value value_of(metric_id m, values_in_rounds&& v, double s0) {
     setting_value out;
     out.fault = std::move(v.fault);
-    const look l = look_at_pairs(logs_of(m, v.measured), s0, rule_of_interval(0.05));
-    const double reach = l.pass_t * l.se, grain = facts_of(m).grain;
+    const interim_analysis l =
+        analysis_of_pairs(logs_of(m, v.measured), s0, rule_of_interval(0.05));
+    const double reach = l.pass_t * l.se, offset = facts_of(m).offset;
     const auto back = [&](double log) {  // no rounding makes less than nothing of nothing
-        return grain > 0 ? std::max(std::exp(log) - grain, 0.0) : std::exp(log);
+        return offset > 0 ? std::max(std::exp(log) - offset, 0.0) : std::exp(log);
     };
     out.typical = back(l.mean);
     if (out.fault.empty()) {
@@ -14027,13 +14059,13 @@ namespace detail {
 struct measured_setting {
     std::string name{};
     const evidence& seen;
-    const terms& held;
+    const terms& judged_by;
     const findings& found;
     std::string lost{};  // why its server could not be measured at all
 };
 
 /// A setting as a comparison tells it.
-struct setting_told {
+struct reported_setting {
     std::string name{};
     std::string excluded{};            // why it is compared on nothing
     std::vector<verdict> verdicts{};   // of the objectives
@@ -14041,7 +14073,7 @@ struct setting_told {
 
 /// Several settings of a server on one trace.
 struct settings_comparison {
-    std::vector<setting_told> settings{};
+    std::vector<reported_setting> settings{};
     std::vector<slo> objectives{};
     std::size_t rounds = 0, planned_rounds = 0;
     std::string stopped{};  // why there are fewer rounds than planned
@@ -14077,7 +14109,7 @@ inline std::string exclusion_of(const measured_setting& s) {
     if (s.seen.candidate.empty())
         return s.seen.stopped.empty() ? "nothing was measured" : s.seen.stopped;
     if (s.found.on.invalid) return described(s.found.on.invalid);
-    const slo limit = error_limit(s.held.slos);
+    const slo limit = error_limit(s.judged_by.slos);
     if (const double errors = pooled_value(limit.what, s.seen.candidate); errors > limit.bound)
         return printed("%.3g %% of its requests failed (%s), where %.3g %% may", errors * 100,
                        failure_example(s.seen.candidate).c_str(), limit.bound * 100);
@@ -14096,65 +14128,67 @@ inline slo statistic_alone(const statistic_data& what, double typical) {
 /// Why a statistic of a setting says too little to be compared, "" where it does not.
 inline std::string fault_of_statistic(const measured_setting& m, const statistic_data& what,
                                       const std::vector<double>& values) {
-    if (is_share(what.metric)) return "a share";
+    if (is_request_fraction(what.metric)) return "a fraction";
     std::size_t infinite = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
         if (std::isnan(values[i]))
             return is_of_start(what.metric)
                        ? "startup_time is only known of a process that is started"
                        : printed("round %zu has no value of it", i + 1);
-        infinite += !(started(what.metric, values[i]) > 0) || !std::isfinite(values[i]);
+        infinite += !(with_offset(what.metric, values[i]) > 0) || !std::isfinite(values[i]);
     }
     if (infinite > 0 && is_of_server(what.metric))
         return printed("it is not above zero in %zu of %zu rounds", infinite, values.size());
     if (infinite > 0)
         return printed("failed requests reach it in %zu of %zu rounds", infinite, values.size());
     const slo alone = statistic_alone(what, std::exp(mean_of(logs_of(what.metric, values))));
-    cause why = sample_fault(m.seen, m.held.rule, alone);
-    if (!why) why = fault_of_verdict(m.seen, m.held, m.found.on, undecided(alone));
+    cause why = sample_fault(m.seen, m.judged_by.rule, alone);
+    if (!why) why = fault_of_verdict(m.seen, m.judged_by, m.found.on, undecided(alone));
     return described(why, alone);
 }
 
-inline values_in_rounds values_of_setting(const measured_setting& m, const setting_told& told,
+inline values_in_rounds values_of_setting(const measured_setting& m,
+                                          const reported_setting& reported,
                                           const statistic_data& what) {
     const std::vector<repeat_data>& arm = m.seen.candidate;
     values_in_rounds v;
-    if (arm.empty() || !m.lost.empty()) return v.fault = told.excluded, v;
-    if (is_share(what.metric)) {
+    if (arm.empty() || !m.lost.empty()) return v.fault = reported.excluded, v;
+    if (is_request_fraction(what.metric)) {
         v.measured = {pooled_value(what, arm)};
-        v.fault = "a share";
+        v.fault = "a fraction";
         return v;
     }
     v.measured = values_of(what, arm).each;
-    v.fault = told.excluded.empty() ? fault_of_statistic(m, what, v.measured) : told.excluded;
+    v.fault =
+        reported.excluded.empty() ? fault_of_statistic(m, what, v.measured) : reported.excluded;
     if (!v.fault.empty() || std::none_of(arm.begin(), arm.end(), client_had_part)) return v;
-    v.at_worst = values_of(what, arm, reading::at_worst).each;
-    v.at_best = values_of(what, arm, reading::at_best).each;
+    v.pessimistic = values_of(what, arm, timing_bound::pessimistic).each;
+    v.optimistic = values_of(what, arm, timing_bound::optimistic).each;
     return v;
 }
 
 /// All of them by one statistic.
 inline compared_statistic compared_by(const statistic_data& what,
                                       const std::vector<measured_setting>& all,
-                                      const std::vector<setting_told>& told) {
+                                      const std::vector<reported_setting>& reported) {
     std::vector<values_in_rounds> values;
     double s0 = prior_sd;
     for (std::size_t i = 0; i < all.size(); ++i) {
-        values.push_back(values_of_setting(all[i], told[i], what));
-        s0 = std::max(s0, prior_sd_of(all[i].seen, all[i].held, statistic_alone(what, 1)));
+        values.push_back(values_of_setting(all[i], reported[i], what));
+        s0 = std::max(s0, prior_sd_of(all[i].seen, all[i].judged_by, statistic_alone(what, 1)));
     }
     return compared(what, std::move(values), s0);
 }
 
-inline std::vector<setting_told> told_settings(const std::vector<measured_setting>& all,
-                                               const std::vector<slo>& objectives) {
-    std::vector<setting_told> told;
+inline std::vector<reported_setting> settings_as_reported(const std::vector<measured_setting>& all,
+                                                          const std::vector<slo>& objectives) {
+    std::vector<reported_setting> reported;
     for (const measured_setting& m : all) {
-        told.push_back({m.name, exclusion_of(m), {}});
+        reported.push_back({m.name, exclusion_of(m), {}});
         for (std::size_t i = 0; i < objectives.size() && i < m.found.verdicts.size(); ++i)
-            told.back().verdicts.push_back(m.found.verdicts[i].outcome);
+            reported.back().verdicts.push_back(m.found.verdicts[i].outcome);
     }
-    return told;
+    return reported;
 }
 /// All of them by every statistic. `streams`: whether answers come token by token.
 inline settings_comparison comparison_of_settings(const std::vector<measured_setting>& all,
@@ -14163,14 +14197,14 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
     settings_comparison c;
     c.objectives = objectives;
     c.planned_rounds = planned_rounds;
-    c.settings = told_settings(all, objectives);
+    c.settings = settings_as_reported(all, objectives);
     for (std::size_t i = 0; i < all.size(); ++i) {
         if (c.settings[i].excluded.empty())
             c.rounds = std::max(c.rounds, all[i].seen.candidate.size());
         if (c.stopped.empty()) c.stopped = all[i].seen.stopped;
     }
     const auto left = std::count_if(c.settings.begin(), c.settings.end(),
-                                    [](const setting_told& s) { return s.excluded.empty(); });
+                                    [](const reported_setting& s) { return s.excluded.empty(); });
     for (const statistic_data& what : compared_statistics(objectives, streams, c.asked)) {
         compared_statistic s = compared_by(what, all, c.settings);
         // What nobody asked for and says nothing of settings that can be compared is not told.
@@ -14203,13 +14237,13 @@ inline std::string names_of(const settings_comparison& c, const std::vector<std:
     return enumerated(names);
 }
 
-/// Pairs that are not told apart: "a and b are not told apart". Where they are all the pairs of
+/// Pairs that do not differ significantly: "a and b do not differ significantly". Where they are all the pairs of
 /// three and more settings, these are named once.
 inline std::string alike_text(const settings_comparison& c, const compared_statistic& s) {
     std::vector<std::size_t> members;
     std::vector<std::string> pairs;
     for (const setting_ratio& r : s.pairs) {
-        if (r.told_apart()) continue;
+        if (r.significant()) continue;
         pairs.push_back(names_of(c, {r.first, r.second}));
         for (const std::size_t i : {r.first, r.second})
             if (std::find(members.begin(), members.end(), i) == members.end())
@@ -14218,12 +14252,12 @@ inline std::string alike_text(const settings_comparison& c, const compared_stati
     if (pairs.empty()) return {};
     std::sort(members.begin(), members.end());
     if (members.size() > 2 && pairs.size() == c.settings.size() * (c.settings.size() - 1) / 2)
-        return "no two settings are told apart";
+        return "no two settings differ significantly";
     if (members.size() * (members.size() - 1) / 2 == pairs.size())
-        return names_of(c, members) + " are not told apart";
+        return names_of(c, members) + " do not differ significantly";
     std::string out;
     for (const std::string& p : pairs) out += (out.empty() ? "" : ", ") + p;
-    return "not told apart are " + out;
+    return "no significant difference between " + out;
 }
 /// Settings under what is said of each, in the order in which it was said first.
 using said_of_settings = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
@@ -14253,7 +14287,7 @@ inline std::string better_text(const settings_comparison& c, const compared_stat
     }
     return said_text(c, said);
 }
-/// "a is best, then b, then c", where each is told apart from all others.
+/// "a is best, then b, then c", where each differs significantly from all others.
 inline std::string order_text(const settings_comparison& c, const compared_statistic& s) {
     std::vector<std::pair<double, std::size_t>> order;
     for (std::size_t i = 0; i < s.settings.size(); ++i)
@@ -14277,9 +14311,9 @@ inline std::string left_out_text(const settings_comparison& c, const compared_st
     return said_text(c, said);
 }
 
-/// What a statistic shows, after its name: "a is best; b and c are not told apart".
+/// What a statistic shows, after its name: "a is best; b and c do not differ significantly".
 inline std::string shown_text(const settings_comparison& c, const compared_statistic& s) {
-    if (is_share(s.what.metric)) return "a share is shown and not compared";
+    if (is_request_fraction(s.what.metric)) return "a fraction is shown and not compared";
     const std::string alike = alike_text(c, s), left_out = left_out_text(c, s);
     std::string out;
     const auto add = [&](const std::string& words) {
@@ -14297,7 +14331,7 @@ inline std::string shown_text(const settings_comparison& c, const compared_stati
         if (r.may_be_the_clients)
             by_client += (by_client.empty() ? "" : ", ") + names_of(c, {r.first, r.second});
     if (!by_client.empty())
-        add("the client was held up and may have made the difference between " + by_client);
+        add("the client was stalled and may have made the difference between " + by_client);
     add(left_out);
     return out;
 }
@@ -14330,7 +14364,7 @@ inline std::string rounds_text(const settings_comparison& c) {
 /// What a reader of the table should know of it, a sentence each.
 inline std::vector<std::string> notes_on(const settings_comparison& c) {
     std::vector<std::string> notes;
-    for (const setting_told& s : c.settings)
+    for (const reported_setting& s : c.settings)
         if (!s.excluded.empty()) notes.push_back(s.name + " is not compared: " + s.excluded);
     if (!c.stopped.empty()) notes.push_back(c.stopped);
     return notes;
@@ -15295,7 +15329,7 @@ inline bool is_counted_in_users(const arrival_data& a) {
 }
 
 inline std::string arrival_text(const arrival_data& a) {
-    if (!a.told.empty()) return str(a.told);
+    if (!a.described.empty()) return str(a.described);
     std::string t = arrival_name(a.kind);
     const char* most = a.is_searched ? "up to " : "";
     switch (a.kind) {
@@ -15506,17 +15540,17 @@ inline std::string id_list(std::string words) {
 /// Those of prompt_words that are one token behind a space; none where `count(text)`, the tokens of
 /// a text, does not tell (-1). A word has a token at least, so one count settles many of them.
 template <class Count>
-std::vector<std::size_t> one_token_words(Count&& count) {
+std::vector<std::size_t> one_token_vocabulary(Count&& count) {
     const int start = count(prompt_words[0]);
     std::vector<std::size_t> found;
-    bool told = start > 0;
+    bool reported = start > 0;
     const auto search = [&](auto&& self, std::size_t from, std::size_t to) -> void {
         std::vector<std::size_t> some;
         for (std::size_t i = from; i < to; ++i) some.push_back(i);
         const token_fit these{.words = some};
-        const int n = told ? count(prompt_words[0] + (" " + these.all_words())) : -1;
-        told = n >= start;
-        if (!told) return;
+        const int n = reported ? count(prompt_words[0] + (" " + these.all_words())) : -1;
+        reported = n >= start;
+        if (!reported) return;
         if (n - start == static_cast<int>(to - from)) {
             found.insert(found.end(), some.begin(), some.end());
         } else if (to - from > 1) {
@@ -15525,10 +15559,10 @@ std::vector<std::size_t> one_token_words(Count&& count) {
         }
     };
     search(search, 0, std::size(prompt_words));
-    return told ? found : std::vector<std::size_t>();
+    return reported ? found : std::vector<std::size_t>();
 }
 
-inline std::vector<std::size_t> all_prompt_words() {
+inline std::vector<std::size_t> whole_vocabulary() {
     std::vector<std::size_t> all(std::size(prompt_words));
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
     return all;
@@ -15538,7 +15572,7 @@ inline std::vector<std::size_t> all_prompt_words() {
 /// prompt; -1 as above. Counts that no tokenizer has (less than a token a word: cached ones were
 /// left out) are not believed.
 template <class Count>
-token_fit fitted_words(token_fit fit, Count&& count) {
+token_fit fitted_vocabulary(token_fit fit, Count&& count) {
     const std::string text = fit.all_words();
     const int once = count(text);
     const int twice = once > 0 ? count(text + " " + text) : -1;
@@ -15554,14 +15588,14 @@ token_fit fitted_words(token_fit fit, Count&& count) {
 /// `count_prompt` of a request; all words where not.
 template <class CountText, class CountPrompt>
 token_fit fitted_tokens(CountText&& count_text, CountPrompt&& count_prompt) {
-    constexpr std::size_t fewest_words = 16;
-    token_fit some{.words = one_token_words(count_text)};
-    if (some.words.size() >= fewest_words) return fitted_words(some, count_prompt);
-    const token_fit all = fitted_words({.words = all_prompt_words()}, count_prompt);
+    constexpr std::size_t least_vocabulary = 16;
+    token_fit some{.words = one_token_vocabulary(count_text)};
+    if (some.words.size() >= least_vocabulary) return fitted_vocabulary(some, count_prompt);
+    const token_fit all = fitted_vocabulary({.words = whole_vocabulary()}, count_prompt);
     if (all.lengths != token_fit::quality::average) return all;
-    some.words = one_token_words(count_prompt);
-    if (some.words.size() < fewest_words) return all;
-    some = fitted_words(some, count_prompt);
+    some.words = one_token_vocabulary(count_prompt);
+    if (some.words.size() < least_vocabulary) return all;
+    some = fitted_vocabulary(some, count_prompt);
     return some.lengths == token_fit::quality::exact ? some : all;
 }
 
@@ -15591,7 +15625,7 @@ inline std::string text_of_many_scripts() {
 /// tokenizer was seen to give. None is tried beyond it, as not every server survives that.
 template <class CountIds>
 token_fit fitted_ids(CountIds&& count_ids, std::size_t known = 0) {
-    token_fit fit = fitted_words({.as_ids = true, .words = all_prompt_words()}, count_ids);
+    token_fit fit = fitted_vocabulary({.as_ids = true, .words = whole_vocabulary()}, count_ids);
     if (fit.lengths != token_fit::quality::exact) return {};
     if (known < first_token_id + std::size(prompt_words)) return fit;
     constexpr std::size_t looks = 256;  // evenly over all of them
@@ -15672,7 +15706,7 @@ struct trace_terms {
     const workload_files& files;
 };
 /// What words are drawn from: others in every repeat and arm, and in every execution of a gate.
-struct word_terms {
+struct prompt_terms {
     std::uint64_t salt = 0;
     const token_fit& fit;
     const std::vector<std::string>& answers;  // to the earlier turns of the conversation
@@ -15730,7 +15764,7 @@ inline constexpr std::size_t most_shards = 10000;
 /// Of `count` programs that carry out one plan, the one with this number, counted from 0. Each
 /// takes every count-th start of the trace, a user or a conversation as a whole, at the time that
 /// the plan has for it: together they send the trace, and nothing of it twice.
-struct load_share {
+struct load_shard {
     std::size_t index = 0, count = 1;
     bool is_whole() const { return count == 1; }
     /// How many of these are its own.
@@ -15738,13 +15772,13 @@ struct load_share {
 };
 
 /// Why a shard's own requests are no gate's.
-inline std::string shard_words(const load_share& s) {
+inline std::string shard_text(const load_shard& s) {
     return printed("shard %zu of %zu is measured: judge_shards judges all of them", s.index,
                    s.count);
 }
 
 /// The share of one thread of so many in every program.
-inline load_share share_of_thread(const load_share& s, std::size_t thread, std::size_t threads) {
+inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::size_t threads) {
     return {s.index + s.count * thread, s.count * threads};
 }
 
@@ -15778,7 +15812,7 @@ struct recorded_dialogues {
                 turn.output_tokens};
     }
     void fill(request_spec& r, const trace_place& place, const trace_terms& t,
-              const word_terms& w) const {
+              const prompt_terms& w) const {
         const dialogue& d = at(place.conversation, t.files);
         if (const int recorded = d.turns[place.turn].output_tokens; recorded > 0)
             r.max_tokens = recorded;
@@ -15805,7 +15839,7 @@ struct recorded_dialogues {
     }
 
 private:
-    static void add_salt(std::string& text, const trace_place& place, const word_terms& w) {
+    static void add_salt(std::string& text, const trace_place& place, const prompt_terms& w) {
         std::string words;
         generator own(w.salt, streams::places + place.first);
         append_words(words, 5, own);
@@ -15829,7 +15863,7 @@ struct made_up_conversations {
         return {user, drawn_length(output_tokens, random, 1, t.files.output_values)};
     }
     void fill(request_spec& r, const trace_place& at, const trace_terms& t,
-              const word_terms& w) const {
+              const prompt_terms& w) const {
         r.max_tokens = item(at, t).output_tokens;
         generator system(w.salt, shared_system_prompt
                                      ? streams::shared_words
@@ -15876,7 +15910,7 @@ struct given_prompts {
     std::size_t turns(std::size_t, const trace_terms&) const { return 1; }
     trace_item item(const trace_place&, const trace_terms&) const { return {}; }
     void fill(request_spec& r, const trace_place& at, const trace_terms&,
-              const word_terms&) const {
+              const prompt_terms&) const {
         r.prompt = prompts[at.conversation % prompts.size()];
     }
     void hash_all(fnv1a&, const trace_terms&) const {}
@@ -15890,7 +15924,7 @@ struct made_up_prompts {
     static constexpr std::size_t most_turns = 1;
     length_distribution prompt_tokens{}, output_tokens{}, shared_prefix{};
     long long prefix_groups = 1;
-    double prefix_share = 1;  // of the prompts that start with one
+    double prefix_fraction = 1;  // of the prompts that start with one
     std::size_t warmup = 0;   // prompts that warm up: a trace begins with the first after them
 
     std::size_t turns(std::size_t, const trace_terms&) const { return 1; }
@@ -15908,7 +15942,7 @@ struct made_up_prompts {
                 length(output_tokens, &trace_row::output_tokens, t.files.output_values)};
     }
     void fill(request_spec& r, const trace_place& at, const trace_terms& t,
-              const word_terms& w) const {
+              const prompt_terms& w) const {
         const trace_item asked = item(at, t);
         r.max_tokens = asked.output_tokens;
         r.prompt = prompt(at.index(), w.fit.words_of_prompt(asked.prompt_tokens), t, w);
@@ -15916,9 +15950,9 @@ struct made_up_prompts {
     }
     void hash_all(fnv1a& h, const trace_terms& t) const {
         if (const int common = shared_length(shared_prefix, t.seed); common > 0) h.add(common);
-        if (prefix_groups == 1 && prefix_share == 1) return;
+        if (prefix_groups == 1 && prefix_fraction == 1) return;
         h.add(prefix_groups);
-        h.add(std::llround(prefix_share * 1e9));
+        h.add(std::llround(prefix_fraction * 1e9));
     }
     void hash_conversation(fnv1a& h, std::size_t index, const trace_terms& t) const {
         if (has_blocks(t))
@@ -15937,9 +15971,9 @@ struct made_up_prompts {
     }
     /// The group whose prefix a prompt starts with, -1 for none.
     long long group(std::size_t index, std::uint64_t seed) const {
-        if (prefix_groups == 1 && prefix_share == 1) return 0;
+        if (prefix_groups == 1 && prefix_fraction == 1) return 0;
         generator random(seed, streams::groups + index);
-        if (random.uniform() >= prefix_share) return -1;
+        if (random.uniform() >= prefix_fraction) return -1;
         return static_cast<long long>(random.below(static_cast<std::uint64_t>(prefix_groups)));
     }
 
@@ -15955,7 +15989,7 @@ private:
     }
     /// A prompt of so many words.
     std::string prompt(std::size_t index, int count, const trace_terms& t,
-                       const word_terms& w) const {
+                       const prompt_terms& w) const {
         std::string words;
         if (has_blocks(t)) {
             // What two recorded prompts had in common, these have in common, too.
@@ -16021,13 +16055,14 @@ enum class scenario_use : unsigned char { measure, gate, find_capacity };
 
 /// What a load that is searched is searched for.
 struct searched_load {
-    std::vector<slo> keeps{};     // what it must keep; the plan's objectives are of the capacity
+    // what it must keep; the plan's objectives are of the capacity
+    std::vector<slo> objectives_held{};
     std::vector<double> asked{};  // loads that those name, the ones that count first
     bool to_the_interval = false; // else until these are decided
 };
 
 /// What a file of an earlier run says of its load in words; nothing of it can be sent again.
-struct told_load {
+struct described_load {
     bool is_there = false;
     long long requests = 0;  // measured ones that a repeat was to have, 0 where nobody knew
     bool has_turns = false;  // they are turns of conversations, so many of them first ones
@@ -16053,8 +16088,8 @@ struct plan {
     bool warmup_until_stable = false;  // warmup_s is the most of it
     long long requests = 0;
     double duration_s = 0;
-    int first_repeats = first_look;  // before this many nothing is decided
-    int most_repeats = last_look;    // repeats, or pairs where there is a baseline
+    int first_repeats = first_analysis;  // before this many nothing is decided
+    int most_repeats = last_analysis;  // repeats, or pairs where there is a baseline
     bool repeats_are_asked = false;  // by the gate: then what is only advised is waited for, too
     int most_if_noisy = 0;           // where their own spread leaves it open, 0: no more
     bool has_baseline = false;       // a live one, measured in pairs
@@ -16062,13 +16097,13 @@ struct plan {
     stored_result stored{};
     judging_rule rule{};
     std::uint64_t seed = 1;
-    load_share share{};       // of it, what this program sends
+    load_shard shard{};       // of it, what this program sends
     double most_skew_s = infinity;  // by which the programs that share it may begin apart
     std::uint64_t nonce = 0;  // of this execution: its words are none that a cache has seen
     std::string hash{};  // trace_hash of it, once it is known: long prompts take a while
     std::string workload_text{};
     bool is_read = false;  // from files of another tool: nothing is sent, no seed is known
-    told_load told{};       // in place of all that is needed to send it
+    described_load described{};  // in place of all that is needed to send it
     std::string sent_as_given{};  // "prompts" or "images": what is the same in every repeat and run
     traffic_source source{};
     std::size_t stride = 1;  // places that a conversation takes, its turns the first of them
@@ -16093,7 +16128,7 @@ inline trace_place place_of(const plan& p, std::size_t index) {
 }
 inline trace_terms terms_of(const plan& p) { return {p.seed, *p.files}; }
 /// Whether requests are turns of conversations.
-inline bool has_turns(const plan& p) { return p.stride > 1 || p.told.has_turns; }
+inline bool has_turns(const plan& p) { return p.stride > 1 || p.described.has_turns; }
 /// Turns of one conversation of the trace.
 inline std::size_t turns_of(const plan& p, std::size_t conversation) {
     return std::visit([&](const auto& source) { return source.turns(conversation, terms_of(p)); },
@@ -16145,7 +16180,7 @@ inline long long requests_before(const plan& p, std::size_t last) {
 
 /// Measured requests that one repeat will have, 0 where only the run can tell.
 inline long long expected_requests(const plan& p) {
-    if (p.told.is_there) return p.told.requests;
+    if (p.described.is_there) return p.described.requests;
     double by_time = infinity;
     if (p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once) {
         const recorded_trace& trace = p.files->trace;
@@ -16167,7 +16202,7 @@ inline long long expected_requests(const plan& p) {
 }
 /// Of these, first turns of conversations.
 inline long long expected_first_turns(const plan& p) {
-    if (p.told.is_there) return p.told.first_turns;
+    if (p.described.is_there) return p.described.first_turns;
     const long long n = expected_requests(p);
     if (n == 0 || p.stride == 1) return n;
     const std::size_t warmup = counted_conversations(p).warmup;
@@ -16387,9 +16422,9 @@ inline void check_synthetic(const synthetic& w, const arrival_data& a) {
     if (!(w.prefix_groups >= 1 && w.prefix_groups <= 1000000))
         refuse({printed("workload.prefix_groups is %lld: it runs from 1 to 1000000",
                         static_cast<long long>(w.prefix_groups))});
-    if (!(w.prefix_share.fraction >= 0 && w.prefix_share.fraction <= 1))
-        refuse({printed("workload.prefix_share is %g %%: it runs from 0 to 100 %%",
-                        w.prefix_share.fraction * 100)});
+    if (!(w.prefix_fraction.value >= 0 && w.prefix_fraction.value <= 1))
+        refuse({printed("workload.prefix_fraction is %g %%: it runs from 0 to 100 %%",
+                        w.prefix_fraction.value * 100)});
 }
 inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
                                     const warmup_amount& warmup, const request_options& o,
@@ -16401,14 +16436,14 @@ inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
         .output_tokens = w.output_tokens,
         .shared_prefix = w.shared_prefix,
         .prefix_groups = w.prefix_groups,
-        .prefix_share = w.prefix_share.fraction,
+        .prefix_fraction = w.prefix_fraction.value,
         .warmup = warmup_sends(a, static_cast<std::size_t>(warmup.requests()), warmup.seconds())};
     std::string prefix;
     if (made.shared_prefix.a > 0) {
         prefix = ", shared prefix " + length_text(made.shared_prefix) + " tokens";
         if (made.prefix_groups > 1) prefix += printed(" in %lld groups", made.prefix_groups);
-        if (made.prefix_share < 1)
-            prefix += printed(" for %.9g %% of the prompts", made.prefix_share * 100);
+        if (made.prefix_fraction < 1)
+            prefix += printed(" for %.9g %% of the prompts", made.prefix_fraction * 100);
     }
     return {.source = made,
             .text = "synthetic, prompt " + length_text(made.prompt_tokens) + " tokens" +
@@ -16538,7 +16573,7 @@ inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size
                                const token_fit& fit = {}) {
     request_spec r = p.common;
     r.force_length = p.forces_length;
-    const word_terms words{salt_of(p, arm, repeat), fit, answers};
+    const prompt_terms words{salt_of(p, arm, repeat), fit, answers};
     std::visit([&](const auto& source) { source.fill(r, place_of(p, index), terms_of(p), words); },
                p.source);
     return r;
@@ -16584,7 +16619,7 @@ inline double most_skew_of_ranks(const plan& p) {
     const auto take = [&](metric_id m, double bound) {
         if (m == metric_id::ttft && bound > 0) tightest = std::min(tightest, bound);
     };
-    for (const auto* objectives : {&p.slos, &p.search.keeps})
+    for (const auto* objectives : {&p.slos, &p.search.objectives_held})
         for (const slo& s : *objectives) {
             if (s.factor == 0) take(s.what.metric, s.bound);
             for (const predicate_step& step : s.what.where)
@@ -16663,7 +16698,7 @@ inline namespace v0 {
 namespace detail {
 
 /// What is shown of a load by all the evidence at it.
-enum class carried : unsigned char { open, keeps, misses };
+enum class carried : unsigned char { open, holds, misses };
 
 /// One run of the scenario at one load.
 struct probe {
@@ -16723,10 +16758,10 @@ inline std::vector<probe> without_evidence(const std::vector<probe>& probes) {
 }
 
 struct bracket {
-    const probe* keeps = nullptr;   // the highest load below the lowest miss
+    const probe* holds = nullptr;   // the highest load below the lowest miss
     const probe* misses = nullptr;  // the lowest load that looks missed
-    bool is_closed() const { return keeps && misses; }
-    double ratio() const { return misses->load / keeps->load; }
+    bool is_closed() const { return holds && misses; }
+    double ratio() const { return misses->load / holds->load; }
 };
 inline bracket bracket_of(const std::vector<probe>& probes) {
     bracket b;
@@ -16734,8 +16769,8 @@ inline bracket bracket_of(const std::vector<probe>& probes) {
         if (!p.invalid && looks_missed(p) && (!b.misses || p.load < b.misses->load)) b.misses = &p;
     for (const probe& p : probes)
         if (!p.invalid && !looks_missed(p) && (!b.misses || p.load < b.misses->load) &&
-            (!b.keeps || p.load > b.keeps->load))
-            b.keeps = &p;
+            (!b.holds || p.load > b.holds->load))
+            b.holds = &p;
     return b;
 }
 
@@ -16795,7 +16830,7 @@ inline margin_curve curve_of(const std::vector<probe>& probes) {
 inline search_state state_of(const std::vector<probe>& probes) {
     search_state s;
     for (const probe& p : probes) {
-        if (p.shown == carried::keeps) s.low = std::max(s.low, p.load);
+        if (p.shown == carried::holds) s.low = std::max(s.low, p.load);
         if (p.shown == carried::misses) s.high = std::min(s.high, p.load);
     }
     const std::vector<probe> before = without_evidence(probes);
@@ -16826,16 +16861,16 @@ inline constexpr double step_up = 2, largest_step_down = 4;
 /// margins lies above a curve that bends upwards, so that its root is a bound of the capacity.
 inline double outwards_of(const search_terms& t, const std::vector<probe>& before,
                           const bracket& b) {
-    if (!b.keeps) {
+    if (!b.holds) {
         const double step = 1 + 0.5 * static_cast<double>(before.size());
         return moved_from(b.misses->load, t, probe_of::bracket,
                           b.misses->load / std::min(step, largest_step_down));
     }
-    double next = b.keeps->load * step_up;
+    double next = b.holds->load * step_up;
     const margin_curve c = curve_of(before);
     if (c.knots.size() > 1)
-        next = std::min(next, std::max(1.1 * std::exp(c.crosses(0)), 1.2 * b.keeps->load));
-    return moved_from(b.keeps->load, t, probe_of::bracket, next);
+        next = std::min(next, std::max(1.1 * std::exp(c.crosses(0)), 1.2 * b.holds->load));
+    return moved_from(b.holds->load, t, probe_of::bracket, next);
 }
 
 inline constexpr int least_refined = 1, most_refined = 3;
@@ -16843,16 +16878,16 @@ inline constexpr double narrow_bracket = 1.25;
 
 /// Whether the ends of a bracket are near enough for evidence.
 inline bool is_refined(const search_terms& t, const bracket& b, int refined) {
-    if (t.whole && b.misses->load - b.keeps->load <= 1) return true;
+    if (t.whole && b.misses->load - b.holds->load <= 1) return true;
     return refined >= most_refined || (refined >= least_refined && b.ratio() <= narrow_bracket);
 }
 /// Inside a bracket: where its margins put the root, but never nearer to the load that keeps, for
 /// the root of a curve that bends upwards is above that of its chord.
 inline double interpolated(const bracket& b) {
-    double share = 0.5;
-    if (has_size(*b.misses) && has_size(*b.keeps))
-        share = -b.keeps->margin / (b.misses->margin - b.keeps->margin);
-    return b.keeps->load * std::pow(b.ratio(), std::clamp(share, 0.5, 0.85));
+    double fraction = 0.5;
+    if (has_size(*b.misses) && has_size(*b.holds))
+        fraction = -b.holds->margin / (b.misses->margin - b.holds->margin);
+    return b.holds->load * std::pow(b.ratio(), std::clamp(fraction, 0.5, 0.85));
 }
 
 // ---- show
@@ -16865,7 +16900,7 @@ struct end_facts {
     double spare;  // standard errors of a mean that its distance has to spare
 };
 // Beyond a knee a chord overstates the margin, so the upper end has more to spare.
-inline constexpr end_facts low_end{-1, 2.413, first_look, 1};
+inline constexpr end_facts low_end{-1, 2.413, first_analysis, 1};
 inline constexpr end_facts high_end{1, 2.675, first_fail, 2.25};
 inline const end_facts& facts_of(probe_of part) {
     return part == probe_of::low ? low_end : high_end;
@@ -16902,7 +16937,7 @@ inline double spread_near(const search_terms& t, const std::vector<probe>& probe
 
 /// How far from 0 the mean of n margins that spread by sd must be for the rule to show it.
 inline double reach_of(const search_terms& t, double n, double sd, double z) {
-    const look l = moderated_look(0, (n - 1) * sd * sd, n - 1, t.believed_sd);
+    const interim_analysis l = moderated_analysis(0, (n - 1) * sd * sd, n - 1, t.believed_sd);
     return student_t_quantile(normal_cdf(z), l.df) * l.sd / std::sqrt(n);
 }
 
@@ -16945,7 +16980,7 @@ inline end_place end_place_of(const search_terms& t, const std::vector<probe>& p
     const end_facts& f = facts_of(part);
     const margin_curve c = curve_of(probes);
     const double root = c.crosses(0);
-    const int most = std::clamp((left - spare_probes) / 2, f.first, last_look);
+    const int most = std::clamp((left - spare_probes) / 2, f.first, last_analysis);
     const double spare = f.spare + spare_of_a_step * static_cast<double>(steps);
     end_place e;
     for (int n = f.first;; ++n) {
@@ -16967,11 +17002,11 @@ inline end_place end_place_of(const search_terms& t, const std::vector<probe>& p
 inline double chance_of(const search_terms& t, const tried_end& mine, const end_place& place,
                         probe_of part, int left) {
     const end_facts& f = facts_of(part);
-    if (mine.shown != carried::open || mine.times >= last_look || mine.times + left < f.first)
+    if (mine.shown != carried::open || mine.times >= last_analysis || mine.times + left < f.first)
         return 0;
     if (mine.margins.size() < static_cast<std::size_t>(mine.times))
         return part == probe_of::high;  // the load outgrew the server
-    const double n = mine.times, most = std::min<double>(last_look, n + left);
+    const double n = mine.times, most = std::min<double>(last_analysis, n + left);
     const double short_of = reach_of(t, most, place.sd, f.z) - f.outwards * mean_of(mine.margins);
     return normal_cdf(-short_of / (place.sd * std::sqrt(1 / n - 1 / most)));
 }
@@ -16992,7 +17027,7 @@ inline std::optional<double> next_of_end(const search_terms& t, const std::vecto
     } else {
         const double last = mine.loads.back();
         const bool last_chance = left == f.first;  // to show another load
-        const double enough = mine.times < first_look ? hopeless_at_first
+        const double enough = mine.times < first_analysis ? hopeless_at_first
                               : last_chance           ? hopeless_at_last
                                                       : hopeless;
         if (chance_of(t, mine, place, part, left) > enough) return last;
@@ -17083,24 +17118,24 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
         int refined = 0;
         for (const probe& p : before) refined += p.part == probe_of::refine;
         const double next = in_range(t, probe_of::refine, interpolated(b));
-        if (!is_refined(t, b, refined) && next > b.keeps->load && next < b.misses->load)
+        if (!is_refined(t, b, refined) && next > b.holds->load && next < b.misses->load)
             return {probe_of::refine, next, {}};
         return next_evidence(t, probes, s, left);
     }
     const double next = outwards_of(t, before, b);
-    if (next != (b.keeps ? b.keeps : b.misses)->load) return {probe_of::bracket, next, {}};
+    if (next != (b.holds ? b.holds : b.misses)->load) return {probe_of::bracket, next, {}};
     // All loads that may be tried look alike: only one end can be shown.
-    const probe_of part = b.keeps ? probe_of::low : probe_of::high;
+    const probe_of part = b.holds ? probe_of::low : probe_of::high;
     const tried_end mine = tried(probes, part);
-    if (mine.shown == (b.keeps ? carried::keeps : carried::misses))
-        return {{}, 0, b.keeps ? "the highest load that was allowed keeps its objectives"
+    if (mine.shown == (b.holds ? carried::holds : carried::misses))
+        return {{}, 0, b.holds ? "the highest load that was allowed keeps its objectives"
                                : "the lowest load that was allowed misses its objectives"};
-    if (mine.shown != carried::open || mine.times >= last_look)
-        return {{}, 0, b.keeps ? "the highest load that was allowed could not be shown to keep its "
+    if (mine.shown != carried::open || mine.times >= last_analysis)
+        return {{}, 0, b.holds ? "the highest load that was allowed could not be shown to keep its "
                                  "objectives"
                                : "the lowest load that was allowed could not be shown to miss its "
                                  "objectives"};
-    return {part, b.keeps ? in_range(t, part, t.most) : in_range(t, part, t.least), {}};
+    return {part, b.holds ? in_range(t, part, t.most) : in_range(t, part, t.least), {}};
 }
 
 }  // namespace llmbench
@@ -17116,21 +17151,21 @@ namespace detail {
 /// How far from its limit a statistic is on the side of a miss: the log of their ratio, of shares
 /// the difference of their logits. Below 0 it keeps the limit.
 inline double margin_of(const slo& s, const repeat_data& d,
-                        reading how = reading::as_measured) {
+                        timing_bound how = timing_bound::measured) {
     const double value = evaluate(s.what, d, how);
     const double sign = s.at_most ? 1 : -1;
     if (std::isnan(value)) return infinity;
-    if (!is_share(s.what.metric)) return sign * std::log(value / s.bound);
+    if (!is_request_fraction(s.what.metric)) return sign * std::log(value / s.bound);
     const double n = static_cast<double>(std::max<std::size_t>(d.records.size(), 1));
-    const auto logit = [&](double share) {
-        const double inside = std::clamp(share, 0.5 / n, 1 - 0.5 / n);
+    const auto logit = [&](double fraction) {
+        const double inside = std::clamp(fraction, 0.5 / n, 1 - 0.5 / n);
         return std::log(inside / (1 - inside));
     };
     return sign * (logit(value) - logit(s.bound));
 }
 /// Of the objective that is nearest to a miss, or furthest beyond it.
 inline double worst_margin(const std::vector<slo>& slos, const repeat_data& d,
-                           reading how = reading::as_measured) {
+                           timing_bound how = timing_bound::measured) {
     double worst = -infinity;
     for (const slo& s : slos)
         if (!s.is_advisory) worst = std::max(worst, margin_of(s, d, how));
@@ -17156,35 +17191,35 @@ inline double asked_load(const slo& s, double baseline_carries) {
 /// objectives, and 2.5 % that one which keeps them is shown to miss any.
 inline judging_options options_of_an_end() {
     judging_options o;
-    o.false_pass = o.false_fail = share(0.025);
+    o.false_pass = o.false_fail = fraction(0.025);
     return o;
 }
 /// How sure a load must be shown to keep all of these, or to miss any. It keeps them if it keeps
 /// each; it misses if it misses one, the guard on errors among them.
-inline judging_rule rule_of_a_load(judging_options o, const std::vector<slo>& keeps,
-                                   int most = last_look) {
+inline judging_rule rule_of_a_load(judging_options o, const std::vector<slo>& objectives_held,
+                                   int most = last_analysis) {
     double blocking = 1;  // the guard
-    for (const slo& s : keeps) blocking += !s.is_advisory;
-    o.false_fail = share(o.false_fail.fraction / blocking);
+    for (const slo& s : objectives_held) blocking += !s.is_advisory;
+    o.false_fail = fraction(o.false_fail.value / blocking);
     o.holm = false;
-    judging_rule r = rule_of(o, replayed, first_look, std::max(most, last_look));
+    judging_rule r = rule_of(o, replayed, first_analysis, std::max(most, last_analysis));
     r.trusts_belief = true;  // a search measures many loads, each of them twice at least
     return r;
 }
 
 /// What all the evidence at one load shows of it.
 inline carried carried_at(const evidence& e, const terms& t) {
-    if (e.candidate.size() < static_cast<std::size_t>(first_look)) return carried::open;
+    if (e.candidate.size() < static_cast<std::size_t>(first_analysis)) return carried::open;
     const findings f = assess(e, t);
     const bool all_failed = std::all_of(e.candidate.begin(), e.candidate.end(), is_all_failed);
     if (all_failed || f.on.saturated) return carried::misses;
-    bool keeps = true;
+    bool holds = true;
     for (const decision& v : f.verdicts) {
         if (v.what.is_advisory) continue;
         if (v.outcome == verdict::fail) return carried::misses;
-        keeps = keeps && v.outcome == verdict::pass;
+        holds = holds && v.outcome == verdict::pass;
     }
-    return keeps ? carried::keeps : carried::open;
+    return holds ? carried::holds : carried::open;
 }
 
 }  // namespace llmbench
@@ -17207,17 +17242,17 @@ inline bool is_to_show(probe_of part) {
 /// are held against far more than this.
 inline bool is_misled(const terms& t, const repeat_data& d, const probe& p) {
     if (is_to_show(p.part)) return false;
-    if (late_share_of(d) > most_late_share) return true;
+    if (late_fraction_of(d) > most_late_fraction) return true;
     if (!client_had_part(d) || p.over) return false;
-    return (worst_margin(t.keeps, d, reading::at_best) < 0) !=
-           (worst_margin(t.keeps, d, reading::at_worst) < 0);
+    return (worst_margin(t.objectives_held, d, timing_bound::optimistic) < 0) !=
+           (worst_margin(t.objectives_held, d, timing_bound::pessimistic) < 0);
 }
 /// The probe that a repeat was, as far as it speaks for itself.
 inline probe probe_of_repeat(const evidence& e, const terms& t, const repeat_data& d) {
     probe p;
     p.part = d.part;
     p.load = d.load;
-    p.margin = worst_margin(t.keeps, d);
+    p.margin = worst_margin(t.objectives_held, d);
     p.over = is_over(d, e.arrival_cv2);
     p.invalid = !d.disturbed.empty() || !self_check_of(e, d).ok || is_misled(t, d, p);
     return p;
@@ -17225,8 +17260,8 @@ inline probe probe_of_repeat(const evidence& e, const terms& t, const repeat_dat
 
 /// What is held against the evidence at one load.
 inline terms terms_of_a_load(terms t) {
-    t.slos = std::move(t.keeps);
-    t.keeps.clear();
+    t.slos = std::move(t.objectives_held);
+    t.objectives_held.clear();
     t.day_sd = t.stored.day_sd;
     return t;
 }
@@ -17251,11 +17286,11 @@ inline load_evidence evidence_at(const evidence& e, const terms& t, double load)
 struct found_capacity {
     std::vector<probe> probes{};  // in their order
     search_state state{};
-    std::string binding{};        // what bounds it, "" where nothing does
+    std::string limiting_objective{};  // what bounds it, "" where nothing does
 };
 
 inline std::vector<probe> probes_of(const evidence& e, const terms& t) {
-    const terms held = terms_of_a_load(t);
+    const terms judged_by = terms_of_a_load(t);
     std::map<double, evidence> at;
     std::vector<probe> probes;
     for (const repeat_data& d : e.candidate) {
@@ -17264,7 +17299,7 @@ inline std::vector<probe> probes_of(const evidence& e, const terms& t) {
             evidence& seen = at[p.load];
             static_cast<load_conditions&>(seen) = e;
             seen.candidate.push_back(d);
-            p.shown = carried_at(seen, held);
+            p.shown = carried_at(seen, judged_by);
         }
         probes.push_back(p);
     }
@@ -17272,7 +17307,7 @@ inline std::vector<probe> probes_of(const evidence& e, const terms& t) {
 }
 
 /// The objective that is nearest to a miss at this load, or furthest beyond it.
-inline std::string binding_at(const evidence& e, const terms& t, double load) {
+inline std::string limiting_objective_at(const evidence& e, const terms& t, double load) {
     std::vector<const repeat_data*> here;
     for (const repeat_data& d : e.candidate)
         if (d.load == load) here.push_back(&d);
@@ -17286,14 +17321,14 @@ inline std::string binding_at(const evidence& e, const terms& t, double load) {
         return "the server's throughput";
     std::string name;
     double worst = -infinity;
-    for (const slo& s : t.keeps) {
+    for (const slo& s : t.objectives_held) {
         if (s.is_advisory) continue;
         const double margins = sum_of([&](const repeat_data& d) { return margin_of(s, d); });
         if (margins <= worst) continue;
         worst = margins;
         name = str(s.what.name);
     }
-    const slo errors = error_limit(t.keeps);
+    const slo errors = error_limit(t.objectives_held);
     const double failed = sum_of([&](const repeat_data& d) { return evaluate(errors.what, d); });
     return worst <= 0 && n > 0 && failed / n > errors.bound ? str(errors.what.name) : name;
 }
@@ -17302,8 +17337,8 @@ inline found_capacity capacity_of(const evidence& e, const terms& t) {
     found_capacity f;
     f.probes = probes_of(e, t);
     f.state = state_of(f.probes);
-    if (f.state.high < infinity) f.binding = binding_at(e, t, f.state.high);
-    else if (f.state.low > 0) f.binding = binding_at(e, t, f.state.low);
+    if (f.state.high < infinity) f.limiting_objective = limiting_objective_at(e, t, f.state.high);
+    else if (f.state.low > 0) f.limiting_objective = limiting_objective_at(e, t, f.state.low);
     return f;
 }
 
@@ -17320,14 +17355,14 @@ inline bool is_decided(const evidence& e, const terms& t) {
 }
 /// Why what a load seems to show was the client's, and the place of its probe among the repeats.
 /// While it shows nothing more probes come anyway.
-inline std::optional<client_doubt> doubt_at(const evidence& e, const terms& t, double load) {
+inline std::optional<client_bias> bias_at(const evidence& e, const terms& t, double load) {
     const load_evidence at = evidence_at(e, t, load);
-    if (at.places.size() < static_cast<std::size_t>(first_look)) return {};
-    const terms held = terms_of_a_load(t);
-    if (!is_decided(at.seen, held)) return {};
-    std::optional<client_doubt> doubt = assess(at.seen, held).doubt;
-    if (doubt) doubt->repeat = at.places[doubt->repeat];
-    return doubt;
+    if (at.places.size() < static_cast<std::size_t>(first_analysis)) return {};
+    const terms judged_by = terms_of_a_load(t);
+    if (!is_decided(at.seen, judged_by)) return {};
+    std::optional<client_bias> bias = assess(at.seen, judged_by).bias;
+    if (bias) bias->repeat = at.places[bias->repeat];
+    return bias;
 }
 
 /// Calls `f` with the repeats that tables and pooled numbers are of: those at one load, the highest
@@ -17335,7 +17370,7 @@ inline std::optional<client_doubt> doubt_at(const evidence& e, const terms& t, d
 /// at one load these are the evidence itself, which may be large.
 template <class F>
 auto with_load_of_tables(const evidence& e, const terms& t, F&& f) {
-    if (t.keeps.empty() || e.candidate.empty()) return f(e);
+    if (t.objectives_held.empty() || e.candidate.empty()) return f(e);
     const search_state s = state_of(probes_of(e, t));
     double load = s.low;
     for (const repeat_data& d : e.candidate)
@@ -17351,29 +17386,31 @@ auto with_load_of_tables(const evidence& e, const terms& t, F&& f) {
 }
 
 inline const char* to_string(carried c) {
-    return c == carried::keeps ? "carried" : c == carried::misses ? "too much" : "nothing";
+    return c == carried::holds ? "carried" : c == carried::misses ? "too much" : "nothing";
 }
 
 // ---- verdicts
 
 /// What decides, or keeps from deciding, at one load.
-inline std::string words_at(const evidence& seen, const terms& t) {
+inline std::string text_at(const evidence& seen, const terms& t) {
     const findings f = assess(seen, terms_of_a_load(t));
     if (f.on.saturated) return described(f.on.saturated);
-    const decision* told = nullptr;
+    const decision* nearest = nullptr;
     for (const verdict v : {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::pass})
         for (const decision& x : f.verdicts) {
-            if (x.what.is_advisory || x.outcome != v || (told && told->outcome != v)) continue;
-            const bool nearer = told && !(headroom(x) >= headroom(*told));
-            if (!told || nearer) told = &x;
+            if (x.what.is_advisory || x.outcome != v || (nearest && nearest->outcome != v))
+                continue;
+            const bool nearer = nearest && !(headroom(x) >= headroom(*nearest));
+            if (!nearest || nearer) nearest = &x;
         }
-    if (!told) return {};
-    const std::string room = room_text(*told), why = described(told->why, *told);
-    return str(told->what.text()) + " " + to_string(told->outcome) + ": " + measured_text(*told) +
+    if (!nearest) return {};
+    const std::string room = room_text(*nearest), why = described(nearest->why, *nearest);
+    return str(nearest->what.text()) + " " + to_string(nearest->outcome) + ": " +
+           measured_text(*nearest) +
            (room.empty() ? "" : ", " + room) + (why.empty() ? "" : "; " + why);
 }
 
-/// "capacity in [11.4, 12.6] req/s, bound by p90(ttft), 13 probes".
+/// "capacity in [11.4, 12.6] req/s, limited by p90(ttft), 13 probes".
 inline std::string capacity_line(metric_id unit, const found_capacity& f) {
     const search_state& s = f.state;
     const std::string low = value_text(unit, s.low), high = value_text(unit, s.high);
@@ -17383,12 +17420,12 @@ inline std::string capacity_line(metric_id unit, const found_capacity& f) {
         : s.low > 0 ? "capacity at least " + low + ", no load is shown to be too much"
         : s.high < infinity ? "capacity less than " + high + ", no load is shown to be carried"
                             : "no capacity is shown";
-    return found + (f.binding.empty() ? "" : ", bound by " + f.binding) +
+    return found + (f.limiting_objective.empty() ? "" : ", limited by " + f.limiting_objective) +
            printed(", %zu probes", f.probes.size());
 }
 /// What each probe was, and how far an objective that hardly depends on the load can locate it.
 inline std::string probe_text(metric_id unit, const probe& p) {
-    const std::string shows = p.shown == carried::keeps    ? ", shown to be carried"
+    const std::string shows = p.shown == carried::holds    ? ", shown to be carried"
                               : p.shown == carried::misses ? ", shown to be too much"
                                                            : "";
     const std::string margin =
@@ -17403,7 +17440,7 @@ inline std::string flatness_text(const found_capacity& f) {
     const double sd = prior_sd / std::max(*f.state.elasticity, 0.01);
     return printed("1 %% more load moves %s by %.2g %%: it hardly depends on the load, and cannot "
                    "locate a capacity better than to +-%.0f %%",
-                   f.binding.empty() ? "the objectives" : f.binding.c_str(),
+                   f.limiting_objective.empty() ? "the objectives" : f.limiting_objective.c_str(),
                    *f.state.elasticity, 100 * 2 * sd / std::sqrt(3.0));
 }
 inline std::string capacity_explained(metric_id unit, const found_capacity& f) {
@@ -17416,14 +17453,14 @@ inline std::string capacity_explained(metric_id unit, const found_capacity& f) {
 /// Why what was measured at a load is none, "" where it is something: answers that are no answers,
 /// a stream that is none. What a load does to a server is no such thing.
 inline std::string invalid_at_a_load(const evidence& e, const terms& t) {
-    const terms held = terms_of_a_load(t);
+    const terms judged_by = terms_of_a_load(t);
     std::set<double> seen;
     for (const repeat_data& d : e.candidate) {
         if (!is_to_show(d.part) || !seen.insert(d.load).second) continue;
         const load_evidence at = evidence_at(e, t, d.load);
-        if (at.places.size() < static_cast<std::size_t>(first_look)) continue;
-        const findings f = assess(at.seen, held);
-        if (f.on.saturated || f.on.invalid || f.doubt) continue;
+        if (at.places.size() < static_cast<std::size_t>(first_analysis)) continue;
+        const findings f = assess(at.seen, judged_by);
+        if (f.on.saturated || f.on.invalid || f.bias) continue;
         for (const decision& v : f.verdicts)
             if (v.outcome == verdict::invalid && !v.what.is_advisory)
                 return str(v.what.text()) + ": " + described(v.why, v);
@@ -17456,7 +17493,7 @@ inline decision capacity_verdict(const evidence& e, const terms& t, const ground
     }
     const load_evidence at = evidence_at(e, t, asked);
     v.requests = measured_requests(at.seen, at.seen.candidate.size());
-    const cause stopped = in_words(because::stopped, e.stopped);
+    const cause stopped = with_text(because::stopped, e.stopped);
     if (f.probes.empty() && stopped) return decided(v, verdict::inconclusive, stopped);
     if (g.invalid) return decided(v, verdict::invalid, g.invalid);
     if (!(asked > 0)) return decided(v, verdict::inconclusive, {because::baseline_unknown});
@@ -17464,12 +17501,12 @@ inline decision capacity_verdict(const evidence& e, const terms& t, const ground
         return decided(v, verdict::invalid, {because::not_monotone, {f.state.low, f.state.high}});
     if (f.state.low >= asked) v.outcome = verdict::pass;
     else if (f.state.high <= asked) v.outcome = verdict::fail;
-    else if (cause why = in_words(because::told, fault_of_search(e, t, f)))
+    else if (cause why = with_text(because::reported, fault_of_search(e, t, f)))
         return decided(v, verdict::invalid, std::move(why));
-    v.at_the_load = at.places.empty() ? "" : words_at(at.seen, t);
+    v.at_the_load = at.places.empty() ? "" : text_at(at.seen, t);
     v.why = {{because::carries, {f.state.low, f.state.high}}};
     if (v.outcome == verdict::inconclusive && stopped) v.why.push_back(stopped);
-    if (cause here = in_words(because::told, v.at_the_load)) v.why.push_back(std::move(here));
+    if (cause here = with_text(because::reported, v.at_the_load)) v.why.push_back(std::move(here));
     return v;
 }
 
@@ -17606,8 +17643,9 @@ inline margin_differences differences_of(const std::vector<std::vector<probe_pai
 /// A look at differences that come from some loads in turns, whose means may differ: they spread by
 /// what each load's own do. As of pairs, what is believed may widen what they leave open and never
 /// narrows it.
-inline look look_at_loads(const std::vector<double>& differences, std::size_t loads, double s0,
-                          const judging_rule& rule) {
+inline interim_analysis analysis_of_loads(const std::vector<double>& differences, std::size_t loads,
+                                          double s0,
+                                          const judging_rule& rule) {
     const auto n = static_cast<double>(differences.size()), own_df = n - static_cast<double>(loads);
     double squares = 0;
     for (std::size_t k = 0; k < loads; ++k) {
@@ -17615,7 +17653,7 @@ inline look look_at_loads(const std::vector<double>& differences, std::size_t lo
         for (std::size_t i = k; i < differences.size(); i += loads) here.push_back(differences[i]);
         squares += sample_variance(here) * static_cast<double>(here.size() - 1);
     }
-    look believed = moderated_look(mean_of(differences), squares, own_df, s0);
+    interim_analysis believed = moderated_analysis(mean_of(differences), squares, own_df, s0);
     believed.se = believed.sd / std::sqrt(n);
     decide(believed, rule);
     if (own_df <= 0) return believed;
@@ -17625,17 +17663,18 @@ inline look look_at_loads(const std::vector<double>& differences, std::size_t lo
 /// As many looks as there are rounds after the first ones.
 inline judging_rule rule_of_a_comparison(const compare_terms& t) {
     judging_rule r;
-    r.looks = std::max(1, t.most_rounds - first_compared + 1);
-    r.pass_z = pocock_constant(r.looks, r.pass_level);
-    r.fail_z = pocock_constant(r.looks, r.fail_level);
+    r.analyses = std::max(1, t.most_rounds - first_compared + 1);
+    r.pass_z = pocock_constant(r.analyses, r.pass_level);
+    r.fail_z = pocock_constant(r.analyses, r.fail_level);
     return r;
 }
 
 /// The ratio where the lines of both arms are a distance apart, and how sure that is: by the delta
 /// method, for the slope is measured too.
-inline void tell_ratio(capacity_ratio& r, const margin_differences& d, const compare_terms& t) {
+inline void set_ratio(capacity_ratio& r, const margin_differences& d, const compare_terms& t) {
     const double s0 = t.believed_sd * std::sqrt(2.0), tail = student_t_quantile(0.95, prior_df);
-    const look apart = look_at_loads(d.at_equal_loads, compared_loads, s0, judging_rule{});
+    const interim_analysis apart =
+        analysis_of_loads(d.at_equal_loads, compared_loads, s0, judging_rule{});
     const double n = static_cast<double>(d.slopes.size());
     const double span = -std::log(t.factor) * static_cast<double>(compared_loads - 1);
     r.elasticity = mean_of(d.slopes);
@@ -17687,14 +17726,14 @@ inline capacity_ratio compared(const compare_terms& t, const std::vector<arm_pro
         return out;
     }
     const margin_differences d = differences_of(rounds);
-    tell_ratio(out, d, t);
+    set_ratio(out, d, t);
     if (static_cast<int>(rounds.size()) < first_compared) return out;
     const judging_rule rule = rule_of_a_comparison(t);
     const double s0 = t.believed_sd * std::sqrt(2.0);
-    const look by_factor = look_at_loads(d.by_factor, compared_loads - 1, s0, rule);
-    const look equal = look_at_loads(d.at_equal_loads, compared_loads, s0, rule);
-    const bool keeps = by_factor.outcome == verdict::pass && candidate_over == 0;
-    if (keeps) out.outcome = verdict::pass;
+    const interim_analysis by_factor = analysis_of_loads(d.by_factor, compared_loads - 1, s0, rule);
+    const interim_analysis equal = analysis_of_loads(d.at_equal_loads, compared_loads, s0, rule);
+    const bool holds = by_factor.outcome == verdict::pass && candidate_over == 0;
+    if (holds) out.outcome = verdict::pass;
     else if (equal.outcome == verdict::fail && by_factor.mean > 0) out.outcome = verdict::fail;
     else if (out.reason.empty()) out.reason = "too close to call";
     if (out.outcome != verdict::inconclusive) out.reason.clear();
@@ -17746,7 +17785,7 @@ inline std::vector<probe> baseline_lead(const evidence& e, const terms& t) {
 inline cause fault_of_lead(const evidence& e) {
     for (const repeat_data& d : e.baseline) {
         if (d.interrupted) return {because::interrupted};
-        if (cause gone = in_words(because::server_gone, d.target_gone))
+        if (cause gone = with_text(because::server_gone, d.target_gone))
             return of_server(std::move(gone), true);
     }
     const std::size_t n = e.baseline.size();
@@ -17770,11 +17809,11 @@ inline std::vector<compared_pair> compared_pairs(const evidence& e) {
 /// One arm of a pair. A delay of the client is no part of its server's margin where a reading says
 /// so; whether that decides is seen by reading it both ways.
 inline arm_probe arm_probe_of(const evidence& e, const terms& t, const repeat_data& d,
-                              reading how) {
+                              timing_bound how) {
     const probe p = probe_of_repeat(e, t, d);
-    return {d.arm, d.load, worst_margin(t.keeps, d, how), p.over, p.invalid};
+    return {d.arm, d.load, worst_margin(t.objectives_held, d, how), p.over, p.invalid};
 }
-inline std::vector<arm_probe> compared_probes(const evidence& e, const terms& t, reading how) {
+inline std::vector<arm_probe> compared_probes(const evidence& e, const terms& t, timing_bound how) {
     std::vector<arm_probe> probes;
     for (const compared_pair& p : compared_pairs(e)) {
         probes.push_back(arm_probe_of(e, t, e.baseline[p.baseline], opposite(how)));
@@ -17795,31 +17834,32 @@ inline std::optional<compare_terms> compare_terms_of(const evidence& e, const te
 }
 
 /// The pair whose margins the client may have moved the most, where that may have decided.
-inline std::optional<client_doubt> doubt_of_ratio(const evidence& e, const terms& t,
-                                                  const slo& s) {
+inline std::optional<client_bias> bias_of_ratio(const evidence& e, const terms& t,
+                                                const slo& s) {
     const auto c = compare_terms_of(e, t, s);
     if (!c) return {};
-    const auto outcome = [&](reading how) {
+    const auto outcome = [&](timing_bound how) {
         return compared(*c, compared_probes(e, t, how)).outcome;
     };
-    const verdict v = outcome(reading::as_measured);
+    const verdict v = outcome(timing_bound::measured);
     if (v == verdict::inconclusive) return {};
-    const reading other = v == verdict::pass ? reading::at_worst : reading::at_best;
+    const timing_bound other =
+        v == verdict::pass ? timing_bound::pessimistic : timing_bound::optimistic;
     if (outcome(other) == v) return {};
-    client_doubt doubt{{because::client_in_probes, {}, whose::client}, 0};
+    client_bias bias{{because::client_in_probes, {}, whose::client}, 0};
     double most = -1;
     for (const compared_pair& p : compared_pairs(e)) {
         const repeat_data& d = e.candidate[p.candidate];
         if (!d.disturbed.empty()) continue;
         double width = 0;
         for (const repeat_data* x : {&d, &e.baseline[p.baseline]})
-            width += std::abs(worst_margin(t.keeps, *x, reading::at_worst) -
-                              worst_margin(t.keeps, *x, reading::at_best));
+            width += std::abs(worst_margin(t.objectives_held, *x, timing_bound::pessimistic) -
+                              worst_margin(t.objectives_held, *x, timing_bound::optimistic));
         if (!(width > most)) continue;
         most = width;
-        doubt.repeat = p.candidate;
+        bias.repeat = p.candidate;
     }
-    return doubt;
+    return bias;
 }
 
 /// One arm at the loads that are compared.
@@ -17832,13 +17872,13 @@ inline evidence compared_arm(const evidence& e, run_arm arm) {
 }
 /// Why an arm's probes are nothing to be compared, "" where they are.
 inline std::string fault_of_probes(const evidence& alone, const terms& t) {
-    const terms held = terms_of_a_load(t);
+    const terms judged_by = terms_of_a_load(t);
     const grounds g = grounds_of(alone);
     if (g.invalid) return described(g.invalid);
-    for (const slo& s : held.slos) {
+    for (const slo& s : judged_by.slos) {
         if (s.is_advisory) continue;
-        cause why = fault_of_verdict(alone, held, g, decide_evidence(alone, held, s));
-        if (!why) why = sample_fault(alone, held.rule, s);
+        cause why = fault_of_verdict(alone, judged_by, g, decide_evidence(alone, judged_by, s));
+        if (!why) why = sample_fault(alone, judged_by.rule, s);
         if (why) return str(s.text()) + ": " + described(why, s);
     }
     return {};
@@ -17853,11 +17893,11 @@ inline decision relative_verdict(const evidence& e, const terms& t, const ground
     const std::vector<compared_pair> pairs = compared_pairs(e);
     v.repeats = static_cast<int>(pairs.size());
     v.requests = measured_requests(e, e.candidate.size());
-    const cause stopped = in_words(because::stopped, e.stopped);
+    const cause stopped = with_text(because::stopped, e.stopped);
     if (pairs.empty() && stopped) return decided(v, verdict::inconclusive, stopped);
     if (cause lost = pairs.empty() ? fault_of_lead(e) : g.invalid)
         return decided(v, verdict::invalid, std::move(lost));
-    const std::vector<arm_probe> probes = compared_probes(e, t, reading::as_measured);
+    const std::vector<arm_probe> probes = compared_probes(e, t, timing_bound::measured);
     if (probes.empty() ? client_gave_up(baseline_lead(e, t)) : client_gave_up(pairs_of(probes)))
         return decided(v, verdict::invalid, {because::gave_up});
     const auto c = compare_terms_of(e, t, s);
@@ -17868,25 +17908,26 @@ inline decision relative_verdict(const evidence& e, const terms& t, const ground
         const evidence alone = compared_arm(e, arm);
         const std::string who = std::string(to_string(arm)) + ": ";
         if (const std::string why = fault_of_probes(alone, t); !why.empty())
-            return decided(v, verdict::invalid, in_words(because::told, who + why));
-        const decision errors = judge_evidence(alone, terms_of_a_load(t), error_limit(t.keeps),
+            return decided(v, verdict::invalid, with_text(because::reported, who + why));
+        const decision errors =
+            judge_evidence(alone, terms_of_a_load(t), error_limit(t.objectives_held),
                                                false, true);
         if (errors.outcome == verdict::pass) continue;
         const bool is_own = arm == run_arm::candidate;
         const verdict o = is_own ? errors.outcome
                                  : errors.outcome == verdict::fail ? verdict::invalid
                                                                    : verdict::inconclusive;
-        return decided(v, o, in_words(because::told, who + flat_line(described(errors))));
+        return decided(v, o, with_text(because::reported, who + flat_line(described(errors))));
     }
-    if (const auto doubt = doubt_of_ratio(e, t, s))
-        return decided(v, verdict::invalid, doubt->why);
+    if (const auto bias = bias_of_ratio(e, t, s))
+        return decided(v, verdict::invalid, bias->why);
     const capacity_ratio r = compared(*c, probes);
     v.outcome = r.outcome;
     v.estimate = {r.ratio, r.low, r.high};
     const bool known = std::isfinite(r.ratio) && std::isfinite(r.high);
     v.why = {known ? cause{because::candidate_carries, {c->capacity, r.ratio, r.low, r.high}}
                    : cause{because::baseline_breaks, {c->capacity}}};
-    if (cause why = in_words(because::told, r.reason)) v.why.push_back(std::move(why));
+    if (cause why = with_text(because::reported, r.reason)) v.why.push_back(std::move(why));
     if (v.outcome == verdict::inconclusive && stopped) v.why.push_back(stopped);
     v.at_the_load = described(v.why, v);
     return v;
@@ -17896,7 +17937,7 @@ inline decision relative_verdict(const evidence& e, const terms& t, const ground
 
 /// What a look at the evidence finds, of a gate of one load or of several.
 inline findings assess_loads(const evidence& e, const terms& t) {
-    if (t.keeps.empty()) return assess(e, t);
+    if (t.objectives_held.empty()) return assess(e, t);
     findings f;
     f.on = grounds_of(e);
     f.on.saturated = {};  // where it was, is part of what was searched
@@ -17911,7 +17952,7 @@ inline findings assess_loads(const evidence& e, const terms& t) {
 /// The verdict on one more SLO, as if the gate had stated it too. Of a search only capacities can
 /// be judged, unless all of it was at one load.
 inline decision judged_also_of_loads(const evidence& e, const terms& t, const slo& s) {
-    if (t.keeps.empty()) return judged_also(e, t, s);
+    if (t.objectives_held.empty()) return judged_also(e, t, s);
     if (is_capacity(s.what.metric) && s.factor > 0 && e.has_live_baseline())
         return relative_verdict(e, t, grounds_of(e), s);
     if (is_capacity(s.what.metric))
@@ -18043,12 +18084,13 @@ inline plan searching(plan p, const judging_options& judging, scenario_use use) 
             continue;
         }
         least = std::max(least, least_replayed(s.what));
-        p.search.keeps.push_back(s);
+        p.search.objectives_held.push_back(s);
     }
     p.requests = least;
     p.search.to_the_interval = use == scenario_use::find_capacity;
-    p.rule = p.search.to_the_interval ? rule_of_a_load(options_of_an_end(), p.search.keeps)
-                                      : rule_of_a_load(judging, p.search.keeps, p.most_repeats);
+    const std::vector<slo>& to_hold = p.search.objectives_held;
+    p.rule = p.search.to_the_interval ? rule_of_a_load(options_of_an_end(), to_hold)
+                                      : rule_of_a_load(judging, to_hold, p.most_repeats);
     p.most_if_noisy = 0;
     return asking_for(std::move(p), 0);
 }
@@ -18103,7 +18145,7 @@ inline next_on_arms next_compared(const plan& p, const evidence& e, const terms&
     const auto terms_of_pairs = compare_terms_of(e, t, p.slos[0]);
     if (!terms_of_pairs) return {{{}, 0, "the baseline's capacity was not found"}, {}};
     const pair_step next =
-        next_pair(*terms_of_pairs, compared_probes(e, t, reading::as_measured));
+        next_pair(*terms_of_pairs, compared_probes(e, t, timing_bound::measured));
     const run_arm second =
         next.first == run_arm::baseline ? run_arm::candidate : run_arm::baseline;
     return {{probe_of::compared, next.load, next.done}, {next.first, second}};
@@ -18144,7 +18186,7 @@ inline plan at_load(plan p, double load, double answer_s) {
     p.warmup_requests = 0;
     const double filling_s = std::max(std::min(lead_of_a_probe, seconds / 4), answer_s);
     p.warmup_s = std::max({p.warmup_s, warmup_s, p.arrivals.users_ramp_s + filling_s});
-    p.slos = p.search.keeps;
+    p.slos = p.search.objectives_held;
     p.search = {};
     p.requests = 0;
     p.duration_s = seconds;
@@ -18194,7 +18236,7 @@ struct slo_context {
     std::string arrivals{};  // as they are told
     long long requests = 0;  // measured ones of a repeat, 0 where only the run can tell
     long long first_turns = 0;  // of these
-    int most_repeats = last_look;
+    int most_repeats = last_analysis;
     judging_rule rule{};
     std::vector<slo> slos{};
 };
@@ -18240,7 +18282,7 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
 inline void check_slo_limit(const slo& s, const slo_context& c, const std::string& given) {
     const metric_id metric = s.what.metric;
     const bool may_be_zero = facts_of(metric).is_whole || metric == metric_id::server_metric;
-    const bool is_share_of_it = facts_of(metric).unit == metric_unit::share;
+    const bool is_fraction_of_it = facts_of(metric).unit == metric_unit::fraction;
     if (s.factor == 0 && may_be_zero) {
         if (!std::isfinite(s.bound) || (!(s.bound >= 0) && metric != metric_id::server_metric))
             refuse({given, "the limit must not be below zero"});
@@ -18248,15 +18290,15 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
         if (!(s.factor > 0 && std::isfinite(s.factor)))
             refuse({given, "the limit must be above zero"});
         if (!c.has_baseline) refuse({given, "the scenario has no baseline"});
-        if (is_share(metric))
+        if (is_request_fraction(metric))
             refuse({given,
-                    "a share is judged against a limit of its own, not against the baseline's"});
+                    "a fraction is judged against a limit of its own, not against the baseline's"});
         if (is_of_start(metric))
             refuse({given, "startup times of two servers are not compared by this version"});
     } else {
         if (!(s.bound > 0 && std::isfinite(s.bound)))
             refuse({given, "the limit must be above zero"});
-        if (is_share_of_it && !(s.bound < 1)) refuse({given, "the limit must be under 100 %"});
+        if (is_fraction_of_it && !(s.bound < 1)) refuse({given, "the limit must be under 100 %"});
     }
 }
 
@@ -18324,7 +18366,7 @@ inline void check_drift(const slo& s, const slo_context& c, const std::string& g
     if ((!is_of_requests(of) || facts_of(of).is_of_gaps) && !is_throughput(of))
         refuse({given, "a drift is of times and speeds of requests, or of a throughput; itl drifts "
                        "as tpot does"});
-    if (s.factor != 0) refuse({given, "a drift is held against a share, as in 110_pct"});
+    if (s.factor != 0) refuse({given, "a drift is compared with a fraction, as in 110_pct"});
     if (!(s.bound > 0 && std::isfinite(s.bound))) refuse({given, "the limit must be above zero"});
     if (!(s.at_most ? s.bound >= 1 : s.bound <= 1))
         refuse({given, "a run that stays as it is has a drift of 100 %: the limit lies on the side "
@@ -18341,7 +18383,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
     if (is_drift(w.metric)) check_drift(s, c, given);
     else check_slo_limit(s, c, given);
     check_metric_of_load(drifting(w), c, given);
-    const bool is_of_latencies = !is_of_start(w.metric) && !is_share(w.metric);
+    const bool is_of_latencies = !is_of_start(w.metric) && !is_request_fraction(w.metric);
     if (c.rule.traffic == fresh && is_of_latencies) check_fresh(s, c, given);
     else check_sample(w, c, given);
     if (w.kind != statistic_kind::mean || is_of_server(w.metric)) return;
@@ -18582,7 +18624,7 @@ inline void check_baseline(const scenario& s) {
     if (is_fresh && a.kind == arrival_kind::replay)
         refuse({"traffic is fresh: ", arrival_text(a),
                 " is one recording, and there is no other traffic to be drawn from it"});
-    const double day_sd = s.baseline.stored().day_to_day.fraction;
+    const double day_sd = s.baseline.stored().day_to_day.value;
     if (is_stored && s.baseline.stored().file.empty())
         refuse({"baseline is stored(\"\"): it must name a file"});
     if (!(day_sd > 0 && day_sd <= 0.5))
@@ -18593,9 +18635,9 @@ inline void check_baseline(const scenario& s) {
 inline void check_judging(const judging_options& o) {
     for (const auto& [name, level] : {std::pair{"false_pass", o.false_pass},
                                       std::pair{"false_fail", o.false_fail}})
-        if (!(level.fraction >= 0.0001 && level.fraction <= 0.2))
+        if (!(level.value >= 0.0001 && level.value <= 0.2))
             refuse({printed("judging.%s is %g %%: it runs from 0.01 %% to 20 %%", name,
-                            level.fraction * 100)});
+                            level.value * 100)});
 }
 
 inline void check_limits(const limits& l) {
@@ -18612,7 +18654,7 @@ inline void check_limits(const limits& l) {
 
 /// Repeats, pairs or stages: before the first number of them nothing is decided.
 struct repeat_counts {
-    int first = first_look, most = last_look, most_if_noisy = 0;
+    int first = first_analysis, most = last_analysis, most_if_noisy = 0;
 };
 inline bool has_values(const slo_list& slos) {
     return std::any_of(slos.begin(), slos.end(),
@@ -18624,8 +18666,8 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     if (use == scenario_use::find_capacity) return {probes, probes};
     const bool judges = use == scenario_use::gate || s.slos.size() > 0;
     const long long asked = s.repeats;
-    repeat_counts n{is_fresh ? 1 : is_paired ? first_pair_look : first_look,
-                    is_fresh ? last_stage : is_paired ? last_pair_look : last_look};
+    repeat_counts n{is_fresh ? 1 : is_paired ? first_pair_analysis : first_analysis,
+                    is_fresh ? last_stage : is_paired ? last_pair_analysis : last_analysis};
     if (is_fresh && !(asked <= last_stage))
         refuse({printed("repeats is %lld: fresh traffic comes in at most 3 stages, of n, n and 2n "
                         "requests", asked)});
@@ -18640,8 +18682,8 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
                                                    [](const slo& x) { return x.factor > 0; });
     if (asked > 0) n.most = static_cast<int>(asked);
     else if (!judges) n.most = 3;
-    else if (compares) n.most_if_noisy = last_noisy_pair_look;
-    else if (!is_fresh && !is_paired && has_values(s.slos)) n.most_if_noisy = last_noisy_look;
+    else if (compares) n.most_if_noisy = last_noisy_pair_analysis;
+    else if (!is_fresh && !is_paired && has_values(s.slos)) n.most_if_noisy = last_noisy_analysis;
     if (!judges) n.first = n.most;  // all are measured, whatever the guard on errors says
     return n;
 }
@@ -18727,7 +18769,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
                  .on_fail = s.on_fail};
     if (arrivals.is_searched) p = searching(std::move(p), s.judging, use);
     const slo_context context = slo_context_of(p);
-    for (const auto* objectives : {&p.slos, &p.search.keeps})
+    for (const auto* objectives : {&p.slos, &p.search.objectives_held})
         for (const slo& x : *objectives) check_slo(x, context);
     return p;
 }
@@ -18751,7 +18793,7 @@ inline std::string warmup_text(const plan& p) {
 }
 /// How long one repeat is; of a search, one probe at least.
 inline std::string extent_text(const plan& p) {
-    if (p.told.is_there) return p.told.extent;
+    if (p.described.is_there) return p.described.extent;
     if (p.searches())
         return printed("probes of %g s and %lld requests at least, longer where answers are slow",
                        p.duration_s > 0 ? p.duration_s : seconds_of_a_probe, p.requests);
@@ -18760,7 +18802,7 @@ inline std::string extent_text(const plan& p) {
     return p.is_read ? t : t + warmup_text(p);
 }
 inline std::string limits_text(const plan& p) {
-    if (p.told.is_there) return p.told.limits;
+    if (p.described.is_there) return p.described.limits;
     const limits& l = p.limits;
     const auto of = [](time_span t) { return time_text(t.seconds()); };
     return "connect " + of(l.connect) + ", first event " + of(l.first_event) +
@@ -18769,7 +18811,7 @@ inline std::string limits_text(const plan& p) {
 }
 /// What every request says beside its prompt.
 inline std::string options_text(const plan& p) {
-    if (p.told.is_there) return p.told.options;
+    if (p.described.is_there) return p.described.options;
     std::string t = p.forces_length ? "ignore_eos" : "";
     const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
     if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
@@ -18809,7 +18851,7 @@ inline bool has_fixed_repeats(const plan& p) {
     return p.first_repeats == p.most_repeats;
 }
 /// What one calls a gate's repeats.
-inline const char* counted_word(const plan& p) {
+inline const char* counted_text(const plan& p) {
     return p.searches() ? "probe" : to_string(counting_unit(p.rule, p.has_baseline));
 }
 /// Which probe this is, of how many.
@@ -19006,7 +19048,7 @@ private:
 
 /// Python's three numbers that are no JSON as strings, so that whoever looks for a number there can
 /// say what stands in its place.
-inline std::string with_quoted_words(std::string_view s) {
+inline std::string with_quoted_numbers(std::string_view s) {
     std::string out;
     bool quoted = false;
     for (std::size_t i = 0; i < s.size(); ++i) {
@@ -19038,7 +19080,7 @@ inline std::vector<picojson::value> read_json_values(std::string_view s, const s
     require_json(!nests_deeper_than(s, 100), "its JSON nests deeper than 100 levels");
     std::string whole, repaired;
     if (s.find("NaN") != std::string_view::npos || s.find("Infinity") != std::string_view::npos)
-        s = repaired = with_quoted_words(s);
+        s = repaired = with_quoted_numbers(s);
     if (s.find("\\ud") != std::string_view::npos || s.find("\\uD") != std::string_view::npos)
         s = whole = without_half_pairs(s);
     std::vector<picojson::value> values;
@@ -19146,49 +19188,49 @@ inline metric_group of_event_times() {
 }
 
 /// A request that a file tells of, nanoseconds of the tool's clock, and its gaps in the run's list.
-struct told_request {
+struct imported_request {
     record what{};
     std::size_t gaps_from = 0, gaps = 0;
 };
 
 /// What must be the same in all repeats, and how a run tells it.
-struct told_setting {
+struct imported_setting {
     std::string name{}, value{};
 };
 
 /// Seconds of a clock, NaN where it is not told.
-struct told_span {
+struct imported_span {
     double from = not_a_number, to = not_a_number;
-    bool is_told() const { return to >= from; }
-    bool meets(const told_span& o) const { return from < o.to && o.from < to; }
+    bool is_reported() const { return to >= from; }
+    bool meets(const imported_span& o) const { return from < o.to && o.from < to; }
 };
 
-struct told_run {
+struct imported_run {
     std::string file{};     // as it was named
     std::string tool{};     // "vLLM bench serve"
     std::string version{};  // "" where the file does not tell
     std::string model{};    // the same
     std::string identity{}; // of the run, "" where the file has none
     std::uint64_t hash = 0; // of the file's bytes
-    std::vector<told_setting> settings{};
+    std::vector<imported_setting> settings{};
     arrival_data arrivals{};
     bool knows_arrivals = true;    // the file tells what load it was
     bool knows_sends = true;       // and when each request was sent
     bool has_late_sends = false;   // and when it was to be sent
-    std::vector<untold_metrics> untold{};
+    std::vector<unsupported_metrics> unsupported{};
     std::vector<std::string> notes{};  // what a reader of its numbers should know, a sentence each
-    std::vector<told_request> requests{};
+    std::vector<imported_request> requests{};
     std::vector<std::uint32_t> gaps{};  // microseconds
     long long cut_off = 0;              // requests that had not ended when the run did
     long long measured_from_ns = 0, measured_to_ns = 0;  // of sends that count; 0: all do
 
-    told_span clock{}, calendar{};  // from its first send to its last end, where that is told
+    imported_span clock{}, calendar{};  // from its first send to its last end, where that is told
 
     void lacks(metric_group of, std::string why) {
-        untold.push_back({std::move(why), std::move(of)});
+        unsupported.push_back({std::move(why), std::move(of)});
     }
     /// Nothing can be judged.
-    void lacks_all(std::string why) { untold.push_back({std::move(why), {}}); }
+    void lacks_all(std::string why) { unsupported.push_back({std::move(why), {}}); }
     std::string tool_and_version() const { return version.empty() ? tool : tool + " " + version; }
 };
 
@@ -19203,15 +19245,15 @@ inline std::uint32_t us_of(double seconds) {
 inline constexpr std::uint32_t same_read_us = 100;
 
 /// Gaps of one run: 512 MiB of them. Where a file keeps none it takes but a number to ask for more.
-inline constexpr std::size_t most_told_gaps = 1u << 27;
-inline void check_room_for_gaps(const told_run& run, std::size_t more) {
-    if (more > most_told_gaps - run.gaps.size())
+inline constexpr std::size_t most_imported_gaps = 1u << 27;
+inline void check_room_for_gaps(const imported_run& run, std::size_t more) {
+    if (more > most_imported_gaps - run.gaps.size())
         refuse({printed("%s: its requests tell of over %zu tokens, so many are not read",
-                        run.file.c_str(), most_told_gaps)});
+                        run.file.c_str(), most_imported_gaps)});
 }
 
 /// Gives a record the gaps that it ends with, and the reads that these tell of.
-inline void add_gaps(told_run& run, told_request& r, const std::vector<std::uint32_t>& us) {
+inline void add_gaps(imported_run& run, imported_request& r, const std::vector<std::uint32_t>& us) {
     check_room_for_gaps(run, us.size());
     r.gaps_from = run.gaps.size();
     r.gaps = us.size();
@@ -19226,7 +19268,7 @@ inline void add_gaps(told_run& run, told_request& r, const std::vector<std::uint
 
 /// Where a file keeps no gaps: as many as there were events, of equal length. Nothing that needs
 /// the gaps themselves is judged on them.
-inline void add_even_gaps(told_run& run, told_request& r, int events) {
+inline void add_even_gaps(imported_run& run, imported_request& r, int events) {
     const double all_s = static_cast<double>(r.what.last_token_ns - r.what.first_token_ns) * 1e-9;
     const auto n = static_cast<std::size_t>(events - 1);
     check_room_for_gaps(run, n);
@@ -19245,9 +19287,9 @@ inline void mark_failed(record& r, request_status status, const std::string& err
 }
 
 /// From the first send to the last end, by the clock that stamped them.
-inline told_span span_of(const std::vector<told_request>& all) {
-    told_span s;
-    for (const told_request& r : all) {
+inline imported_span span_of(const std::vector<imported_request>& all) {
+    imported_span s;
+    for (const imported_request& r : all) {
         const double from = static_cast<double>(r.what.sent_ns) * 1e-9;
         const double to = static_cast<double>(r.what.end_ns) * 1e-9;
         if (!(s.from <= from)) s.from = from;
@@ -19257,20 +19299,20 @@ inline told_span span_of(const std::vector<told_request>& all) {
 }
 
 /// All times as if the first planned send had been a second after the clock began: 0 means none.
-inline void begin_at_one_second(std::vector<told_request>& all, told_run& run) {
+inline void begin_at_one_second(std::vector<imported_request>& all, imported_run& run) {
     long long first = 0;
-    for (const told_request& r : all)
+    for (const imported_request& r : all)
         if (first == 0 || r.what.scheduled_ns < first) first = r.what.scheduled_ns;
     const long long shift = 1000000000 - first;
     const auto move = [&](long long& t) { if (t != 0) t += shift; };
-    for (told_request& r : all) move_clock(r.what, shift);
+    for (imported_request& r : all) move_clock(r.what, shift);
     move(run.measured_from_ns);
     move(run.measured_to_ns);
 }
 
 /// From its first planned send on to the last one; of a batch, to the last end. What the tool left
 /// out as its warm-up or cool-down is none of it.
-inline void set_window(repeat_data& d, const told_run& run) {
+inline void set_window(repeat_data& d, const imported_run& run) {
     long long last_send = 0, last_end = 0, first = 0;
     for (const record& r : d.records) {
         if (!is_measured(r)) continue;
@@ -19288,7 +19330,7 @@ inline void set_window(repeat_data& d, const told_run& run) {
 
 /// The rates at which sends were planned and done, where both are told. Of random arrivals the rate
 /// that was asked for is another one, by chance.
-inline void set_rates(repeat_data& d, const told_run& run) {
+inline void set_rates(repeat_data& d, const imported_run& run) {
     if (!run.has_late_sends || saturates(run.arrivals)) return;
     std::vector<long long> planned, sent;
     for (const record& r : d.records) {
@@ -19333,8 +19375,8 @@ inline void set_second_event(record& r, const gap_list& gaps) {
     r.second_token_ns = r.first_token_ns + (is_apart ? gaps[0] * 1000ll : 0);
 }
 
-inline repeat_data repeat_of(told_run& run, int index) {
-    std::vector<told_request>& all = run.requests;
+inline repeat_data repeat_of(imported_run& run, int index) {
+    std::vector<imported_request>& all = run.requests;
     begin_at_one_second(all, run);
     std::vector<std::size_t> order(all.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -19347,7 +19389,7 @@ inline repeat_data repeat_of(told_run& run, int index) {
     repeat_data d;
     d.index = index;
     for (std::size_t place = 0; place < order.size(); ++place) {
-        told_request& r = all[order[place]];
+        imported_request& r = all[order[place]];
         gaps.clear();
         for (std::size_t k = 0; k < r.gaps; ++k) gaps.push_back(run.gaps[r.gaps_from + k]);
         r.what.repeat = index;
@@ -19397,7 +19439,7 @@ inline std::string aiperf_file_beside(const std::string& path) {
 /// One line of profile_export.jsonl.
 class aiperf_line {
 public:
-    aiperf_line(const told_run& run, const picojson::value& v, std::size_t number)
+    aiperf_line(const imported_run& run, const picojson::value& v, std::size_t number)
         : file_(run.file), v_(v), number_(number), metadata_(*member(v, "metadata")) {}
     std::string name(const char* in, const char* of) const {
         return printed("line %zu: %s.%s", number_, in, of);
@@ -19481,7 +19523,8 @@ struct aiperf_lacks {
     std::vector<double> sessions{};
 };
 
-inline void add_aiperf_answer(told_run& run, const aiperf_line& l, told_request& t, double ttft_s,
+inline void add_aiperf_answer(imported_run& run, const aiperf_line& l, imported_request& t,
+                              double ttft_s,
                               double last_s, aiperf_lacks& lacks) {
     record& r = t.what;
     r.status = request_status::ok;
@@ -19502,13 +19545,13 @@ inline void add_aiperf_answer(told_run& run, const aiperf_line& l, told_request&
     lacks.without_usage += by_server < 0;
     lacks.without_gaps += !has_gaps;
 }
-inline void add_aiperf_request(told_run& run, const picojson::value& v, std::size_t number,
+inline void add_aiperf_request(imported_run& run, const picojson::value& v, std::size_t number,
                                aiperf_lacks& lacks) {
     if (!is_aiperf_record(v))
         refuse({printed("%s: line %zu is no record of a request: metadata and metrics are missing",
                         run.file.c_str(), number)});
     const aiperf_line l(run, v, number);
-    told_request t;
+    imported_request t;
     record& r = t.what;
     r.sent_ns = r.dispatched_ns = r.connected_ns = l.time("request_start_ns");
     if (r.sent_ns == 0)
@@ -19551,7 +19594,7 @@ inline const picojson::value* aiperf_phase(const picojson::value& summary) {
         if (string_member(phase, "kind") != "warmup") found = &phase;
     return found;
 }
-inline void set_aiperf_arrivals(told_run& run, const picojson::value& phase) {
+inline void set_aiperf_arrivals(imported_run& run, const picojson::value& phase) {
     const std::string kind = string_member(phase, "type");
     const double rate = rate_from(run.file, phase, "rate");
     const long long most = asked_from(run.file, phase, "concurrency");
@@ -19570,7 +19613,7 @@ inline void set_aiperf_arrivals(told_run& run, const picojson::value& phase) {
         a.burstiness = shape;
     a.max_in_flight = most;
 }
-inline void set_aiperf_settings(told_run& run, const picojson::value& summary) {
+inline void set_aiperf_settings(imported_run& run, const picojson::value& summary) {
     run.version = setting_text(summary, "aiperf_version");
     run.identity = setting_text(summary, "benchmark_id");
     const picojson::value* config = member(summary, "input_config");
@@ -19591,7 +19634,8 @@ inline void set_aiperf_settings(told_run& run, const picojson::value& summary) {
     }
 }
 /// Against the counts of the summary; and no request that began may be missing between the others.
-inline void check_aiperf_counts(told_run& run, const picojson::value& summary, aiperf_lacks found) {
+inline void check_aiperf_counts(imported_run& run, const picojson::value& summary,
+                                aiperf_lacks found) {
     const auto count = [&](const char* name) {
         const picojson::value* v = member_at(summary, name, "avg");
         return v ? number_in(*v) : 0;
@@ -19616,9 +19660,9 @@ inline void check_aiperf_counts(told_run& run, const picojson::value& summary, a
 
 /// `records` are the lines of profile_export.jsonl, `summary` is profile_export_aiperf.json; either
 /// may be missing.
-inline told_run read_aiperf_run(const std::vector<picojson::value>& records,
-                                const picojson::value* summary, const std::string& file) {
-    told_run run;
+inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
+                                    const picojson::value* summary, const std::string& file) {
+    imported_run run;
     run.file = file;
     run.tool = "AIPerf";
     if (summary) set_aiperf_settings(run, *summary);
@@ -19638,7 +19682,7 @@ inline told_run read_aiperf_run(const std::vector<picojson::value>& records,
                       "load these requests were sent, nor whether they are all");
     run.lacks(of_ends(), "AIPerf's request_latency ends at the last content, and its request_end "
                          "at the last event that it can use; e2e ends at [DONE]");
-    run.notes.push_back("an error that the server tells inside of its stream counts as a success "
+    run.notes.push_back("an error that the server reports inside its stream counts as a success "
                         "there");
     if (lacks.without_usage > 0)
         run.lacks(of_output_counts(),
@@ -19676,7 +19720,8 @@ inline bool is_guidellm_file(const picojson::value& v) {
 /// One request of one of the three lists.
 class guidellm_request {
 public:
-    guidellm_request(const told_run& run, const picojson::value& v, const char* list, std::size_t i)
+    guidellm_request(const imported_run& run, const picojson::value& v, const char* list,
+                     std::size_t i)
         : file_(run.file), v_(v), list_(list), place_(i) {
         timings_ = member_at(v, "info", "timings");
         if (timings_ == nullptr)
@@ -19728,7 +19773,7 @@ private:
 
 /// How requests were planned. Users and batches have no plan: their requests are due when a place
 /// is free.
-inline void set_guidellm_arrivals(told_run& run, const picojson::value& strategy) {
+inline void set_guidellm_arrivals(imported_run& run, const picojson::value& strategy) {
     const std::string kind = string_member(strategy, "type_");
     const double rate = rate_from(run.file, strategy, "rate");
     const long long most = asked_from(run.file, strategy, "max_concurrency");
@@ -19752,7 +19797,7 @@ inline void set_guidellm_arrivals(told_run& run, const picojson::value& strategy
     }
 }
 
-inline void set_guidellm_times(told_run& run, const guidellm_request& g, record& r) {
+inline void set_guidellm_times(imported_run& run, const guidellm_request& g, record& r) {
     r.sent_ns = r.dispatched_ns = r.connected_ns = g.time("request_start");
     const long long planned = g.time("targeted_start"), end = g.time("request_end");
     if (r.sent_ns == 0) r.sent_ns = r.dispatched_ns = r.connected_ns = g.time("resolve_start");
@@ -19765,10 +19810,10 @@ inline void set_guidellm_times(told_run& run, const guidellm_request& g, record&
     r.last_token_ns = g.time("last_token_iteration");
     r.end_ns = end != 0 ? end : g.time("resolve_end");
 }
-inline void add_guidellm_request(told_run& run, const picojson::value& v, const char* list,
+inline void add_guidellm_request(imported_run& run, const picojson::value& v, const char* list,
                                  std::size_t i) {
     const guidellm_request g(run, v, list, i);
-    told_request t;
+    imported_request t;
     record& r = t.what;
     set_guidellm_times(run, g, r);
     if (r.sent_ns == 0)
@@ -19801,7 +19846,7 @@ inline void add_guidellm_request(told_run& run, const picojson::value& v, const 
 }
 
 /// What was left out as warm-up or cool-down, by when a request was planned.
-inline void set_guidellm_window(told_run& run, const picojson::value& benchmark) {
+inline void set_guidellm_window(imported_run& run, const picojson::value& benchmark) {
     const auto is_set = [&](const char* phase) {
         const picojson::value* v = member_at(benchmark, "config", phase);
         return v && (number_member(*v, "value") > 0 || number_member(*v, "percent") > 0);
@@ -19817,26 +19862,26 @@ inline void set_guidellm_window(told_run& run, const picojson::value& benchmark)
     };
     run.measured_from_ns = time("warmup", "measure_start_time");
     run.measured_to_ns = time("cooldown", "measure_end_time");
-    for (told_request& t : run.requests) {
+    for (imported_request& t : run.requests) {
         const long long at = t.what.scheduled_ns;
         const bool inside = (run.measured_from_ns == 0 || at >= run.measured_from_ns) &&
                             (run.measured_to_ns == 0 || at <= run.measured_to_ns);
         t.what.phase = inside ? run_phase::measure : run_phase::warmup;
     }
 }
-inline void check_guidellm_counts(told_run& run, const picojson::value& benchmark,
+inline void check_guidellm_counts(imported_run& run, const picojson::value& benchmark,
                                   const picojson::value& requests) {
     const picojson::value* made = member_at(benchmark, "scheduler_metrics", "requests_made");
     for (const char* list : {"successful", "errored", "incomplete"}) {
-        const double told = made ? number_member(*made, list) : not_a_number;
+        const double reported = made ? number_member(*made, list) : not_a_number;
         const auto found = static_cast<double>(array_member(requests, list).size());
-        if (std::isnan(told) || told == found) continue;
+        if (std::isnan(reported) || reported == found) continue;
         return run.lacks_all(printed("%.0f requests were %s and it lists %.0f of them: a sample, "
                                      "or some were left out; a verdict needs all of them "
-                                     "(sample_size null)", told, list, found));
+                                     "(sample_size null)", reported, list, found));
     }
 }
-inline void set_guidellm_settings(told_run& run, const picojson::value& benchmark) {
+inline void set_guidellm_settings(imported_run& run, const picojson::value& benchmark) {
     const auto add = [&](const char* name, const picojson::value* of, const char* of_name) {
         run.settings.push_back({name, of ? setting_text(*of, of_name) : std::string()});
     };
@@ -19849,8 +19894,8 @@ inline void set_guidellm_settings(told_run& run, const picojson::value& benchmar
     if (backend) run.model = setting_text(*backend, "model");
 }
 
-inline told_run read_guidellm_run(const picojson::value& v, const std::string& file) {
-    told_run run;
+inline imported_run read_guidellm_run(const picojson::value& v, const std::string& file) {
+    imported_run run;
     run.file = file;
     run.tool = "guidellm";
     if (const picojson::value* m = member(v, "metadata"))
@@ -19968,7 +20013,7 @@ private:
 
 /// How often a rate was asked for, and of how many at most in flight. `rate` is a number, or "inf"
 /// where all requests are sent at once.
-inline void set_arrivals(told_run& run, double rate, double burstiness, long long most) {
+inline void set_arrivals(imported_run& run, double rate, double burstiness, long long most) {
     arrival_data& a = run.arrivals;
     if (!std::isfinite(rate)) {
         a.kind = most > 0 ? arrival_kind::closed_loop : arrival_kind::all_at_once;
@@ -19988,16 +20033,16 @@ inline double number_or_inf(const picojson::value& of, const std::string& file, 
 }
 
 /// What the lists add up to, held against what the file says it should.
-struct told_sums {
+struct reported_sums {
     long long completed = 0, failed = 0, output_tokens = 0, input_tokens = 0;
 };
 /// Somebody who leaves requests out leaves them out of the lists; the counts remain.
-inline void check_sums(told_run& run, const picojson::value& of, const told_sums& found) {
+inline void check_sums(imported_run& run, const picojson::value& of, const reported_sums& found) {
     const auto differs = [&](const char* name, long long n) {
-        const double told = number_member(of, name);
-        if (std::isnan(told) || told == static_cast<double>(n)) return false;
+        const double reported = number_member(of, name);
+        if (std::isnan(reported) || reported == static_cast<double>(n)) return false;
         run.lacks_all(printed("it says %s %.0f, its lists of requests add up to %lld: requests "
-                              "were left out, or changed", name, told, n));
+                              "were left out, or changed", name, reported, n));
         return true;
     };
     if (differs("completed", found.completed)) return;
@@ -20031,7 +20076,7 @@ inline bool is_sglang_file(const picojson::value& v) {
 }
 
 /// Over its own API each gap is told once for each token that came in it, in equal parts.
-inline bool tells_parts_of_gaps(const std::string& backend) {
+inline bool reports_parts_of_gaps(const std::string& backend) {
     return backend == "sglang" || backend == "sglang-native";
 }
 inline bool is_known_to_stream(const std::string& backend) {
@@ -20041,7 +20086,7 @@ inline bool is_known_to_stream(const std::string& backend) {
     return false;
 }
 
-inline void set_sglang_definitions(told_run& run, const std::string& backend,
+inline void set_sglang_definitions(imported_run& run, const std::string& backend,
                                    const odd_answers& odd) {
     run.lacks(of_ends(), "SGLang's bench lists no end of a request, so e2e is not known");
     run.lacks(of_windows(), "it tells of no request when it was sent, so nothing tells which "
@@ -20051,7 +20096,7 @@ inline void set_sglang_definitions(told_run& run, const std::string& backend,
                                       "file does not say how long");
     if (!is_known_to_stream(backend))
         run.lacks(of_tokens_in_time(), "what the backend takes for a token is not known here");
-    if (tells_parts_of_gaps(backend))
+    if (reports_parts_of_gaps(backend))
         run.lacks(of_gaps(), "over its own API SGLang's bench divides each gap by the tokens that "
                              "came after it; itl is the whole gap");
     if (odd.too_many())
@@ -20064,17 +20109,17 @@ inline void set_sglang_definitions(told_run& run, const std::string& backend,
                         "request; when a request was to be sent is not in the file");
 }
 
-inline void add_sglang_requests(told_run& run, const picojson::value& v,
+inline void add_sglang_requests(imported_run& run, const picojson::value& v,
                                 const std::string& backend) {
     const request_lists lists(v, run.file);
     for (const char* name : {"input_lens", "output_lens", "itls", "errors"})
         lists.require_list(name);
     const bool texts = lists.has("generated_texts"), cached = lists.has("cached_tokens");
-    const bool in_parts = tells_parts_of_gaps(backend);
-    told_sums sums;
+    const bool in_parts = reports_parts_of_gaps(backend);
+    reported_sums sums;
     odd_answers odd;
     for (std::size_t i = 0; i < lists.size(); ++i) {
-        told_request t;
+        imported_request t;
         record& r = t.what;
         r.scheduled_ns = r.dispatched_ns = r.connected_ns = r.sent_ns = 1;
         r.prompt_tokens = lists.tokens("input_lens", i);
@@ -20132,8 +20177,8 @@ inline void add_sglang_requests(told_run& run, const picojson::value& v,
     set_sglang_definitions(run, backend, odd);
 }
 
-inline told_run read_sglang_run(const picojson::value& v, const std::string& file) {
-    told_run run;
+inline imported_run read_sglang_run(const picojson::value& v, const std::string& file) {
+    imported_run run;
     run.file = file;
     run.tool = "SGLang bench_serving";
     run.knows_sends = false;
@@ -20203,7 +20248,7 @@ inline vllm_chunks tokens_among(vllm_stream s, double ttft_s, std::vector<double
     return c;
 }
 
-inline void set_vllm_arrivals(told_run& run, const picojson::value& v) {
+inline void set_vllm_arrivals(imported_run& run, const picojson::value& v) {
     const double rate = number_or_inf(v, run.file, "request_rate");
     const double burstiness = number_or_inf(v, run.file, "burstiness");
     run.knows_arrivals = rate > 0;
@@ -20218,7 +20263,7 @@ inline void set_vllm_arrivals(told_run& run, const picojson::value& v) {
 }
 
 /// What these files never tell, or tell of something else.
-inline void set_vllm_definitions(told_run& run, vllm_stream s, const odd_answers& odd,
+inline void set_vllm_definitions(imported_run& run, vllm_stream s, const odd_answers& odd,
                                  bool has_queue_times) {
     run.lacks(of_ends(), "vLLM's bench ends a request at its last chunk with choices; e2e ends at "
                          "[DONE], which the file does not tell");
@@ -20241,17 +20286,17 @@ inline void set_vllm_definitions(told_run& run, vllm_stream s, const odd_answers
                                                  "are none is not told"));
 }
 
-inline void add_vllm_requests(told_run& run, const picojson::value& v, vllm_stream stream) {
+inline void add_vllm_requests(imported_run& run, const picojson::value& v, vllm_stream stream) {
     const request_lists lists(v, run.file);
     for (const char* name : {"input_lens", "output_lens", "itls", "errors"})
         lists.require_list(name);
     run.knows_sends = lists.has("start_times");
     const bool queues = lists.has("queue_times"), texts = lists.has("generated_texts");
     const bool is_closed_loop = run.arrivals.kind == arrival_kind::closed_loop;
-    told_sums sums;
+    reported_sums sums;
     odd_answers odd;
     for (std::size_t i = 0; i < lists.size(); ++i) {
-        told_request t;
+        imported_request t;
         record& r = t.what;
         const double start_s = run.knows_sends ? lists.clock("start_times", i) : 0;
         const double waited_s = queues ? lists.seconds("queue_times", i) : 0;
@@ -20300,7 +20345,7 @@ inline void add_vllm_requests(told_run& run, const picojson::value& v, vllm_stre
 
 /// "20261122-204838", when the file was written, as seconds on a calendar of months of 31 days: it
 /// only says which of two runs was over before the other began.
-inline told_span vllm_calendar(const picojson::value& v) {
+inline imported_span vllm_calendar(const picojson::value& v) {
     const std::string date = string_member(v, "date");
     const double lasted = number_member(v, "duration");
     if (date.size() != 15 || date[8] != '-') return {};
@@ -20318,8 +20363,8 @@ inline told_span vllm_calendar(const picojson::value& v) {
     return {s - lasted, s};
 }
 
-inline told_run read_vllm_run(const picojson::value& v, const std::string& file) {
-    told_run run;
+inline imported_run read_vllm_run(const picojson::value& v, const std::string& file) {
+    imported_run run;
     run.file = file;
     run.tool = "vLLM bench serve";
     run.model = setting_text(v, "model_id");
@@ -20333,7 +20378,7 @@ inline told_run read_vllm_run(const picojson::value& v, const std::string& file)
                       "--save-result --save-detailed writes them");
     else
         add_vllm_requests(run, v, vllm_stream_of(setting_text(v, "backend")));
-    run.notes.push_back("an error that the server tells inside of its stream counts as a success "
+    run.notes.push_back("an error that the server reports inside its stream counts as a success "
                         "there");
     run.calendar = vllm_calendar(v);
     if (run.knows_sends) run.clock = span_of(run.requests);
@@ -20353,8 +20398,8 @@ namespace detail {
 /// The bytes of a file that may stand beside another one; nothing where there is none.
 using file_beside = std::function<std::optional<std::string>(const std::string& path)>;
 
-inline told_run read_aiperf_files(const std::vector<picojson::value>& values, bool is_summary,
-                                  const std::string& file, const file_beside& beside) {
+inline imported_run read_aiperf_files(const std::vector<picojson::value>& values, bool is_summary,
+                                      const std::string& file, const file_beside& beside) {
     const std::string other = aiperf_file_beside(file);
     const std::optional<std::string> bytes = beside(other);
     std::vector<picojson::value> others;
@@ -20366,8 +20411,8 @@ inline told_run read_aiperf_files(const std::vector<picojson::value>& values, bo
 
 /// The run that a file tells of, whoever wrote it. Throws std::invalid_argument with one sentence
 /// where it holds none, or a value that is none.
-inline told_run read_told_run(std::string_view bytes, const std::string& file,
-                              const file_beside& beside) {
+inline imported_run read_imported_run(std::string_view bytes, const std::string& file,
+                                      const file_beside& beside) {
     const std::vector<picojson::value> values = read_json_values(bytes, file);
     const picojson::value& first = values[0];
     if (!first.is<picojson::object>())
@@ -20376,7 +20421,7 @@ inline told_run read_told_run(std::string_view bytes, const std::string& file,
     if (string_member(first, "schema").rfind("llmbench/", 0) == 0)
         refuse({file, ": it is a result of llmbench itself, whose records.jsonl judge() reads"});
     const bool is_summary = is_aiperf_summary(first);
-    told_run run;
+    imported_run run;
     if (is_summary || is_aiperf_record(first)) {
         run = read_aiperf_files(values, is_summary, file, beside);
     } else {
@@ -20411,7 +20456,7 @@ inline namespace v0 {
 namespace detail {
 
 /// What is left of the runs when they are together.
-struct told_gate {
+struct imported_gate {
     evidence seen{};
     plan what{};
     target_facts target{};
@@ -20419,9 +20464,9 @@ struct told_gate {
 
 /// The times of the answers, as good as a finger's print: clocks tell nanoseconds.
 using answer_times = std::vector<std::pair<long long, long long>>;
-inline answer_times answer_times_of(const told_run& run) {
+inline answer_times answer_times_of(const imported_run& run) {
     answer_times times;
-    for (const told_request& t : run.requests)
+    for (const imported_request& t : run.requests)
         if (t.what.status == request_status::ok)
             times.emplace_back(t.what.first_token_ns - t.what.sent_ns,
                                t.what.last_token_ns - t.what.sent_ns);
@@ -20439,23 +20484,23 @@ inline bool share_requests(const answer_times& a, const answer_times& b) {
 struct traffic_means {
     double requests = 0, prompt = 0, output = 0;
 };
-inline traffic_means means_of(const told_run& run) {
+inline traffic_means means_of(const imported_run& run) {
     traffic_means m;
-    double completed = 0, told = 0;
-    for (const told_request& t : run.requests) {
+    double completed = 0, reported = 0;
+    for (const imported_request& t : run.requests) {
         if (!is_measured(t.what)) continue;
         ++m.requests;
-        if (t.what.prompt_tokens > 0) ++told;
+        if (t.what.prompt_tokens > 0) ++reported;
         m.prompt += t.what.prompt_tokens;
         if (t.what.status != request_status::ok) continue;
         ++completed;
         m.output += t.what.output_tokens;
     }
-    m.prompt /= std::max(told, 1.0);
+    m.prompt /= std::max(reported, 1.0);
     m.output /= std::max(completed, 1.0);
     return m;
 }
-inline std::string other_traffic(const told_run& run, const told_run& first) {
+inline std::string other_traffic(const imported_run& run, const imported_run& first) {
     const traffic_means a = means_of(first), b = means_of(run);
     const auto differ = [](double x, double y) {
         return x > 0 && y > 0 && std::fabs(x / y - 1) > 0.10;
@@ -20471,7 +20516,8 @@ inline std::string other_traffic(const told_run& run, const told_run& first) {
 }
 
 /// Why two files are not two runs under one load, a sentence each.
-inline std::vector<std::string> not_two_repeats(const told_run& first, const told_run& run) {
+inline std::vector<std::string> not_two_repeats(const imported_run& first,
+                                                const imported_run& run) {
     const std::string both = first.file + " and " + run.file;
     if (first.hash == run.hash) return {both + " are the same file, byte for byte"};
     if (!first.identity.empty() && first.identity == run.identity)
@@ -20479,15 +20525,16 @@ inline std::vector<std::string> not_two_repeats(const told_run& first, const tol
     std::vector<std::string> why;
     if (share_requests(answer_times_of(first), answer_times_of(run)))
         why.push_back(both + " tell of the same requests");
-    bool meet = first.clock.is_told() && run.clock.is_told() && first.clock.meets(run.clock);
-    if (first.calendar.is_told() && run.calendar.is_told())
+    bool meet =
+        first.clock.is_reported() && run.clock.is_reported() && first.clock.meets(run.clock);
+    if (first.calendar.is_reported() && run.calendar.is_reported())
         meet = meet && first.calendar.meets(run.calendar);
     if (meet)
         why.push_back(both + " were measured at the same time: they are parts of one run, or two "
                              "loads on one server");
     return why;
 }
-inline std::vector<std::string> other_settings(const told_run& first, const told_run& run) {
+inline std::vector<std::string> other_settings(const imported_run& first, const imported_run& run) {
     std::vector<std::string> why;
     const auto differs = [&](const std::string& name, const std::string& a, const std::string& b) {
         if (a == b) return;
@@ -20512,12 +20559,12 @@ inline std::string files_text(const std::vector<std::string>& files) {
                                                  files.size() - 1);
 }
 /// What the runs lack, each reason once.
-inline std::vector<untold_metrics> untold_by(const std::vector<told_run>& runs) {
-    std::vector<untold_metrics> all;
+inline std::vector<unsupported_metrics> unsupported_by(const std::vector<imported_run>& runs) {
+    std::vector<unsupported_metrics> all;
     std::vector<std::vector<std::string>> files;
-    for (const told_run& run : runs)
-        for (const untold_metrics& u : run.untold) {
-            const auto at = std::find_if(all.begin(), all.end(), [&](const untold_metrics& x) {
+    for (const imported_run& run : runs)
+        for (const unsupported_metrics& u : run.unsupported) {
+            const auto at = std::find_if(all.begin(), all.end(), [&](const unsupported_metrics& x) {
                 return x.why == u.why && x.of == u.of;
             });
             if (at == all.end()) {
@@ -20532,8 +20579,8 @@ inline std::vector<untold_metrics> untold_by(const std::vector<told_run>& runs) 
     return all;
 }
 /// What says that the files are not repeats.
-inline std::vector<untold_metrics> untold_between(const std::vector<told_run>& runs) {
-    std::vector<untold_metrics> all;
+inline std::vector<unsupported_metrics> unsupported_between(const std::vector<imported_run>& runs) {
+    std::vector<unsupported_metrics> all;
     for (std::size_t i = 1; i < runs.size(); ++i) {
         for (std::string& why : other_settings(runs[0], runs[i]))
             all.push_back({std::move(why), {}});
@@ -20544,9 +20591,9 @@ inline std::vector<untold_metrics> untold_between(const std::vector<told_run>& r
     return all;
 }
 
-inline std::vector<std::string> notes_of(const std::vector<told_run>& runs, long long cut_off) {
+inline std::vector<std::string> notes_of(const std::vector<imported_run>& runs, long long cut_off) {
     std::vector<std::string> notes;
-    for (const told_run& run : runs)
+    for (const imported_run& run : runs)
         for (const std::string& note : run.notes)
             if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
     if (!runs[0].has_late_sends && runs[0].knows_sends && !saturates(runs[0].arrivals))
@@ -20583,9 +20630,9 @@ inline void set_shared_tokens(std::vector<repeat_data>& repeats) {
 }
 
 /// The load as far as the files tell it, and what stands for a scenario in reports.
-inline plan plan_of_runs(const std::vector<told_run>& runs, const slo_list& slos) {
+inline plan plan_of_runs(const std::vector<imported_run>& runs, const slo_list& slos) {
     plan p;
-    const told_run& first = runs[0];
+    const imported_run& first = runs[0];
     const traffic_means means = means_of(first);
     p.is_read = true;
     p.arrivals = first.arrivals;
@@ -20596,13 +20643,14 @@ inline plan plan_of_runs(const std::vector<told_run>& runs, const slo_list& slos
     }
     p.requests = static_cast<long long>(means.requests);
     p.first_repeats = p.most_repeats = static_cast<int>(runs.size());
-    p.rule = rule_of(judging_options{}, replayed, first_look, std::max(p.most_repeats, last_look));
+    p.rule = rule_of(judging_options{}, replayed, first_analysis,
+                     std::max(p.most_repeats, last_analysis));
     p.seed = 0;
     p.workload_text = printed("prompts of %.4g tokens and answers of %.4g on the average",
                               means.prompt, means.output);
     p.sent_as_given = "the prompts of " + first.tool;
     fnv1a lengths;
-    for (const told_request& t : first.requests) {
+    for (const imported_request& t : first.requests) {
         lengths.add(static_cast<long long>(t.what.prompt_tokens));
         lengths.add(static_cast<long long>(t.what.output_tokens));
     }
@@ -20612,25 +20660,26 @@ inline plan plan_of_runs(const std::vector<told_run>& runs, const slo_list& slos
 }
 
 /// Takes the runs' requests. There is one run at least.
-inline told_gate gate_of_runs(std::vector<told_run> runs, const slo_list& slos) {
-    told_gate g;
-    for (told_run& run : runs)
+inline imported_gate gate_of_runs(std::vector<imported_run> runs, const slo_list& slos) {
+    imported_gate g;
+    for (imported_run& run : runs)
         run.lacks({metric_id::time_to_first_answer}, "it does not tell reasoning from an answer");
-    const told_run& first = runs[0];
+    const imported_run& first = runs[0];
     g.what = plan_of_runs(runs, slos);
     g.target.kind = target_kind::files;
-    for (const told_run& run : runs) g.target.url += (g.target.url.empty() ? "" : ", ") + run.file;
+    for (const imported_run& run : runs)
+        g.target.url += (g.target.url.empty() ? "" : ", ") + run.file;
     g.target.model = first.model;
     g.target.measured_by = first.tool_and_version();
-    g.seen.untold = untold_between(runs);
-    for (untold_metrics& u : untold_by(runs)) g.seen.untold.push_back(std::move(u));
+    g.seen.unsupported = unsupported_between(runs);
+    for (unsupported_metrics& u : unsupported_by(runs)) g.seen.unsupported.push_back(std::move(u));
     long long cut_off = 0;
-    for (const told_run& run : runs) cut_off += run.cut_off;
+    for (const imported_run& run : runs) cut_off += run.cut_off;
     g.seen.has_cut_off = cut_off > 0;
     g.seen.notes = notes_of(runs, cut_off);
-    const bool tells_load = first.knows_sends && first.knows_arrivals &&
+    const bool describes_load = first.knows_sends && first.knows_arrivals &&
                             first.arrivals.max_in_flight == 0;
-    g.seen.arrival_cv2 = tells_load ? arrival_cv2_of(first.arrivals) : not_a_number;
+    g.seen.arrival_cv2 = describes_load ? arrival_cv2_of(first.arrivals) : not_a_number;
     for (std::size_t i = 0; i < runs.size(); ++i)
         g.seen.candidate.push_back(repeat_of(runs[i], static_cast<int>(i)));
     set_shared_tokens(g.seen.candidate);
@@ -21107,12 +21156,12 @@ inline std::string tgi_events(const answer_facts& f, std::string_view words, boo
     std::string events;
     const std::vector<std::string_view> tokens = words_of(words);
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-        const bool tells = last && i + 1 == tokens.size();
+        const bool reports = last && i + 1 == tokens.size();
         events += "data:{\"token\":{\"id\":7,\"text\":" +
                   json_quoted(" " + std::string(tokens[i])) +
                   ",\"logprob\":-0.5,\"special\":false},\"generated_text\":" +
-                  (tells ? json_quoted(f.text) : "null") +
-                  ",\"details\":" + (tells ? tgi_details(f) : "null") + "}\n\n";
+                  (reports ? json_quoted(f.text) : "null") +
+                  ",\"details\":" + (reports ? tgi_details(f) : "null") + "}\n\n";
     }
     return events;
 }
@@ -21525,24 +21574,24 @@ inline engine engine_at_pace(const measured_pace& m) {
     constexpr double most_prefill = 0.6, little_prefill = 0.05;  // of all steps
     constexpr double most_running = 1e5;  // a file may say anything
     engine e;
-    const double sequence_share = e.step_per_sequence.seconds() / e.decode_step.seconds();
+    const double sequence_fraction = e.step_per_sequence.seconds() / e.decode_step.seconds();
     const double waited_s = std::max(0.0, m.queue_time);
     const double running =
         std::clamp(m.requests_a_second * std::max(0.0, m.e2e - waited_s), 1.0, most_running);
     // A request is read in one step. Who does not tell what it waited waited for half of another,
     // where one was running.
-    const double untold = m.queue_time < 0 ? 0.5 * std::min(1.0, running - 1) : 0;
-    const double prompt_s = std::max(0.0, m.ttft - waited_s - m.tpot * (1 + untold));
+    const double unreported = m.queue_time < 0 ? 0.5 * std::min(1.0, running - 1) : 0;
+    const double prompt_s = std::max(0.0, m.ttft - waited_s - m.tpot * (1 + unreported));
     const double rate = std::max(m.requests_a_second, 1e-9);
     const double computed_s = std::min(prompt_s, most_prefill / rate);
-    const double prefill_share = computed_s * rate;
-    const double step_s = m.tpot * (1 - prefill_share) / (1 + sequence_share * running);
+    const double prefill_fraction = computed_s * rate;
+    const double step_s = m.tpot * (1 - prefill_fraction) / (1 + sequence_fraction * running);
     e.decode_step = time_span::from_seconds(step_s);
-    e.step_per_sequence = time_span::from_seconds(step_s * sequence_share);
+    e.step_per_sequence = time_span::from_seconds(step_s * sequence_fraction);
     e.prefill_per_token = time_span::from_seconds(computed_s / std::max(1.0, m.prompt_tokens));
     e.faults.delay = time_span::from_seconds(prompt_s - computed_s);
     // Where prompts hardly come between them, gaps differ as steps do.
-    if (prefill_share < little_prefill) e.jitter = std::min(0.5, m.itl_spread / 1.2816);
+    if (prefill_fraction < little_prefill) e.jitter = std::min(0.5, m.itl_spread / 1.2816);
     e.slots = std::max<long long>(e.slots, static_cast<long long>(std::ceil(4 * running)));
     const double bytes_a_token = e.kv.memory_bytes / kv_capacity_tokens(e.kv);
     const double tokens = 4 * running * (m.prompt_tokens + m.output_tokens);
@@ -21819,8 +21868,8 @@ inline std::vector<curve_point> quantile_line(metric_id id, const sorted_values&
     std::vector<curve_point> line;
     const double deepest = nines_of(sorted.size());
     for (int k = 0; k <= line_points && sorted.size() > 0; ++k) {
-        const double share = static_cast<double>(k) / line_points;
-        const double q = is_speed(id) ? share : 1 - std::pow(10, -deepest * share);
+        const double fraction = static_cast<double>(k) / line_points;
+        const double q = is_speed(id) ? fraction : 1 - std::pow(10, -deepest * fraction);
         line.push_back({sorted.at(nearest_rank_of(sorted.size(), q)), q});
     }
     // No share below all of them is at most the largest value: it is the end of the last step.
@@ -21876,14 +21925,14 @@ struct load_point {
 /// What a search found, empty where no load was searched.
 struct load_curve {
     metric_id unit = metric_id::capacity_in_rate;
-    std::vector<slo> keeps{};
+    std::vector<slo> objectives_held{};
     std::vector<load_point> points{};
     search_state state{};
-    std::string binding{}, line{};
+    std::string limiting_objective{}, line{};
     std::string flat{};   // why it cannot be located better
     std::string fault{};  // why it says nothing
     double of_tables = 0;  // the load that tables are of
-    bool empty() const { return keeps.empty(); }
+    bool empty() const { return objectives_held.empty(); }
     /// "at 12 req/s", "" where all of a gate was at one load.
     std::string tables_at() const {
         return of_tables > 0 ? "at " + value_text(unit, of_tables) : "";
@@ -21894,9 +21943,9 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
     if (!p.searches()) return c;
     const found_capacity found = capacity_of(e, t);
     c.unit = load_metric(p);
-    c.keeps = t.keeps;
+    c.objectives_held = t.objectives_held;
     c.state = found.state;
-    c.binding = found.binding;
+    c.limiting_objective = found.limiting_objective;
     c.line = capacity_line(c.unit, found);
     c.flat = flatness_text(found);
     c.fault = fault_of_search(e, t, found);
@@ -21908,7 +21957,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
                       std::count_if(d.records.begin(), d.records.end(), is_measured),
                       {},
                       d.disturbed};
-        for (const slo& s : t.keeps) at.values.push_back(evaluate(s.what, d));
+        for (const slo& s : t.objectives_held) at.values.push_back(evaluate(s.what, d));
         c.points.push_back(at);
     });
     return c;
@@ -21982,7 +22031,7 @@ inline std::size_t usage_below_events(const std::vector<repeat_data>& arm) {
 /// Measured requests that reasoned before their answer, or without one, and what of their output
 /// tokens that was, of those that tell it.
 struct reasoning_counts {
-    std::size_t requests = 0, untold = 0;
+    std::size_t requests = 0, unreported = 0;
     long long tokens = 0, output = 0;
     long long hidden = 0;  // never streamed
 };
@@ -21997,7 +22046,7 @@ inline reasoning_counts reasoning_counts_of(const std::vector<repeat_data>& arm)
             if (!is_pooled(r) || !has_reasoned(r)) continue;
             ++c.requests;
             c.hidden += std::max(r.hidden_tokens, 0);
-            if (r.reasoning_tokens < 0) { ++c.untold; continue; }
+            if (r.reasoning_tokens < 0) { ++c.unreported; continue; }
             c.tokens += r.reasoning_tokens;
             c.output += r.output_tokens;
         }
@@ -22068,7 +22117,7 @@ struct prompt_lengths {
     }
 };
 inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_data>& arm) {
-    if (!makes_up_prompts(p) || p.stride > 1 || p.is_read || p.told.is_there)
+    if (!makes_up_prompts(p) || p.stride > 1 || p.is_read || p.described.is_there)
         return {};
     std::vector<double> asked, counted;
     for (std::size_t i = 0; i < arm.size(); ++i) {  // its index counts those set aside, too
@@ -22110,7 +22159,7 @@ inline std::vector<rank_part> rank_figures_of(const std::vector<repeat_data>& ar
             if (std::fabs(r.off_s) > std::fabs(at->off_s)) at->off_s = r.off_s;
             if (!(r.error_s <= at->error_s)) at->error_s = r.error_s;
             at->synchronised = at->synchronised && r.synchronised;
-            at->cpu_share = std::max(at->cpu_share, r.cpu_share);
+            at->cpu_utilization = std::max(at->cpu_utilization, r.cpu_utilization);
             at->memory_bytes = std::max(at->memory_bytes, r.memory_bytes);
             at->lateness_p99 = std::max(at->lateness_p99, r.lateness_p99);
             at->requests += r.requests;
@@ -22144,12 +22193,12 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
         unsynchronised += !r.synchronised && std::isnan(r.error_s);
         off = std::max(off, std::fabs(r.off_s));
     }
-    const auto share = [](double x) { return printed("%.1f %%", 100 * x); };
+    const auto fraction = [](double x) { return printed("%.1f %%", 100 * x); };
     std::string t = printed("%zu programs on %zu machine%s sent the load; they began within ",
                             all.size(), hosts.size(), hosts.size() == 1 ? "" : "s");
     t += time_text(off) + ", sent late by p99 " +
          range_text(all, [](const rank_part& r) { return r.lateness_p99; }, time_text) + ", used " +
-         range_text(all, [](const rank_part& r) { return r.cpu_share; }, share) +
+         range_text(all, [](const rank_part& r) { return r.cpu_utilization; }, fraction) +
          " of a core and " +
          range_text(all, [](const rank_part& r) { return r.memory_bytes; }, memory_text);
     if (hosts.size() > 1 && unsynchronised > 0)
@@ -22168,7 +22217,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-struct told_value {
+struct reported_value {
     statistic_data what{};
     double value = not_a_number;
 };
@@ -22178,7 +22227,7 @@ struct server_account {
     std::string of{}, problem{};
     std::size_t readings = 0;
     std::size_t missed = 0;
-    std::vector<told_value> values{};
+    std::vector<reported_value> values{};
     std::size_t checked = 0, repeats = 0;  // whose requests were held against the server's counts
     std::string differences{};             // that this showed, and nobody is to blame for
 };
@@ -22191,20 +22240,20 @@ inline statistic_data usual_statistic(metric_id m) {
                                          : statistic_kind::value,
                           m, 0);
 }
-inline std::vector<told_value> told_values(const std::vector<repeat_data>& arm) {
-    std::vector<told_value> told;
+inline std::vector<reported_value> reported_values(const std::vector<repeat_data>& arm) {
+    std::vector<reported_value> reported;
     for (const metric_facts& f : metric_table) {
         const bool is_any = f.id == metric_id::server_metric;  // whose series objectives name
         if (!is_of_server(f.id) || is_any) continue;
         const statistic_data what = usual_statistic(f.id);
         const double v = pooled_value(what, arm);
-        if (!std::isnan(v)) told.push_back({what, v});
+        if (!std::isnan(v)) reported.push_back({what, v});
     }
-    return told;
+    return reported;
 }
-inline std::vector<statistic_data> told_statistics(const evidence& e) {
+inline std::vector<statistic_data> reported_statistics(const evidence& e) {
     std::vector<statistic_data> all;
-    for (const told_value& t : told_values(e.candidate)) all.push_back(t.what);
+    for (const reported_value& t : reported_values(e.candidate)) all.push_back(t.what);
     return all;
 }
 
@@ -22212,7 +22261,7 @@ inline server_account server_account_of(const std::vector<repeat_data>& arm) {
     server_account a;
     a.repeats = arm.size();
     for (const repeat_data& d : arm) {
-        const server_word& w = d.server;
+        const server_metrics& w = d.server;
         a.is_read = a.is_read || w.is_read;
         if (!w.of.empty()) a.of = w.of;
         a.readings += w.readings.size();
@@ -22222,7 +22271,7 @@ inline server_account server_account_of(const std::vector<repeat_data>& arm) {
         a.checked += c.is_made;
         if (a.differences.empty()) a.differences = difference_text(c);
     }
-    if (a.is_read) a.values = told_values(arm);
+    if (a.is_read) a.values = reported_values(arm);
     return a;
 }
 
@@ -22233,13 +22282,13 @@ inline std::string account_text(const server_account& a) {
     if (a.missed > 0)
         t += printed(" (%zu failed: ", a.missed) + printable(a.problem, 200) + ")";
     std::string values;
-    for (const told_value& v : a.values)
+    for (const reported_value& v : a.values)
         values += (values.empty() ? ": " : ", ") + str(v.what.name) + " " +
                   value_text(v.what.metric, v.value);
     return t + values;
 }
 /// What came of holding our numbers against the server's, "" where that was not possible.
-inline std::string witness_text(const server_account& a) {
+inline std::string cross_check_text(const server_account& a) {
     if (a.checked == 0) return {};
     if (!a.differences.empty()) return "the server's counts differ from ours: " + a.differences;
     return "the server counts what we do";
@@ -22437,7 +22486,7 @@ struct gate_figures {
 
 /// What result.json tells of each repeat, so that a later run can be compared with it.
 inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vector<slo>& slos,
-                                                   const std::vector<statistic_data>& told = {}) {
+                                                   const std::vector<statistic_data>& more = {}) {
     std::vector<statistic_data> kept;
     const auto keep = [&](const statistic_data& s) {
         for (const statistic_data& k : kept)
@@ -22452,9 +22501,9 @@ inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vec
     }
     for (const metric_facts& m : metric_table)
         if (is_throughput(m.id)) keep(make_statistic(statistic_kind::value, m.id, 0));
-    for (const statistic_data& s : told) keep(s);
+    for (const statistic_data& s : more) keep(s);
     for (const slo& s : slos)
-        if (!is_share(s.what.metric)) keep(s.what);
+        if (!is_request_fraction(s.what.metric)) keep(s.what);
     return kept;
 }
 
@@ -22519,7 +22568,7 @@ inline void add_timelines(gate_figures& g, const evidence& e, const list<predica
 inline gate_figures with_objective(gate_figures g, const evidence& e, const slo& s) {
     const metric_id id = s.what.metric;
     const bool known = std::count(g.metrics.begin(), g.metrics.end(), id) > 0;
-    if (is_of_requests(id) && !known && !is_untold(e, id)) {
+    if (is_of_requests(id) && !known && !is_unsupported(e, id)) {
         g.metrics.push_back(id);
         g.candidate.distributions.push_back(distribution_of(id, e.candidate));
         g.baseline.distributions.push_back(distribution_of(id, e.baseline));
@@ -22532,12 +22581,13 @@ inline gate_figures with_objective(gate_figures g, const evidence& e, const slo&
 }
 
 /// Figures of files have none of what these do not tell.
-inline gate_figures without_untold(gate_figures g, const evidence& e) {
-    std::erase_if(g.metrics, [&](metric_id m) { return is_untold(e, m); });
+inline gate_figures without_unsupported(gate_figures g, const evidence& e) {
+    std::erase_if(g.metrics, [&](metric_id m) { return is_unsupported(e, m); });
     g.table_rows = g.metrics.size();
-    std::erase_if(g.kept, [&](const statistic_data& s) { return !untold_reason(e, s).empty(); });
-    const bool knows_times = !is_untold(e, metric_id::ttft) &&
-                             !is_untold(e, metric_id::request_throughput);
+    std::erase_if(g.kept,
+                  [&](const statistic_data& s) { return !unsupported_reason(e, s).empty(); });
+    const bool knows_times = !is_unsupported(e, metric_id::ttft) &&
+                             !is_unsupported(e, metric_id::request_throughput);
     if (!knows_times) g.grid = {};
     return g;
 }
@@ -22548,16 +22598,16 @@ inline gate_figures figures_of(const plan& p, const evidence& e, const std::vect
     if (reasoning_counts_of(e.candidate).requests + reasoning_counts_of(e.baseline).requests > 0)
         g.metrics.insert(g.metrics.begin() + 1, metric_id::time_to_first_answer);
     g.table_rows = g.metrics.size();
-    g.kept = kept_statistics(p, slos, told_statistics(e));
+    g.kept = kept_statistics(p, slos, reported_statistics(e));
     g.grid = grid_of(e);
-    g = without_untold(std::move(g), e);
+    g = without_unsupported(std::move(g), e);
     g.candidate = arm_figures_of(p, g, e.candidate);
     g.baseline = arm_figures_of(p, g, e.baseline);
     for (auto& [metric, value] : g.candidate.run_values)
-        if (is_untold(e, metric)) value = not_a_number;
+        if (is_unsupported(e, metric)) value = not_a_number;
     for (repeat_figures& r : g.candidate.repeats) {
-        if (is_untold(e, metric_id::output_throughput)) r.output_throughput = not_a_number;
-        if (is_untold(e, metric_id::request_throughput)) r.request_throughput = not_a_number;
+        if (is_unsupported(e, metric_id::output_throughput)) r.output_throughput = not_a_number;
+        if (is_unsupported(e, metric_id::request_throughput)) r.request_throughput = not_a_number;
     }
     for_each_repeat(e, [&](const repeat_data& d) { g.counted_gaps += d.pooled_gaps.size(); });
     for (const slo& s : slos) g = with_objective(std::move(g), e, s);
@@ -22570,7 +22620,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
     double load = 0;
     gate_figures g = with_load_of_tables(e, t, [&](const evidence& at) {
         if (!at.candidate.empty()) load = at.candidate.front().load;
-        return figures_of(p, at, t.keeps);
+        return figures_of(p, at, t.objectives_held);
     });
     for (auto* arm : {&g.candidate, &g.baseline}) {
         arm->repeats.clear();
@@ -22638,15 +22688,15 @@ struct reaches {
 inline reaches reaches_of_run(const std::vector<double>& draws, double noise, double s0,
                               const judging_rule& rule, const stored_side& other, bool in_pairs) {
     reaches all;
-    const auto look_of = [&](std::size_t n, double at) {
+    const auto analysis_at = [&](std::size_t n, double at) {
         std::vector<double> distances;
         for (std::size_t i = 0; i < n; ++i) distances.push_back(at + noise * draws[i]);
-        return in_pairs ? look_at_pairs(distances, s0, rule)
-                        : look_at_repeats(distances, s0, rule, other);
+        return in_pairs ? analysis_of_pairs(distances, s0, rule)
+                        : analysis_of_repeats(distances, s0, rule, other);
     };
-    const int first = in_pairs ? first_pair_look : first_look;
+    const int first = in_pairs ? first_pair_analysis : first_analysis;
     for (auto n = static_cast<std::size_t>(std::min(first, rule.most)); n <= draws.size(); ++n) {
-        const look far_in = look_of(n, -100), far_out = look_of(n, 100);
+        const interim_analysis far_in = analysis_at(n, -100), far_out = analysis_at(n, 100);
         all.passes_to = std::max(all.passes_to, -100 - far_in.pass_bound);
         if (n >= static_cast<std::size_t>(std::min(first_fail, rule.most)))
             all.fails_from = std::min(all.fails_from, 100 - far_out.fail_bound);
@@ -22713,7 +22763,7 @@ inline foreseen foreseen_of_counts(const slo_verdict& v, const judging_rule& rul
     const double trials = number_of(v, "trials", 0), misses = number_of(v, "misses", 0);
     const double allowed = number_of(v, "allowed", 0), repeats = std::max(1, v.repeats);
     const double n = std::floor(trials / effect * std::max(rule.most / repeats, 1.0));
-    if (n < 1 || !is_share(v.what.what.metric)) return {};
+    if (n < 1 || !is_request_fraction(v.what.what.metric)) return {};
     const double pass_level = number_of(v, "pass_level", 0);
     const double fail_level = number_of(v, "fail_level", 0);
     // How many misses at least have this bound on that side of what is allowed.
@@ -22735,7 +22785,8 @@ inline foreseen foreseen_of_counts(const slo_verdict& v, const judging_rule& rul
     const auto at_least = [&](double k, double p) {
         return k <= 0 ? 1 : k > n || p <= 0 ? 0 : incomplete_beta(k, n - k + 1, p);
     };
-    const double high = bisect(0, 1, 0.9, [&](double share) { return at_least(fails, share); });
+    const double high =
+        bisect(0, 1, 0.9, [&](double fraction) { return at_least(fails, fraction); });
     const double p = misses / trials, shown = fails > n ? not_a_number : high;
     return {v.what.at_most ? shown : 1 - shown,
             std::clamp(at_least(open, p) - at_least(fails, p), 0.0, 1.0)};
@@ -22755,7 +22806,7 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
     std::string t = printed("inconclusive in %.0f %% of the runs", f.inconclusive * 100);
     if (f.shows_from != f.shows_from) return t + ", and too few requests to show any miss";
     const double beyond = v.limit > 0 ? std::fabs(f.shows_from / v.limit - 1) * 100 : 0;
-    const bool says_more = beyond > 0 && !is_share(v.what.what.metric);
+    const bool says_more = beyond > 0 && !is_request_fraction(v.what.what.metric);
     return t + "; a miss is shown in nine of ten from " + verdict_value_text(v, f.shows_from) +
            " on" + (says_more ? printed(", %.3g %% outside the limit", beyond) : "");
 }
@@ -22804,7 +22855,7 @@ struct load_facts {
     long long requests = 0;
     double duration_s = 0;
     std::string repeats{}, seed{}, trace_hash{}, nonce{}, limits{};
-    load_share share{};
+    load_shard shard{};
 };
 inline load_facts load_facts_of(const plan& p) {
     return {.arrivals = arrival_text(p.arrivals),
@@ -22827,7 +22878,7 @@ inline load_facts load_facts_of(const plan& p) {
             .trace_hash = trace_hash(p),
             .nonce = printed("%016llx", static_cast<unsigned long long>(p.nonce)),
             .limits = limits_text(p),
-            .share = p.share};
+            .shard = p.shard};
 }
 inline void fields_of(field_visitor& v, load_facts& l) {
     v.text({"arrivals"}, l.arrivals);
@@ -22855,11 +22906,11 @@ inline void fields_of(field_visitor& v, load_facts& l) {
     v.text({"nonce", "of this execution: made-up words are new in each"}, l.nonce);
     v.text({"limits", "how long is waited for what", at_times}, l.limits);
     if (!v.begin({"shard", "of a load that several programs sent: which part this is, counted from "
-                           "0", at_times}, !l.share.is_whole()))
+                           "0", at_times}, !l.shard.is_whole()))
         return;
-    v.whole({"index"}, l.share.index, {0, most_shards - 1});
-    v.whole({"count"}, l.share.count, {1, most_shards});
-    v.must(l.share.index < l.share.count, "index", "one below the count is allowed");
+    v.whole({"index"}, l.shard.index, {0, most_shards - 1});
+    v.whole({"count"}, l.shard.count, {1, most_shards});
+    v.must(l.shard.index < l.shard.count, "index", "one below the count is allowed");
     v.end();
 }
 
@@ -22868,7 +22919,7 @@ inline void fields_of(field_visitor& v, set_aside_repeat& r) {
     v.whole({"index", "the record's `repeat`"}, r.index, {0, most_of_few});
     v.text({"why"}, r.why);
 }
-inline void fields_of(field_visitor& v, untold_metrics& u) {
+inline void fields_of(field_visitor& v, unsupported_metrics& u) {
     std::vector<std::string> names;
     for (const metric_id m : u.of) names.push_back(metric_name(m));
     v.texts({"metrics"}, names);
@@ -22910,8 +22961,8 @@ inline void fields_of(field_visitor& v, judging_rule& r) {
         v.must(n > 0, name, "a number above 0 is allowed");
     };
     v.choice_of<traffic_name>({"traffic"}, r.traffic, fresh);
-    v.whole({"looks"}, r.looks, {1, 100});
-    positive("looks", v.has("looks", true) ? r.looks : 0);
+    v.whole({"interim_analyses"}, r.analyses, {1, 100});
+    positive("interim_analyses", v.has("interim_analyses", true) ? r.analyses : 0);
     v.whole({"most"}, r.most, {1, most_of_few});
     positive("most", v.has("most", true) ? r.most : 0);
     v.number({"false_pass"}, r.pass_level, level);
@@ -22930,9 +22981,9 @@ inline void fields_of(field_visitor& v, judging_rule& r) {
     v.flag({"holm"}, r.holm);
 }
 /// All that verdicts depend on and records do not tell.
-inline void fields_of(field_visitor& v, terms& held, load_conditions& under,
+inline void fields_of(field_visitor& v, terms& judged_by, load_conditions& under,
                       expected_load& expected) {
-    fields_of(v, held.rule);
+    fields_of(v, judged_by.rule);
     v.flag({"paired"}, expected.has_baseline);
     v.number({"arrival_cv2"}, under.arrival_cv2);
     v.flag({"short_outputs_expected"}, under.short_outputs_expected);
@@ -22949,39 +23000,40 @@ inline void fields_of(field_visitor& v, terms& held, load_conditions& under,
     v.list({"set_aside", "repeats in records.jsonl that are no evidence: the client had too "
                          "great a part in them, and others were measured in their place"},
            under.set_aside, [&](set_aside_repeat& r) { fields_of(v, r); });
-    if (v.has("untold", !under.untold.empty()))
-        v.list({"untold", "of files of another tool: what they leave out or mean otherwise, and of "
+    if (v.has("unsupported", !under.unsupported.empty()))
+        v.list({"unsupported",
+                "of files of another tool: what they leave out or mean otherwise, and of "
                           "which metrics nothing is judged for it; of none where none is named",
                 at_times},
-               under.untold, [&](untold_metrics& u) { fields_of(v, u); });
-    v.text({"calibration", "the file that calibrated_sd was read from"}, held.noise_file);
+               under.unsupported, [&](unsupported_metrics& u) { fields_of(v, u); });
+    v.text({"calibration", "the file that calibrated_sd was read from"}, judged_by.noise_file);
     std::vector<named_number> noise;
-    for (const auto& [name, sd] : held.noise) noise.push_back({name, sd});
+    for (const auto& [name, sd] : judged_by.noise) noise.push_back({name, sd});
     named_fields(v, {"calibrated_sd"}, noise, {0, 1});
-    if (v.assigns()) held.noise.clear();
+    if (v.assigns()) judged_by.noise.clear();
     for (const named_number& n : noise)
-        if (v.assigns() && !std::isnan(n.value)) held.noise[n.name] = n.value;
-    v.object({"stored_baseline"}, true, held.stored);
+        if (v.assigns() && !std::isnan(n.value)) judged_by.noise[n.name] = n.value;
+    v.object({"stored_baseline"}, true, judged_by.stored);
 }
 
 /// What the client can say against its own numbers. Seconds and fractions, which it has none of in
 /// virtual time.
 inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures) {
-    constexpr number_range early_or_late{-longest_time_s, longest_time_s}, share{0, most_of_few};
+    constexpr number_range early_or_late{-longest_time_s, longest_time_s}, fraction{0, most_of_few};
     v.flag({"ok"}, c.ok);
     v.text({"reason"}, c.reason);
-    if (!v.has("held_up", has_figures)) return;
+    if (!v.has("stalls", has_figures)) return;
     v.number({"lateness_p50", "", at_times}, c.lateness_p50, early_or_late);
     v.number({"lateness_p99", "", at_times}, c.lateness_p99, early_or_late);
     v.number({"lateness_max", "", at_times}, c.lateness_max, early_or_late);
-    v.number({"late_share", "", at_times}, c.late_share, share);
+    v.number({"late_fraction", "", at_times}, c.late_fraction, fraction);
     v.number({"asked_rate", "", at_times}, c.asked_rate, rate_range);
     v.number({"achieved_rate", "", at_times}, c.achieved_rate, rate_range);
-    v.number({"coalesced_share", "", at_times}, c.coalesced_share, share);
+    v.number({"coalesced_fraction", "", at_times}, c.coalesced_fraction, fraction);
     lag_fields(v, c, at_times);
-    v.whole({"held_up", "times that the client did not run for over 1 ms", at_times}, c.held_up);
-    v.seconds({"held_up_max", "how long it was blind at most", at_times}, c.held_up_max);
-    v.number({"cpu_share", "", at_times}, c.cpu_share, share);
+    v.whole({"stalls", "times that the client did not run for over 1 ms", at_times}, c.stalls);
+    v.seconds({"stall_max", "how long it was blind at most", at_times}, c.stall_max);
+    v.number({"cpu_utilization", "", at_times}, c.cpu_utilization, fraction);
     v.whole({"connections_opened", "", at_times}, c.connections_opened);
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }
@@ -23005,22 +23057,22 @@ struct stored_gate {
     load_facts load{};
     slo_context context{};  // its own objectives are not read again
     evidence seen{};
-    terms held{};
+    terms judged_by{};
     std::map<std::string, std::vector<double>> statistics{};  // of the candidate, one a repeat
     double carried = 0;  // the highest load that a search showed, 0: none
-    plan told{};         // the load, as far as the file tells it
+    plan described{};    // the load, as far as the file tells it
 };
 
 inline constexpr std::size_t most_repeats_of_a_gate = 1000;  // probes of a search included
 
 /// The load of a stored gate in the form that reports tell it from.
-inline plan told_plan(const stored_gate& g) {
+inline plan described_plan(const stored_gate& g) {
     const load_facts& l = g.load;
     plan p;
-    p.told = {true, g.context.requests, g.context.has_turns, g.context.first_turns, l.extent,
-              l.options, l.limits};
+    p.described = {true, g.context.requests, g.context.has_turns, g.context.first_turns, l.extent,
+                   l.options, l.limits};
     p.name = g.name;
-    p.arrivals.told = l.arrivals;
+    p.arrivals.described = l.arrivals;
     p.arrivals.kind = l.kind;
     p.arrivals.rate = l.rate;
     p.arrivals.users = l.users;
@@ -23045,13 +23097,14 @@ struct stored_repeat {
     std::vector<named_number> statistics{};
 };
 /// `place`: of its window among those of the document.
-inline stored_repeat read_repeat(const checked_object& told, run_arm arm, document_digits& digits,
+inline stored_repeat read_repeat(const checked_object& described, run_arm arm,
+                                 document_digits& digits,
                                  std::size_t place) {
     stored_repeat r;
     r.what.arm = arm;
     r.what.index = -1;
     cross_check checked;
-    field_reader reader(told, digits, place);
+    field_reader reader(described, digits, place);
     fields_of(reader, r.what, checked, r.statistics);
     return r;
 }
@@ -23064,9 +23117,9 @@ inline slo_context context_of(const stored_gate& g, const expected_load& expecte
     c.arrivals = g.load.arrivals;
     c.in_users = g.load.kind == arrival_kind::closed_loop;
     c.saturates = saturates(g.load.kind);
-    c.rule = g.held.rule;
-    c.most_repeats = g.held.rule.most;
-    c.has_baseline = expected.has_baseline || !g.held.stored.file.empty();
+    c.rule = g.judged_by.rule;
+    c.most_repeats = g.judged_by.rule.most;
+    c.has_baseline = expected.has_baseline || !g.judged_by.stored.file.empty();
     c.requests = expected.requests;
     c.has_turns = expected.has_turns;
     c.first_turns = expected.has_turns ? expected.first_turns : expected.requests;
@@ -23155,18 +23208,19 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     read_fields(gate.at("target"), digits, g.target);
     read_fields(gate.at("scenario"), digits, g.load);
     if (gate.has("capacity")) g.carried = gate.at("capacity").number("low", 0, most_rate, 0);
-    read_fields(gate.at("judging"), digits, g.held, static_cast<load_conditions&>(g.seen),
+    read_fields(gate.at("judging"), digits, g.judged_by, static_cast<load_conditions&>(g.seen),
                 expected);
-    g.held.rule.half_fail_z = half_fail_z_of(g.held.rule.looks, g.held.rule.fail_level);
+    g.judged_by.rule.half_fail_z =
+        half_fail_z_of(g.judged_by.rule.analyses, g.judged_by.rule.fail_level);
     g.context = context_of(g, expected);
-    g.told = told_plan(g);
+    g.described = described_plan(g);
     for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
         auto& repeats = arm == run_arm::candidate ? g.seen.candidate : g.seen.baseline;
-        const std::vector<checked_object> told = gate.at(to_string(arm)).each("repeats");
-        if (told.size() > most_repeats_of_a_gate)
-            refuse({file, printed(" has %zu repeats of \"", told.size()), g.name,
+        const std::vector<checked_object> described = gate.at(to_string(arm)).each("repeats");
+        if (described.size() > most_repeats_of_a_gate)
+            refuse({file, printed(" has %zu repeats of \"", described.size()), g.name,
                     printed("\", up to %zu are allowed", most_repeats_of_a_gate)});
-        for (const checked_object& one : told) {
+        for (const checked_object& one : described) {
             stored_repeat r = read_repeat(one, arm, digits, place++);
             repeats.push_back(std::move(r.what));
             if (arm == run_arm::baseline) continue;
@@ -23234,9 +23288,9 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
                     "\" and this gate's is \"", is, "\""});
     };
     if (!old.fault.empty()) refuse({of, ": that run ", old.fault, "; write it again"});
-    if (!old.load.share.is_whole()) refuse({of, ": of that run ", shard_words(old.load.share)});
+    if (!old.load.shard.is_whole()) refuse({of, ": of that run ", shard_text(old.load.shard)});
     const load_facts load = load_facts_of(what);
-    same("traffic", traffic_name(old.held.rule.traffic), traffic_name(replayed));
+    same("traffic", traffic_name(old.judged_by.rule.traffic), traffic_name(replayed));
     same("definitions version", old.definitions, definitions_version);
     same("model", old.target.model, target.model);
     same("api", old.target.api, target.api);
@@ -23304,13 +23358,13 @@ inline void fields_of(field_visitor& v, metric_row& r) {
     v.end();
 }
 inline void fields_of(field_visitor& v, answer_counts& a) {
-    v.whole({"usage_over_content", "answered requests whose usage tells of more tokens than their "
+    v.whole({"usage_over_content", "answered requests whose usage reports more tokens than their "
                                    "text can be: it cannot be right", at_times},
             a.over_content);
     v.whole({"may_hide", "answered requests that may have tokens in usage that were never "
                          "streamed, nothing tells how many", at_times},
             a.may_hide);
-    v.whole({"usage_over_prompt", "answered requests whose usage tells of more prompt tokens than "
+    v.whole({"usage_over_prompt", "answered requests whose usage reports more prompt tokens than "
                                   "what was sent can be", at_times},
             a.over_prompt);
     v.whole({"in_one_piece", "answered requests whose tokens all came at once, after a wait",
@@ -23322,7 +23376,7 @@ inline void fields_of(field_visitor& v, reasoning_counts& r) {
     v.whole({"requests"}, r.requests);
     v.whole({"reasoning_tokens", "of the requests whose usage tells"}, r.tokens);
     v.whole({"output_tokens", "of the same requests"}, r.output);
-    v.whole({"untold", "of the requests, those whose usage does not tell"}, r.untold);
+    v.whole({"unreported", "of the requests, those whose usage does not tell"}, r.unreported);
     v.whole({"hidden_tokens", "output tokens that were never streamed", at_times}, r.hidden);
 }
 
@@ -23363,7 +23417,7 @@ inline void fields_of(field_visitor& v, arm_figures& a, token_fit& fit, std::siz
                v.text({"reason", "in the server's words; empty where it told none"}, counted.first);
                v.whole({"count"}, counted.second);
            });
-    v.whole({"usage_below_events", "answered requests whose usage tells of fewer tokens than "
+    v.whole({"usage_below_events", "answered requests whose usage reports fewer tokens than "
                                    "events with content came: it cannot be right", at_times},
             a.usage_below_events);
     fields_of(v, a.answers);
@@ -23385,7 +23439,7 @@ inline void fields_of(field_visitor& v, load_point& p) {
     v.flag({"invalid", "the client had too great a part in it"}, p.what.invalid);
     v.choice({"shows", "with those before it at the same load"}, p.what.shown, carried::misses);
     v.whole({"requests"}, p.requests);
-    v.numbers({"values", "of `keeps`"}, p.values, any_number);
+    v.numbers({"values", "of `objectives_held`"}, p.values, any_number);
 }
 /// What a search found, and from which probes.
 inline void fields_of(field_visitor& v, load_curve& c) {
@@ -23403,12 +23457,12 @@ inline void fields_of(field_visitor& v, load_curve& c) {
     estimated({"estimate", "where the probes before the evidence put it"}, c.state.capacity);
     estimated({"elasticity", "by how many percent 1 % more load moves what bounds it"},
               c.state.elasticity);
-    v.text({"binding"}, c.binding);
+    v.text({"limiting_objective"}, c.limiting_objective);
     v.text({"line"}, c.line);
     v.text({"fault", "why the search says nothing"}, c.fault);
-    std::vector<std::string> keeps;
-    for (const slo& s : c.keeps) keeps.push_back(str(s.text()));
-    v.texts({"keeps", "the objectives that a load must keep"}, keeps);
+    std::vector<std::string> objectives_held;
+    for (const slo& s : c.objectives_held) objectives_held.push_back(str(s.text()));
+    v.texts({"objectives_held", "the objectives that a load must keep"}, objectives_held);
     v.list({"probes"}, c.points, [&](load_point& p) { fields_of(v, p); });
 }
 
@@ -23637,8 +23691,8 @@ inline record read_record(const std::string& line, std::string& gate) {
     picojson::value v;
     if (!parse_json(line, v) || !v.is<picojson::object>()) refuse({"it is not a JSON object"});
     document_digits digits(line);
-    const checked_object told(v, "", "");
-    field_reader reader(told, digits, 0, true);
+    const checked_object described(v, "", "");
+    field_reader reader(described, digits, 0, true);
     record r;
     fields_of(reader, r, gate);
     check_order(r);
@@ -23666,7 +23720,7 @@ struct gathered_shards {
     plan what{};
     target_facts target{};
     evidence seen{};
-    terms held{};
+    terms judged_by{};
 };
 
 /// Numbers in a row: "3, 5, 6", of many the first ten.
@@ -23681,18 +23735,18 @@ inline std::string numbers_text(const std::vector<std::size_t>& all) {
 inline void check_all_there(const std::vector<stored_shard>& shards) {
     const stored_shard& first = shards.front();
     for (const stored_shard& s : shards)
-        if (s.gate.load.share.is_whole())
+        if (s.gate.load.shard.is_whole())
             refuse({s.directory, " is no shard of a load: \"", s.gate.name,
                     "\" was measured as a whole"});
-    std::vector<const stored_shard*> found(first.gate.load.share.count, nullptr);
+    std::vector<const stored_shard*> found(first.gate.load.shard.count, nullptr);
     for (const stored_shard& s : shards) {
-        const load_share& share = s.gate.load.share;
-        if (share.count != found.size())
-            refuse({s.directory, printed(" is one of %zu shards, ", share.count), first.directory,
+        const load_shard& shard = s.gate.load.shard;
+        if (shard.count != found.size())
+            refuse({s.directory, printed(" is one of %zu shards, ", shard.count), first.directory,
                     printed(" one of %zu", found.size())});
-        const stored_shard*& place = found[std::min(share.index, found.size() - 1)];
+        const stored_shard*& place = found[std::min(shard.index, found.size() - 1)];
         if (place)
-            refuse({printed("shard %zu is there twice: ", share.index), place->directory, " and ",
+            refuse({printed("shard %zu is there twice: ", shard.index), place->directory, " and ",
                     s.directory});
         place = &s;
     }
@@ -23742,10 +23796,10 @@ inline void check_one_time(const std::vector<stored_shard>& shards, std::size_t 
     const stored_shard *ahead = &shards.front(), *behind = ahead;
     for (const stored_shard& s : shards) {
         const clock_lead& lead = part(s).lead;
-        if (!lead.is_told()) continue;
-        const auto is_told = [&](const stored_shard* x) { return part(*x).lead.is_told(); };
-        if (!is_told(ahead) || lead.low_s > part(*ahead).lead.low_s) ahead = &s;
-        if (!is_told(behind) || lead.high_s < part(*behind).lead.high_s) behind = &s;
+        if (!lead.is_reported()) continue;
+        const auto is_reported = [&](const stored_shard* x) { return part(*x).lead.is_reported(); };
+        if (!is_reported(ahead) || lead.low_s > part(*ahead).lead.low_s) ahead = &s;
+        if (!is_reported(behind) || lead.high_s < part(*behind).lead.high_s) behind = &s;
     }
     const double apart_s = clock_lead::least_between(part(*ahead).lead, part(*behind).lead);
     const double most_s = shards.front().gate.seen.most_skew_s;
@@ -23762,20 +23816,20 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
     check_all_there(shards);
     for (const stored_shard& s : shards) check_alike(shards.front(), s);
     std::sort(shards.begin(), shards.end(), [](const stored_shard& a, const stored_shard& b) {
-        return a.gate.load.share.index < b.gate.load.share.index;
+        return a.gate.load.shard.index < b.gate.load.shard.index;
     });
     const stored_gate& first = shards.front().gate;
     gathered_shards g;
-    g.what = first.told;
-    g.what.rule = first.held.rule;
+    g.what = first.described;
+    g.what.rule = first.judged_by.rule;
     g.what.first_repeats = g.what.most_repeats = static_cast<int>(first.seen.candidate.size());
     for (const slo& s : slos) g.what.slos.push_back(s);
     g.target.kind = target_kind::endpoint;
     g.target.url = first.target.url;
     g.target.model = first.target.model;
     g.target.api = first.target.api;
-    g.held.slos = g.what.slos;
-    g.held.rule = first.held.rule;
+    g.judged_by.slos = g.what.slos;
+    g.judged_by.rule = first.judged_by.rule;
     static_cast<load_conditions&>(g.seen) = first.seen;
     const bool closed = !g.what.is_open_loop();
     for (std::size_t i = 0; i < first.seen.candidate.size(); ++i) {
@@ -23827,9 +23881,9 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
         return found;
     };
     const std::string facts(line());
-    picojson::value told;
-    if (!parse_json(facts, told)) throw std::runtime_error("a part of a repeat has no facts");
-    const checked_object part(told, "a part of a repeat", "");
+    picojson::value described;
+    if (!parse_json(facts, described)) throw std::runtime_error("a part of a repeat has no facts");
+    const checked_object part(described, "a part of a repeat", "");
     if (!part.has("window_from_ns") || !part.has("window_to_ns"))
         throw std::runtime_error("a part of a repeat has no window");
     document_digits digits(facts);
@@ -23895,10 +23949,10 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     if (f.slos > 0) decided = printed("%zu of %zu decided", f.decided, f.slos);
     for (const std::string& w : f.waits_for) which += (which.empty() ? "waits for " : ", ") + w;
 
-    const auto fitted = [&](const std::string& told) {
+    const auto fitted = [&](const std::string& reported) {
         std::string line = "  " + stage.substr(0, width > 2 ? width - 2 : std::string::npos);
         int parts = 0;
-        for (const std::string& part : {time + " s", told, latency, decided, which}) {
+        for (const std::string& part : {time + " s", reported, latency, decided, which}) {
             const std::string more = (unicode ? " \u00B7 " : " | ") + part;
             const bool fits = width == 0 || columns_of(line) + columns_of(more) <= width;
             if (part.empty() || !fits) continue;
@@ -23909,8 +23963,8 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     };
     const auto [parts, line] = fitted(counts);
     const auto [parts_in_short, line_in_short] = fitted(in_short);
-    const bool is_told = line.find(counts) != std::string::npos;
-    return is_told && parts >= parts_in_short ? line : line_in_short;
+    const bool is_reported = line.find(counts) != std::string::npos;
+    return is_reported && parts >= parts_in_short ? line : line_in_short;
 }
 
 }  // namespace llmbench
@@ -23946,9 +24000,10 @@ inline void fields_of(field_visitor& v, setting_ratio& r, settings_comparison& c
     v.text({"to"}, to);
     v.number({"ratio"}, r.ratio);
     v.interval({"interval"}, r.low, r.high);
-    bool is_told_apart = r.told_apart();
-    v.flag({"told_apart", "the interval excludes 1, and the client's delays cannot have done that"},
-           is_told_apart);
+    bool is_significant = r.significant();
+    v.flag({"significant",
+            "the interval excludes 1, and the client's delays cannot have done that"},
+           is_significant);
     v.flag({"may_be_the_clients"}, r.may_be_the_clients);
     v.numbers({"log_ratios", "one a round"}, r.logs, any_number);
     v.number({"sd"}, r.at.sd);
@@ -23966,7 +24021,8 @@ inline void fields_of(field_visitor& v, compared_statistic& s, settings_comparis
     v.text({"statistic"}, s.what.name);
     v.text({"metric"}, metric);
     v.flag({"less_is_better"}, less_is_better);
-    v.text({"best", "the setting that is told apart from every other on the good side, \"\": none"},
+    v.text({"best",
+            "the setting that differs significantly from every other on the good side, \"\": none"},
            best_name);
     v.text({"shows", "the same for all settings in words"}, shows);
     std::size_t i = 0;
@@ -23994,7 +24050,7 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
     double level = false_difference;
     v.number({"false_difference", "the error level of all intervals of a statistic together"},
              level);
-    v.list({"settings"}, c.settings, [&](setting_told& s) {
+    v.list({"settings"}, c.settings, [&](reported_setting& s) {
         std::string gate = r.name + " / " + s.name;
         v.text({"name"}, s.name);
         v.text({"gate", "the name of its gate"}, gate);
@@ -24093,7 +24149,7 @@ struct gate_report {
     plan what{};
     target_facts target{};
     target_facts baseline{};
-    terms held{};                           // what the evidence was held against
+    terms judged_by{};                      // what the evidence was held against
     load_conditions under{};                // and under which load it was found
     gate_figures figures{};
     std::vector<slo_verdict> verdicts{};
@@ -24144,7 +24200,7 @@ inline void mark_rehearsed(gate_report& g, const evidence& seen, const std::stri
     for (slo_verdict& v : g.verdicts) {
         const auto at = noise.find(noise_name(v.what));
         const foreseen f =
-            foreseen_of(v, g.held.rule, at == noise.end() ? usual_noise : at->second);
+            foreseen_of(v, g.judged_by.rule, at == noise.end() ? usual_noise : at->second);
         g.rehearsal.objectives.push_back({str(v.what.text()), v.outcome, f});
         v.reason = rehearsed_text(v, f);
         v.outcome = verdict::skipped;
@@ -24244,7 +24300,8 @@ inline void fields_of(field_visitor& v, gate_report& g) {
              !g.figures.search.empty(), g.figures.search);
     expected_load expected{g.what.has_baseline, has_turns(g.what), expected_requests(g.what),
                            expected_first_turns(g.what)};
-    v.object({"judging", "what the verdicts depend on beside the records", at_times}, true, g.held,
+    v.object({"judging", "what the verdicts depend on beside the records", at_times}, true,
+             g.judged_by,
              g.under, expected);
     for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
         const bool is_baseline = arm == run_arm::baseline;
@@ -24319,14 +24376,14 @@ namespace detail {
 /// What tables show of one setting: its value, and where there is one its ratio to the first.
 struct comparison_cell {
     std::string value{}, ratio{};
-    bool told_apart = false;
+    bool significant = false;
 };
 inline comparison_cell cell_of(const compared_statistic& s, std::size_t setting) {
     comparison_cell cell{value_text(s.what.metric, s.settings[setting].typical), "", false};
     if (setting == 0) return cell;
     if (const auto r = s.ratio(setting, 0)) {
         cell.ratio = ratio_text(*r);
-        cell.told_apart = s.pair(setting, 0)->told_apart();
+        cell.significant = s.pair(setting, 0)->significant();
     }
     return cell;
 }
@@ -24378,7 +24435,7 @@ inline std::string comparison_table(const settings_comparison& c,
         rows.push_back({str(s.what.name)});
         for (const std::size_t i : which) {
             const comparison_cell cell = cell_of(s, i);
-            add(i, cell.value, cell.ratio + (cell.told_apart ? " *" : ""));
+            add(i, cell.value, cell.ratio + (cell.significant ? " *" : ""));
         }
     }
     return table_columns(std::move(rows)).text();
@@ -24395,7 +24452,7 @@ inline std::string comparison_text(const comparison_report& r) {
             which.push_back(i);
         out += "\n" + comparison_table(c, which);
     }
-    out += "  * told apart; " + intervals_text(c) + "\n\n";
+    out += "  * significant; " + intervals_text(c) + "\n\n";
     for (const std::string& s : sentences_of(c, c.statistics.size())) out += "  " + s + "\n";
     for (const std::string& note : notes_on(c)) out += "  " + note + "\n";
     return out;
@@ -24450,13 +24507,13 @@ namespace detail {
 inline std::string comparison_md(const comparison_report& r) {
     const settings_comparison& c = r.found;
     std::string out = "### " + markdown_escaped(r.name) + ": " + rounds_text(c) + "\n\n| |";
-    for (const setting_told& s : c.settings) out += " " + markdown_escaped(s.name) + " |";
+    for (const reported_setting& s : c.settings) out += " " + markdown_escaped(s.name) + " |";
     out += "\n| --- |";
     for (std::size_t i = 0; i < c.settings.size(); ++i) out += " ---: |";
     out += "\n";
     for (std::size_t k = 0; k < c.objectives.size(); ++k) {
         out += "| " + markdown_escaped(str(c.objectives[k].text())) + " |";
-        for (const setting_told& s : c.settings)
+        for (const reported_setting& s : c.settings)
             out += std::string(" ") +
                    (k < s.verdicts.size() ? to_string(s.verdicts[k]) : "") + " |";
         out += "\n";
@@ -24465,13 +24522,13 @@ inline std::string comparison_md(const comparison_report& r) {
         out += "| " + markdown_escaped(str(s.what.name)) + " |";
         for (std::size_t i = 0; i < c.settings.size(); ++i) {
             const comparison_cell cell = cell_of(s, i);
-            const char* mark = cell.told_apart ? "**" : "";
+            const char* mark = cell.significant ? "**" : "";
             out += " " + cell.value +
                    (cell.ratio.empty() ? "" : " (" + (mark + cell.ratio) + mark + ")") + " |";
         }
         out += "\n";
     }
-    out += "\nBold: told apart from " + markdown_escaped(c.settings[0].name) + "; " +
+    out += "\nBold: significantly different from " + markdown_escaped(c.settings[0].name) + "; " +
            markdown_escaped(intervals_text(c)) + ".\n\n";
     for (const std::string& s : sentences_of(c, c.statistics.size()))
         out += "- " + markdown_escaped(s) + "\n";
@@ -24606,13 +24663,13 @@ inline std::string ok_text(const std::vector<status_count>& counts) {
 /// says it.
 inline std::string ended_text(const arm_figures& arm) {
     std::string t;
-    bool is_told = false;
+    bool is_reported = false;
     for (const auto& [reason, count] : arm.finish_reasons) {
-        is_told = is_told || !reason.empty();
+        is_reported = is_reported || !reason.empty();
         t += printed("%s%zu %s", t.empty() ? "" : ", ", count,
                      reason.empty() ? "without a reason" : reason.c_str());
     }
-    return is_told ? " (ended: " + t + ")" : "";
+    return is_reported ? " (ended: " + t + ")" : "";
 }
 inline std::string status_text(const arm_figures& arm) {
     const std::vector<status_count>& counts = arm.statuses;
@@ -24621,11 +24678,11 @@ inline std::string status_text(const arm_figures& arm) {
         t += printed("; %zu %s (%s)", counts[i].count, to_string(counts[i].status),
                      counts[i].example.c_str());
     if (const std::size_t n = arm.usage_below_events; n > 0)
-        t += printed("; usage tells of fewer tokens than content events in %zu of those", n);
+        t += printed("; usage reports fewer tokens than content events in %zu of those", n);
     if (const std::size_t n = arm.answers.over_prompt; n > 0)
-        t += printed("; usage tells of more prompt tokens than what was sent can be in %zu", n);
+        t += printed("; usage reports more prompt tokens than what was sent can be in %zu", n);
     if (const std::size_t n = arm.answers.over_content; n > 0)
-        t += printed("; usage tells of more tokens than the text can be in %zu of those", n);
+        t += printed("; usage reports more tokens than the text can be in %zu of those", n);
     return t;
 }
 inline std::string answers_text(const arm_figures& arm) {
@@ -24672,15 +24729,15 @@ inline std::string self_check_text(const self_check_t& c) {
     t += printed("; read within p99 %s, woke within p99 %s", time_text(c.stamp_lag_p99).c_str(),
                  time_text(c.loop_lag_p99).c_str());
     t += printed("; %.0f %% of a core; %.1f %% of events read together; %lld connections",
-                 c.cpu_share * 100, c.coalesced_share * 100, c.connections_opened);
+                 c.cpu_utilization * 100, c.coalesced_fraction * 100, c.connections_opened);
     for (const auto& [h, kind] : {std::pair{c.handshakes_full, "full"},
                                   std::pair{c.handshakes_resumed, "resumed"}})
         if (h.count > 0)
             t += printed("; %lld %s TLS handshakes, mean %s, max %s", h.count, kind,
                          time_text(h.mean).c_str(), time_text(h.max).c_str());
-    if (c.held_up > 0)
-        t += printed("; held up %lld time%s, at most %s", c.held_up, c.held_up == 1 ? "" : "s",
-                     time_text(c.held_up_max).c_str()) +
+    if (c.stalls > 0)
+        t += printed("; stalled %lld time%s, at most %s", c.stalls, c.stalls == 1 ? "" : "s",
+                     time_text(c.stall_max).c_str()) +
              (c.ok ? ": no verdict rests on it" : "");
     return t + (c.ok ? "" : "; NOT OK: " + str(c.reason));
 }
@@ -24728,19 +24785,20 @@ inline std::string unverified_servers(const gate_report& g) {
 /// "asked for 150 (p50 149, p90 190) on the average, the server counted 151 (...)", "" without any.
 inline std::string prompt_lengths_text(const prompt_lengths& l) {
     if (!l.known) return {};
-    const auto told = [](const length_figures& f) {
+    const auto reported = [](const length_figures& f) {
         return printed("%.4g (p50 %.0f, p90 %.0f)", f.mean, f.p50, f.p90);
     };
-    return "asked for " + told(l.asked) + " on the average, the server counted " + told(l.counted);
+    return "asked for " + reported(l.asked) + " on the average, the server counted " +
+           reported(l.counted);
 }
 inline std::string prefix_cache_text(const gate_figures& f) {
     const prefix_hits mine = f.candidate.prefix_cache, other = f.baseline.prefix_cache;
-    const auto share = [](const prefix_hits& h) {
+    const auto fraction = [](const prefix_hits& h) {
         return h.prompt > 0 ? printed("%.3g %%", 100 * h.cached / h.prompt) : "an unknown part";
     };
     if (mine.cached + other.cached <= 0) return {};
-    return "prefix cache: " + share(mine) + " of the prompt tokens came from it" +
-           (f.baseline.empty() ? "" : ", with the baseline " + share(other));
+    return "prefix cache: " + fraction(mine) + " of the prompt tokens came from it" +
+           (f.baseline.empty() ? "" : ", with the baseline " + fraction(other));
 }
 /// What of the output was reasoning, "" where nothing was.
 inline std::string reasoning_text(const reasoning_counts& c, const char* whose) {
@@ -24752,7 +24810,7 @@ inline std::string reasoning_text(const reasoning_counts& c, const char* whose) 
     if (c.hidden > 0)
         t += printed("; %lld tokens were never streamed, and are in no time per token and no "
                      "throughput", c.hidden);
-    if (c.untold > 0) t += printed("; the usage of %zu does not tell how much", c.untold);
+    if (c.unreported > 0) t += printed("; the usage of %zu does not tell how much", c.unreported);
     return t;
 }
 /// What is said where a server may know the traffic from earlier repeats, "" where it cannot.
@@ -24764,12 +24822,12 @@ inline std::string as_given_text(const plan& p) {
 /// What an arm's server tells of itself, "" where it has no page of that.
 inline std::string server_text(const arm_figures& arm, const char* whose) {
     if (!arm.server.is_read) return {};
-    const std::string witness = witness_text(arm.server);
+    const std::string witness = cross_check_text(arm.server);
     return whose + std::string("server: ") + account_text(arm.server) +
            (witness.empty() ? "" : "; " + witness);
 }
 /// What the files of another tool do not tell, and of what nothing is judged for it.
-inline std::string untold_text(const untold_metrics& u) {
+inline std::string unsupported_text(const unsupported_metrics& u) {
     std::string of;
     for (const metric_id m : u.of) of += (of.empty() ? "" : ", ") + std::string(metric_name(m));
     return (u.of.empty() ? "nothing is judged: " : "no verdict on " + of + ": ") + u.why;
@@ -24781,7 +24839,7 @@ inline std::string client_text(const gate_report& g) {
         return "in virtual time, which knows no delays of its own" +
                (g.self_check.ok ? std::string() : "; NOT OK: " + str(g.self_check.reason));
     if (g.target.kind != target_kind::files) return self_check_text(g.self_check);
-    return g.target.measured_by + " tells nothing of its own delays" +
+    return g.target.measured_by + " reports nothing of its own delays" +
            (g.self_check.ok ? "" : "; NOT OK: " + str(g.self_check.reason));
 }
 inline constexpr const char* virtual_time_text =
@@ -24795,7 +24853,7 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
     if (g.baseline.kind == target_kind::otherwise)
         notes.push_back("candidate: options " + g.target.options + ", model " + g.target.model +
                         "; baseline: " + target_text(g.baseline));
-    for (const untold_metrics& u : g.under.untold) notes.push_back(untold_text(u));
+    for (const unsupported_metrics& u : g.under.unsupported) notes.push_back(unsupported_text(u));
     for (const std::string& note : g.under.notes) notes.push_back(note);
     if (std::string t = ranks_text(g.figures.candidate.ranks); !t.empty())
         notes.push_back(std::move(t));
@@ -24878,7 +24936,7 @@ inline std::string place_of(const slo_verdict& v, const std::string& gate_place)
     const bool written = v.what.at.line > 0;
     return written ? v.what.at.file + (":" + std::to_string(v.what.at.line)) : gate_place;
 }
-inline std::string search_words(const load_curve& c) {
+inline std::string search_message(const load_curve& c) {
     return c.line + (c.fault.empty() ? "" : "; " + c.fault);
 }
 
@@ -24955,7 +25013,7 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
             property("capacity: low", json_number(c.state.low));
             property("capacity: high", json_number(c.state.high));
             of.errors += !c.fault.empty();
-            test("the search", c.fault.empty() ? "" : "error", search_words(c), gate_place);
+            test("the search", c.fault.empty() ? "" : "error", search_message(c), gate_place);
         }
         for (const slo_verdict& v : g.verdicts) {
             const std::string name = str(v.what.text());
@@ -25013,14 +25071,14 @@ inline std::string summary_of(const gate_report& g) {
     for (const slo_verdict& v : g.verdicts) {
         const estimate_t& e = v.estimate;
         const double room = headroom(v);
-        const bool has_room = !std::isnan(room) && !is_share(v.what.what.metric);
+        const bool has_room = !std::isnan(room) && !is_request_fraction(v.what.what.metric);
         const bool noted = v.what.is_advisory && v.outcome != verdict::pass;
         const char* mark = is_only_observed(v)                      ? "\u2796"
                            : v.outcome == verdict::pass             ? "\u2705"
                            : v.outcome == verdict::fail && !noted   ? "\u274C"
                            : v.outcome == verdict::skipped || noted ? "\u2796"
                                                                     : "\u26A0\uFE0F";
-        out += std::string("| ") + mark + " " + verdict_word(v) + " | " +
+        out += std::string("| ") + mark + " " + verdict_text(v) + " | " +
                markdown_escaped(str(v.what.text())) + " | " + verdict_value_text(v, v.measured) +
                " | " + verdict_value_text(v, e.value) + " | " + verdict_value_text(v, e.low) +
                " to " + verdict_value_text(v, e.high) + " | " +
@@ -25032,7 +25090,7 @@ inline std::string summary_of(const gate_report& g) {
                markdown_code(status_text(arm)) +
                (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
-    if (const std::string t = ratchet_text(g.held, g.verdicts); !t.empty())
+    if (const std::string t = ratchet_text(g.judged_by, g.verdicts); !t.empty())
         out += "\n" + markdown_escaped(t) + "\n";
     if (g.profile.wanted) out += "\n" + markdown_code(profile_text(g.profile)) + "\n";
     if (const std::string t = others_text(g); !t.empty()) out += "\n```" + t + "```\n";
@@ -25405,7 +25463,7 @@ inline namespace v0 {
 namespace detail {
 
 /// What a gate of an earlier run tells of its server.
-struct told_pace {
+struct reported_pace {
     measured_pace pace{};
     std::map<std::string, double> noise{};  // of the logarithm of a repeat's statistic, by its name
 };
@@ -25417,8 +25475,8 @@ inline double spread_of_row(const checked_object& row) {
 }
 /// Throws std::invalid_argument with the reason where the text has no such gate, or it tells no
 /// pace.
-inline told_pace read_pace(const std::string& json, const std::string& file,
-                           const std::string& gate_name) {
+inline reported_pace read_pace(const std::string& json, const std::string& file,
+                               const std::string& gate_name) {
     const picojson::value document = result_document(json, file);
     const checked_object root(document, file, "");
     const checked_object gate = gate_named(root, file, gate_name).gate;
@@ -25427,12 +25485,13 @@ inline told_pace read_pace(const std::string& json, const std::string& file,
     if (!fault.empty())
         refuse({of, fault, ", so its times are none of a server to be modelled"});
     const checked_object arm = gate.at("candidate");
-    told_pace t;
+    reported_pace t;
     measured_pace& p = t.pace;
     p.ttft = arm.at("ttft").seconds("mean", 0);
     p.tpot = arm.at("tpot").seconds("mean", 0);
     if (!(p.ttft > 0 && p.tpot > 0))
-        refuse({of, "tells no ttft and no tpot, which an engine is fitted to: its answers were not "
+        refuse({of,
+                "reports no ttft and no tpot, which an engine is fitted to: its answers were not "
                     "streamed, or had a token each"});
     p.itl_spread = spread_of_row(arm.at("itl"));
     p.e2e = arm.at("e2e").seconds("mean", p.ttft + p.tpot);
@@ -25592,7 +25651,7 @@ const axis = (text, from, to) => {
 };
 const digits = v => v >= 999.5 ? v.toFixed(0) : String(+v.toPrecision(3));
 const show = (v, unit) => {
-  if (unit === "share") return digits(v * 100) + " %";
+  if (unit === "fraction") return digits(v * 100) + " %";
   if (unit === "percentile") return "p" + +(v * 100).toPrecision(v > .99 ? 4 : 3);
   if (unit === "seconds") {
     const a = Math.abs(v);
@@ -25733,7 +25792,7 @@ inline std::vector<double> ticks_of(const plot_scale& s, int most) {
 
 /// What a plot says of a value along its side.
 enum class plot_unit {
-    seconds, elapsed, per_second, tokens_per_second, share, percentile, named, none
+    seconds, elapsed, per_second, tokens_per_second, fraction, percentile, named, none
 };
 inline const char* unit_name(plot_unit u) {  // as the script knows it
     switch (u) {
@@ -25741,7 +25800,7 @@ inline const char* unit_name(plot_unit u) {  // as the script knows it
         case plot_unit::elapsed: return "elapsed";
         case plot_unit::per_second: return "req/s";
         case plot_unit::tokens_per_second: return "tok/s";
-        case plot_unit::share: return "share";
+        case plot_unit::fraction: return "fraction";
         case plot_unit::percentile: return "percentile";
         case plot_unit::named:
         case plot_unit::none: return "none";
@@ -25750,7 +25809,7 @@ inline const char* unit_name(plot_unit u) {  // as the script knows it
 }
 inline std::string tick_text(plot_unit u, double v) {
     if (u == plot_unit::seconds) return v == 0 ? "0" : time_text(v);
-    if (u == plot_unit::share) return printed("%.4g %%", v * 100);
+    if (u == plot_unit::fraction) return printed("%.4g %%", v * 100);
     if (u == plot_unit::percentile) return v == 0 ? "" : printed("p%.6g", v * 100);
     if (u != plot_unit::elapsed) return printed("%.6g", v);
     const double a = std::fabs(v);
@@ -26046,7 +26105,7 @@ inline constexpr const char* verdicts_key =
     "What a verdict rests on, as a dot in its interval: the typical repeat, which is the geometric "
     "mean of the repeats, the upright strokes; of shares all requests counted.</p>\n";
 inline std::string verdict_item(const slo_verdict& v) {
-    std::string h = "<li>" + badge(to_string(verdict_like(v)), verdict_word(v));
+    std::string h = "<li>" + badge(to_string(verdict_like(v)), verdict_text(v));
     h += "<div><code>" + xml_escaped(str(v.what.text())) + "</code>";
     const std::string reason = str(v.reason), advice = str(v.advice);
     std::string notes = room_text(v);
@@ -26157,13 +26216,13 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
         p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
         limits += "; limit " + str(v.what.text()) + ", " + measured_text(v);
     }
-    const auto told = [&](const metric_row& r) {
+    const auto reported = [&](const metric_row& r) {
         return "p50 " + value_text(id, r.p50) + ", p90 " + value_text(id, r.p90) + ", p99 " +
                value_text(id, r.p99);
     };
     const std::string alt = std::string(metric_name(id)) + " by percentile, " +
-                            plural(mine.lines.size(), "repeat") + ": " + told(mine.row) +
-                            (both ? "; baseline: " + told(other.row) : "") + limits;
+                            plural(mine.lines.size(), "repeat") + ": " + reported(mine.row) +
+                            (both ? "; baseline: " + reported(other.row) : "") + limits;
     return p.figure(metric_name(id), alt, true);
 }
 
@@ -26323,15 +26382,15 @@ namespace detail {
 /// The colour of a probe: of what it shows, else of nobody.
 inline const char* style_of(const load_point& p) {
     return p.arm == run_arm::baseline        ? "b"
-           : p.what.shown == carried::keeps  ? "pass"
+           : p.what.shown == carried::holds  ? "pass"
            : p.what.shown == carried::misses ? "fail"
                                              : "open";
 }
 /// One objective over the load.
 inline std::string objective_figure(const load_curve& c, std::size_t which) {
-    const slo& s = c.keeps[which];
+    const slo& s = c.objectives_held[which];
     const metric_id id = s.what.metric;
-    const bool share = is_share(id);
+    const bool fraction = is_request_fraction(id);
     double least = c.points[0].what.load, most = least, low = s.bound, high = s.bound;
     for (const load_point& p : c.points) {
         least = std::min(least, p.what.load);
@@ -26344,9 +26403,9 @@ inline std::string objective_figure(const load_curve& c, std::size_t which) {
     const bool in_time = facts_of(id).unit == metric_unit::time;
     plot drawing({plot_scale::shape::logarithmic, least * 0.9, most * 1.1},
                  c.unit == metric_id::capacity_in_users ? plot_unit::none : plot_unit::per_second,
-                 share ? plot_scale{plot_scale::shape::linear, 0, 1}
+                 fraction ? plot_scale{plot_scale::shape::linear, 0, 1}
                        : plot_scale{plot_scale::shape::logarithmic, low * 0.8, high * 1.25},
-                 share     ? plot_unit::share
+                 fraction     ? plot_unit::fraction
                  : in_time ? plot_unit::seconds
                            : plot_unit::tokens_per_second);
     if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
@@ -26380,7 +26439,7 @@ inline std::string search_html(const gate_report& g) {
          "</p>\n"
          "<div class=\"plots\">\n";
     std::string rows;
-    for (std::size_t i = 0; i < c.keeps.size(); ++i) h += objective_figure(c, i);
+    for (std::size_t i = 0; i < c.objectives_held.size(); ++i) h += objective_figure(c, i);
     for (std::size_t i = 0; i < c.points.size(); ++i) {
         const load_point& p = c.points[i];
         const std::string shows = !p.disturbed.empty()            ? xml_escaped(p.disturbed)
@@ -26392,12 +26451,12 @@ inline std::string search_html(const gate_report& g) {
                 (both ? std::string(to_string(p.arm)) + ", " : "") + to_string(p.what.part) +
                 "</td><td>" + shows + "</td>" + number_cell(value_text(c.unit, p.what.load)) +
                 number_cell(std::to_string(p.requests));
-        for (std::size_t k = 0; k < c.keeps.size(); ++k)
-            rows += number_cell(value_text(c.keeps[k].what.metric, p.values[k]));
+        for (std::size_t k = 0; k < c.objectives_held.size(); ++k)
+            rows += number_cell(value_text(c.objectives_held[k].what.metric, p.values[k]));
         rows += "</tr>\n";
     }
     std::vector<std::string> head = {"probe", "of", "shows", "load", "requests"};
-    for (const slo& s : c.keeps) head.push_back(xml_escaped(str(s.what.name)));
+    for (const slo& s : c.objectives_held) head.push_back(xml_escaped(str(s.what.name)));
     return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 3);
 }
 
@@ -26424,9 +26483,9 @@ inline std::string failures_html(const arm_figures& arm, const char* who) {
             rows += "<p>" + printed("%zu x ", k.examples[i].second) +
                     xml_escaped(printable(k.examples[i].first, 200)) + "</p>";
         if (k.examples.size() > 3) rows += "<p class=\"dim\">and other words</p>";
-        const double share = static_cast<double>(k.count) / static_cast<double>(all);
+        const double fraction = static_cast<double>(k.count) / static_cast<double>(all);
         rows += "</td>" + number_cell(std::to_string(k.count)) +
-                number_cell(printed("%.3g %%", share * 100)) + "</tr>\n";
+                number_cell(printed("%.3g %%", fraction * 100)) + "</tr>\n";
     }
     return std::string("<h3>Errors") + who + "</h3>\n" +
            page_table(std::string("Errors") + who, {"kind", "what they said", "requests", "share"},
@@ -26449,18 +26508,18 @@ inline std::string self_check_html(const self_check_t& c) {
     h += row_of("sends late by", "p50 " + time_text(c.lateness_p50) + ", p99 " +
                                      time_text(c.lateness_p99) + ", max " +
                                      time_text(c.lateness_max) +
-                                     printed("; %.2g %% over 10 ms", c.late_share * 100));
+                                     printed("; %.2g %% over 10 ms", c.late_fraction * 100));
     if (c.asked_rate > 0)
         h += row_of("rate", printed("sent %.4g of %.4g requests/s", c.achieved_rate, c.asked_rate));
     h += row_of("bytes read after",
                 "p99 " + time_text(c.stamp_lag_p99) + ", max " + time_text(c.stamp_lag_max));
     h += row_of("thread woke late by",
                 "p99 " + time_text(c.loop_lag_p99) + ", max " + time_text(c.loop_lag_max));
-    if (c.held_up > 0)
-        h += row_of("did not run", printed("%lld times, at most ", c.held_up) +
-                                       time_text(c.held_up_max));
-    h += row_of("busiest thread", printed("%.0f %% of a core", c.cpu_share * 100));
-    h += row_of("events read together", printed("%.1f %%", c.coalesced_share * 100));
+    if (c.stalls > 0)
+        h += row_of("did not run", printed("%lld times, at most ", c.stalls) +
+                                       time_text(c.stall_max));
+    h += row_of("busiest thread", printed("%.0f %% of a core", c.cpu_utilization * 100));
+    h += row_of("events read together", printed("%.1f %%", c.coalesced_fraction * 100));
     h += row_of("connections", std::to_string(c.connections_opened));
     return folded("The client's self-check", c.ok ? "ok" : "NOT OK: " + str(c.reason), !c.ok,
                   h + "</dl>\n");
@@ -26515,7 +26574,7 @@ inline std::string ranks_html(const gate_report& g) {
                 number_cell(std::to_string(r.failed));
         for (const std::string& cell :
              {time_text(r.off_s), std::isnan(r.error_s) ? std::string("?") : time_text(r.error_s),
-              time_text(r.lateness_p99), printed("%.1f %%", 100 * r.cpu_share),
+              time_text(r.lateness_p99), printed("%.1f %%", 100 * r.cpu_utilization),
               memory_text(r.memory_bytes)})
             rows += number_cell(cell);
         rows += "</tr>\n";
@@ -26623,7 +26682,7 @@ inline std::string settings_figure(const settings_comparison& c, const compared_
            unit == metric_unit::time             ? plot_unit::seconds
            : unit == metric_unit::tokens_per_s   ? plot_unit::tokens_per_second
            : unit == metric_unit::requests_per_s ? plot_unit::per_second
-           : unit == metric_unit::share          ? plot_unit::share
+           : unit == metric_unit::fraction          ? plot_unit::fraction
                                                  : plot_unit::none);
     const auto best = s.best();
     std::string alt = str(s.what.name) + " of the settings";
@@ -26644,11 +26703,11 @@ inline std::string settings_figure(const settings_comparison& c, const compared_
 inline std::string settings_table(const comparison_report& r) {
     const settings_comparison& c = r.found;
     std::vector<std::string> head{""};
-    for (const setting_told& s : c.settings) head.push_back(xml_escaped(s.name));
+    for (const reported_setting& s : c.settings) head.push_back(xml_escaped(s.name));
     std::string rows;
     for (std::size_t k = 0; k < c.objectives.size(); ++k) {
         rows += "<tr><th scope=\"row\">" + xml_escaped(str(c.objectives[k].text())) + "</th>";
-        for (const setting_told& s : c.settings) {
+        for (const reported_setting& s : c.settings) {
             const bool is_judged = k < s.verdicts.size();
             const char* words = is_judged ? to_string(s.verdicts[k]) : "";
             rows += number_cell(is_judged ? badge(words, words) : "");
@@ -26661,7 +26720,7 @@ inline std::string settings_table(const comparison_report& r) {
             const comparison_cell cell = cell_of(s, i);
             rows += number_cell(cell.value +
                                 (cell.ratio.empty()  ? ""
-                                 : cell.told_apart ? "<div><b>" + cell.ratio + "</b></div>"
+                                 : cell.significant ? "<div><b>" + cell.ratio + "</b></div>"
                                                    : "<div>" + cell.ratio + "</div>"));
         }
         rows += "</tr>\n";
@@ -26677,7 +26736,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
              "</p>\n";
         for (const std::string& note : notes_on(c))
             h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
-        h += settings_table(r) + "<p class=\"note\">Bold: told apart from " +
+        h += settings_table(r) + "<p class=\"note\">Bold: significantly different from " +
              xml_escaped(c.settings[0].name) + "; " + xml_escaped(intervals_text(c)) +
              ".</p>\n<ul>\n";
         for (const std::string& s : sentences_of(c, c.statistics.size()))
@@ -26686,7 +26745,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
         for (const compared_statistic& s : c.statistics) figures += settings_figure(c, s);
         h += "</ul>\n<p class=\"note\">A dot is the typical round of a setting in its own "
              "interval of 95 %; green where it is shown to be best, hollow where it is not "
-             "compared. Two settings can be told apart although these intervals overlap, by their "
+             "compared. Two settings can differ significantly although these intervals overlap, by their "
              "ratios within the rounds.</p>\n<div class=\"plots\">\n" + figures +
              "</div>\n</section>\n";
     }
@@ -26747,7 +26806,7 @@ private:
                     {{windows(&t::tokens), "c", ""}});
         if (g_.figures.has_goodput)
             h += figure("Goodput<span>by planned time</span>", "goodput",
-                        plot_unit::share, {{windows(&t::good), "c", ""}});
+                        plot_unit::fraction, {{windows(&t::good), "c", ""}});
         return h + "</div>\n";
     }
     /// What the servers' pages said, on the same axis; "" where they said nothing of it.
@@ -26756,11 +26815,11 @@ private:
         std::string plots;
         const auto add = [&](const char* caption, const char* what, plot_unit unit,
                              std::vector<double> t::*values) {
-            const auto is_told = [&](const repeat_timeline& r) {
+            const auto is_reported = [&](const repeat_timeline& r) {
                 const auto& v = r.server.*values;
                 return std::any_of(v.begin(), v.end(), [](double x) { return x == x; });
             };
-            if (!std::any_of(mine_.begin(), mine_.end(), is_told)) return;
+            if (!std::any_of(mine_.begin(), mine_.end(), is_reported)) return;
             const auto points = [values](const repeat_timeline& r) {
                 std::vector<curve_point> p;
                 for (std::size_t i = 0; i < r.server.at.size(); ++i)
@@ -26771,17 +26830,17 @@ private:
         };
         add("Waiting requests", "requests that waited", plot_unit::none, &t::waiting);
         add("Running requests", "requests that ran", plot_unit::none, &t::running);
-        add("KV cache in use", "the KV cache in use", plot_unit::share, &t::kv_usage);
+        add("KV cache in use", "the KV cache in use", plot_unit::fraction, &t::kv_usage);
         add("Queue time<span>mean since the reading before</span>", "queue time",
             plot_unit::seconds, &t::queue_time);
         add("Power<span>W</span>", "power in watts", plot_unit::none, &t::power);
-        add("Utilisation", "utilisation of the accelerators", plot_unit::share, &t::utilisation);
+        add("Utilisation", "utilisation of the accelerators", plot_unit::fraction, &t::utilisation);
         add("Clock<span>GHz, the slowest</span>", "the clock of the slowest accelerator in GHz",
             plot_unit::none, &t::clock_ghz);
         add("Temperature<span>\u00B0C, the hottest</span>", "the hottest accelerator's temperature",
             plot_unit::none, &t::temperature);
         if (plots.empty()) return {};
-        return "<h3>The server's own word</h3>\n<p class=\"note\">Its page of metrics, read once "
+        return "<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, read once "
                "a second." + arms_key(!other_.empty()) + "</p>\n<div class=\"plots\">\n" + plots +
                "</div>\n";
     }
@@ -26831,7 +26890,7 @@ private:
         if (behind) widen(behind);
         if (!(most > 0) && unit == plot_unit::seconds) return {};  // nothing was answered
         const double end = grid_.from + static_cast<double>(grid_.windows) * grid_.step;
-        const double high = unit == plot_unit::share ? 1 : most > 0 ? most * 1.05 : 1;
+        const double high = unit == plot_unit::fraction ? 1 : most > 0 ? most * 1.05 : 1;
         plot p({plot_scale::shape::linear, grid_.from, end}, plot_unit::elapsed,
                {plot_scale::shape::linear, 0, high}, unit);
         const bool both = !other_.empty();
@@ -26853,7 +26912,7 @@ private:
                             plural(mine_.size(), "repeat") +
                             (both ? " of the candidate and of the baseline" : "") + ", at most " +
                             (unit == plot_unit::seconds ? time_text(most)
-                             : unit == plot_unit::share ? printed("%.4g %%", most * 100)
+                             : unit == plot_unit::fraction ? printed("%.4g %%", most * 100)
                                                         : printed("%.4g", most)),
                         false);
     }
@@ -27265,21 +27324,21 @@ inline namespace v0 {
 namespace detail {
 
 /// The same for all copies of a result. It does not change, whatever is asked of it.
-struct held_gate {
+struct result_data {
     std::size_t number = 0;  // among the gates of the program
     gate_outcome outcome = gate_outcome::unfinished;
     std::string refusal{};  // why nothing was measured
     inconclusive_means undecided_is = inconclusive_means::warn;
     plan what{};
     evidence seen{};
-    terms held{};
+    terms judged_by{};
     bool is_rehearsal = false;
     bool is_shard = false;  // it has seen a part of its load, and nothing of the others
     std::function<const types::list<record>&()> requests{};  // of all repeats; any thread may ask
 };
 
 struct result_access {
-    static result make(std::shared_ptr<const held_gate> g,
+    static result make(std::shared_ptr<const result_data> g,
                        const std::vector<slo_verdict>& verdicts, const self_check_t& self_check) {
         result r;
         r.name_ = g->what.name;
@@ -27292,28 +27351,28 @@ struct result_access {
         capacity_result c;
         static_cast<result&>(c) = r;
         const auto g = gate_of(r);
-        const found_capacity found = g ? capacity_of(g->seen, g->held) : found_capacity{};
+        const found_capacity found = g ? capacity_of(g->seen, g->judged_by) : found_capacity{};
         const metric_id unit = g ? load_metric(g->what) : metric_id::capacity_in_rate;
         c.low_ = found.state.low;
         c.high_ = found.state.high;
-        c.binding_ = found.binding;
+        c.limiting_objective_ = found.limiting_objective;
         c.probes_ = static_cast<int>(found.probes.size());
         c.line_ = capacity_line(unit, found);
         c.explained_ = capacity_explained(unit, found);
         return c;
     }
     /// Null where the result is empty.
-    static std::shared_ptr<const held_gate> gate_of(const result& r) { return gate_in(r.data_); }
-    static std::shared_ptr<const held_gate> gate_in(const box& data) {
-        const auto* held = data.get<std::shared_ptr<const held_gate>>();
+    static std::shared_ptr<const result_data> gate_of(const result& r) { return gate_in(r.data_); }
+    static std::shared_ptr<const result_data> gate_in(const box& data) {
+        const auto* held = data.get<std::shared_ptr<const result_data>>();
         return held ? *held : nullptr;
     }
 };
 
 /// The same for all copies of a result. It does not change, whatever is asked of it.
-struct held_comparison {
+struct comparison_data {
     std::vector<std::string> names{};
-    std::vector<std::shared_ptr<const held_gate>> settings{};
+    std::vector<std::shared_ptr<const result_data>> settings{};
 };
 
 /// Throws std::invalid_argument where there is no such setting.
@@ -27327,20 +27386,20 @@ inline std::size_t place_of_setting(const std::vector<std::string>& names,
 }
 
 /// Settings by one more statistic.
-inline compared_statistic compared_by(const statistic_data& what, const held_comparison& h) {
+inline compared_statistic compared_by(const statistic_data& what, const comparison_data& h) {
     std::vector<measured_setting> all;
     std::list<findings> found;
     for (std::size_t i = 0; i < h.names.size(); ++i) {
-        const held_gate& g = *h.settings[i];
+        const result_data& g = *h.settings[i];
         found.emplace_back();
         found.back().on = grounds_of(g.seen);
-        all.push_back({h.names[i], g.seen, g.held, found.back(), g.refusal});
+        all.push_back({h.names[i], g.seen, g.judged_by, found.back(), g.refusal});
     }
-    return compared_by(what, all, told_settings(all, {}));
+    return compared_by(what, all, settings_as_reported(all, {}));
 }
 
 struct comparison_access {
-    static comparison_result make(held_comparison&& h, const list<result>& results,
+    static comparison_result make(comparison_data&& h, const list<result>& results,
                                   const std::string& line, const std::string& explained) {
         comparison_result r;
         for (const std::string& name : h.names) r.names_.push_back(name);
@@ -27364,7 +27423,7 @@ namespace detail {
 
 estimate_t estimate(const box& data, const statistic_data& what) {
     const auto g = result_access::gate_in(data);
-    if (!g || g->seen.candidate.empty() || !untold_reason(g->seen, what).empty())
+    if (!g || g->seen.candidate.empty() || !unsupported_reason(g->seen, what).empty())
         return {not_a_number, not_a_number, not_a_number};
     slo s;
     s.what = what;
@@ -27372,21 +27431,21 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     // Any limit will do: to the end, neither the estimate nor its interval depends on it. Only how
     // dependent counted misses are is read off at the limit: there it is the estimate.
     s.bound = 0.5;
-    return with_load_of_tables(g->seen, g->held, [&](const evidence& seen) {
-        const decision v = judge_evidence(seen, g->held, s, true);
+    return with_load_of_tables(g->seen, g->judged_by, [&](const evidence& seen) {
+        const decision v = judge_evidence(seen, g->judged_by, s, true);
         const estimate_t e = v.estimate;
-        const bool counted = g->held.rule.traffic == fresh ||
+        const bool counted = g->judged_by.rule.traffic == fresh ||
                              v.decided_by == verdict_method::counted_misses;
         if (!counted || what.kind != statistic_kind::percentile || !std::isfinite(e.value))
             return e;
         s.bound = e.value;
-        return judge_evidence(seen, g->held, s, true).estimate;
+        return judge_evidence(seen, g->judged_by, s, true).estimate;
     });
 }
 double measured(const box& data, const statistic_data& what) {
     const auto g = result_access::gate_in(data);
-    if (!g || !untold_reason(g->seen, what).empty()) return not_a_number;
-    return with_load_of_tables(g->seen, g->held, [&](const evidence& seen) {
+    if (!g || !unsupported_reason(g->seen, what).empty()) return not_a_number;
+    return with_load_of_tables(g->seen, g->judged_by, [&](const evidence& seen) {
         return pooled_value(what, seen.candidate);
     });
 }
@@ -27450,11 +27509,11 @@ slo_verdict judge(const result& r, const slo& of) {
     if (g->is_rehearsal)
         return detail::said_of(s, verdict::skipped, "a rehearsal judges nothing");
     if (g->is_shard)
-        return detail::said_of(s, verdict::skipped, detail::shard_words(g->what.share));
+        return detail::said_of(s, verdict::skipped, detail::shard_text(g->what.shard));
     if (s.factor > 0 && detail::is_capacity(s.what.metric))
         s.what.metric = detail::load_metric(g->what);
     detail::check_slo(s, detail::slo_context_of(g->what));
-    return detail::described(detail::judged_also_of_loads(g->seen, g->held, s));
+    return detail::described(detail::judged_also_of_loads(g->seen, g->judged_by, s));
 }
 
 const types::list<record>& result::requests() const& {
@@ -27473,14 +27532,14 @@ inline namespace v0 {
 namespace detail {
 
 text best_setting(const box& data, const statistic_data& what) {
-    const auto* h = data.get<held_comparison>();
+    const auto* h = data.get<comparison_data>();
     if (!h) return {};
     const auto best = compared_by(what, *h).best();
     return best ? text(h->names[*best]) : text();
 }
 estimate_t ratio_of_settings(const box& data, const text& of, const text& to,
                              const statistic_data& what) {
-    const auto* h = data.get<held_comparison>();
+    const auto* h = data.get<comparison_data>();
     const std::vector<std::string> names = h ? h->names : std::vector<std::string>{};
     const std::size_t a = place_of_setting(names, str(of)), b = place_of_setting(names, str(to));
     if (a == b) return {1, 1, 1};
@@ -27578,9 +27637,10 @@ inline void sleep_until(long long at_ns) {
 inline void sleep_s(double seconds) { sleep_until(now_ns() + ns_of(seconds)); }
 /// Whether what a thread of the machine waits for came before that time.
 template <class Came>
-bool wait_until(std::condition_variable& told, std::unique_lock<std::mutex>& lock, long long at_ns,
+bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock,
+                long long at_ns,
                 Came&& came) {
-    return told.wait_until(lock, time_point_of(at_ns), std::forward<Came>(came));
+    return changed.wait_until(lock, time_point_of(at_ns), std::forward<Came>(came));
 }
 
 /// Of a core, that the calling thread has had: none in a world that is made up.
@@ -28129,7 +28189,7 @@ struct settings {
     bool write_baseline = false;
     std::string rehearse{};  // "": measure; "1", or the result.json that a model is fitted to
     progress_mode progress = progress_mode::automatic;
-    load_share shard{};     // what this program sends of the load
+    load_shard shard{};     // what this program sends of the load
     double start_at_s = 0;  // of its first repeat, Unix time; shards alone
     std::vector<other_tool> show_as{};  // in whose definitions reports show our numbers, too
 };
@@ -28202,7 +28262,7 @@ inline std::string rehearsal_of(const std::string& s) {
 }
 
 /// LLMBENCH_SHARD, the whole where it is not set.
-inline load_share shard_of(const std::string& s) {
+inline load_shard shard_of(const std::string& s) {
     if (s.empty()) return {};
     const std::size_t slash = std::min(s.find('/'), s.size());
     const auto index = parsed_number<std::size_t>(s.substr(0, slash));
@@ -28525,8 +28585,8 @@ inline std::string name_of_the_boot() {
 /// Whether the system believes that its clock goes by others'.
 inline bool clock_is_synchronised() {
 #ifdef __linux__
-    timex told{};
-    return ::adjtimex(&told) != TIME_ERROR;
+    timex reported{};
+    return ::adjtimex(&reported) != TIME_ERROR;
 #else
     return true;  // nobody can be asked
 #endif
@@ -28721,8 +28781,8 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
         const long long seed = s.seed;
         answer_lengths answers;
         if (!d->answers.empty()) {
-            byte_stream told = bytes_of(str(d->answers), "workload.answers");
-            answers = read_vqa_answers(told);
+            byte_stream reported = bytes_of(str(d->answers), "workload.answers");
+            answers = read_vqa_answers(reported);
         }
         f.dialogues = sampled_dialogues(in, *d, dialogues_wanted(s),
                                         seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
@@ -29660,11 +29720,11 @@ public:
             ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
             rings_at_ns_ = until_ns;
         }
-        int told = ::epoll_wait(epoll_.get(), events_, most, passed ? 0 : -1);
+        int reported = ::epoll_wait(epoll_.get(), events_, most, passed ? 0 : -1);
         // A signal ends the wait, and so does being stopped and continued, with nothing told of
         // what has come in meanwhile: whoever is blind until now has to see it in this turn.
-        if (told < 0 && errno == EINTR) told = ::epoll_wait(epoll_.get(), events_, most, 0);
-        count_ = std::max(0, told);
+        if (reported < 0 && errno == EINTR) reported = ::epoll_wait(epoll_.get(), events_, most, 0);
+        count_ = std::max(0, reported);
     }
     long long turns_for_all(std::size_t sockets) const override {
         return count_ < most ? 0 : static_cast<long long>(sockets) / most + 1;
@@ -29673,7 +29733,7 @@ public:
         for (int i = 0; i < count_; ++i) {
             if (auto* const s = static_cast<epoll_socket*>(events_[i].data.ptr)) {
                 if (!s->user) continue;
-                tell(*s, events_[i].events);
+                report(*s, events_[i].events);
                 after_each();
             } else rings_at_ns_ = 0;
         }
@@ -29691,7 +29751,7 @@ private:
         e.data.ptr = &s;
         return ::epoll_ctl(epoll_.get(), operation, s.fd.get(), &e) == 0;
     }
-    void tell(epoll_socket& s, unsigned events) {
+    void report(epoll_socket& s, unsigned events) {
         const bool bytes = (events & EPOLLIN) != 0, more = (events & ~EPOLLIN) != 0;
         if (!s.awaits_room || !more) return s.user->on_readable();
         s.awaits_room = false;
@@ -30463,11 +30523,11 @@ struct load_order {
     /// Requests of it that wait for none before them: all, or the first ones of conversations. Of
     /// several programs, this one's.
     std::size_t starts() const {
-        return what->share.of((last - first + what->stride - 1) / what->stride);
+        return what->shard.of((last - first + what->stride - 1) / what->stride);
     }
     /// Users of a closed loop, this program's.
     std::size_t users() const {
-        return what->share.of(static_cast<std::size_t>(what->arrivals.users));
+        return what->shard.of(static_cast<std::size_t>(what->arrivals.users));
     }
 };
 
@@ -30928,17 +30988,17 @@ public:
         : order_(order),
           plan_(*order.what),
           shared_(shared),
-          share_(share_of_thread(order.what->share, index, count)),
-          next_open_(share_.index) {
+          shard_(shard_of_thread(order.what->shard, index, count)),
+          next_open_(shard_.index) {
         const auto cap = static_cast<std::size_t>(plan_.arrivals.max_in_flight);
-        cap_ = cap > 0 ? std::max(1ll, static_cast<long long>(share_.of(cap))) : 0;
+        cap_ = cap > 0 ? std::max(1ll, static_cast<long long>(shard_.of(cap))) : 0;
     }
 
     /// The start of the load is known by now.
     void begin() {
         if (!order_.send_at.empty()) return;
         const auto users = static_cast<std::size_t>(plan_.arrivals.users);
-        for (std::size_t u = share_.index; u < users; u += share_.count) {
+        for (std::size_t u = shard_.index; u < users; u += shard_.count) {
             const double offset =
                 plan_.arrivals.users_ramp_s * static_cast<double>(u) / static_cast<double>(users);
             users_.push({.at_ns = shared_.start_ns + ns_of(offset), .user = static_cast<int>(u)});
@@ -30964,7 +31024,7 @@ public:
             planned_request next{0, due, -1};
             if (due == next_planned()) {
                 next.index = order_.first + next_open_ * plan_.stride;
-                next_open_ += share_.count;
+                next_open_ += shard_.count;
             } else {
                 const ready_user u = users_.top();
                 users_.pop();
@@ -30991,9 +31051,9 @@ public:
     /// How many requests it may have to send at one time: worth being built before.
     std::size_t due_together() const {
         if (order_.send_at.empty())
-            return share_.of(static_cast<std::size_t>(plan_.arrivals.users));
+            return shard_.of(static_cast<std::size_t>(plan_.arrivals.users));
         const bool at_once = plan_.arrivals.kind == arrival_kind::all_at_once;
-        return at_once ? share_.of(order_.send_at.size()) : 1;
+        return at_once ? shard_.of(order_.send_at.size()) : 1;
     }
     /// The place in the trace of the next conversation that it begins, or of one so many later;
     /// `order.last` where there is none. In a closed loop that place is its own from then on,
@@ -31001,7 +31061,7 @@ public:
     std::size_t place_ahead(std::size_t later) {
         if (!order_.send_at.empty()) {
             pass_what_is_left_out();
-            const std::size_t open = next_open_ + later * share_.count;
+            const std::size_t open = next_open_ + later * shard_.count;
             return open < order_.send_at.size() ? order_.first + open * plan_.stride : order_.last;
         }
         while (taken_.size() <= later) {
@@ -31092,7 +31152,7 @@ private:
     void pass_what_is_left_out() const {
         while (shared_.settling.is_on() && is_warming(next_open_) &&
                order_.send_at[next_open_] >= shared_.settling.ends_at())
-            next_open_ += share_.count;
+            next_open_ += shard_.count;
     }
     long long next_planned() const {
         pass_what_is_left_out();
@@ -31121,7 +31181,7 @@ private:
             none, out_of_time ? from + ns_of(plan_.duration_s) : now_ns);
         return order_.last;
     }
-    std::size_t step() const { return plan_.share.count * plan_.stride; }
+    std::size_t step() const { return plan_.shard.count * plan_.stride; }
     std::size_t take_place() {
         if (taken_.empty()) return shared_.next.fetch_add(step());
         const std::size_t first = taken_.front();
@@ -31150,7 +31210,7 @@ private:
     const load_order& order_;
     const plan& plan_;
     load_state& shared_;
-    const load_share share_;
+    const load_shard shard_;
     mutable std::size_t next_open_;  // of order.send_at; moves past what is left out
     std::priority_queue<ready_user, std::vector<ready_user>, std::greater<>> users_{};
     std::map<std::size_t, std::vector<std::string>> answers_{};  // of conversations that go on
@@ -31400,13 +31460,13 @@ public:
         book_.hand_over();
         pool_.close_all();
         const double cpu = thread_cpu_seconds() - cpu_before;
-        cpu_share_ = cpu / std::max(1e-9, static_cast<double>(now_ns() - began) * 1e-9);
+        cpu_utilization_ = cpu / std::max(1e-9, static_cast<double>(now_ns() - began) * 1e-9);
     }
 
     request_log& finished() { return book_.finished(); }
     const client_io& io() const { return io_; }
     const lag_counts& loop_lag() const { return loop_lag_; }
-    double cpu_share() const { return cpu_share_; }
+    double cpu_utilization() const { return cpu_utilization_; }
 
 private:
     static constexpr long long check_interval_ns = 20000000, spin_ns = 200000;
@@ -31553,7 +31613,7 @@ private:
     long long over_since_ns_ = 0;  // when the last send was seen to be behind us
     long long next_tick_ns_ = 0, next_check_ns_ = 0;
     lag_counts loop_lag_{};
-    double cpu_share_ = 0;
+    double cpu_utilization_ = 0;
 };
 
 }  // namespace llmbench
@@ -31567,7 +31627,7 @@ inline namespace v0 {
 namespace detail {
 
 inline std::size_t in_flight_at_most(const load_order& o) {
-    return o.what->share.of(static_cast<std::size_t>(o.what->arrivals.max_in_flight));
+    return o.what->shard.of(static_cast<std::size_t>(o.what->arrivals.max_in_flight));
 }
 
 /// Connections that this load needs at one time; 0 where that is up to the server's speed.
@@ -31612,7 +31672,7 @@ inline void make_room_for(const load_order& o) {
 inline std::size_t default_threads(const load_order& o) {
     const arrival_data& a = o.what->arrivals;
     const double needed = static_cast<double>(connections_needed(o));
-    const double own_rate = a.rate / static_cast<double>(o.what->share.count);
+    const double own_rate = a.rate / static_cast<double>(o.what->shard.count);
     const double streams = needed > 0 ? needed : 10 * own_rate;  // answers of ten seconds
     const double spare = std::max(1u, std::thread::hardware_concurrency() / 4);
     return static_cast<std::size_t>(std::max(1.0, std::min(streams / 1000, spare)));
@@ -31632,7 +31692,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     // A cap below the number of threads would give some of them nothing to send.
     if (order.what->arrivals.max_in_flight > 0)
         threads = std::min(threads, std::max<std::size_t>(1, in_flight_at_most(order)));
-    state.next = order.first + order.what->share.index * order.what->stride;
+    state.next = order.first + order.what->shard.index * order.what->stride;
     std::vector<std::unique_ptr<load_worker>> workers;
     for (std::size_t i = 0; i < threads; ++i)
         workers.push_back(std::make_unique<load_worker>(order, state, i, threads));
@@ -31692,9 +31752,9 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
         add_handshakes(into.handshakes_resumed, io.handshakes_resumed);
         into.content_events += io.content_events;
         into.coalesced_events += io.coalesced_events;
-        into.cpu_share = std::max(into.cpu_share, w->cpu_share());
-        into.thread_cpu_shares.push_back(w->cpu_share());
-        into.blind = blind_log::together(into.blind, io.alert.found());
+        into.cpu_utilization = std::max(into.cpu_utilization, w->cpu_utilization());
+        into.thread_cpu_utilization.push_back(w->cpu_utilization());
+        into.stalls = stall_log::together(into.stalls, io.alert.found());
         into.loop_lag.add(w->loop_lag());
         into.stamp_lag.add(io.stamp_lag);
     }
@@ -31951,12 +32011,12 @@ private:
         auto g = std::make_shared<generation>();
         g->entry.request_id = s.request().header("x-request-id");
         g->entry.received_ns = now_ns();
-        if (faults_.uniform() < settings_.faults.error_rate.fraction)
+        if (faults_.uniform() < settings_.faults.error_rate.value)
             return s.answer(refusal(api, 500, "an error that was asked for", "server_error"));
         g->after_content = drawn_fault();
         g->facts.asked = question_of(api, s.request().path, body);
         g->facts.asked.reasoning_tokens = static_cast<int>(
-            settings_.reasoning.fraction * g->facts.asked.output_tokens);
+            settings_.reasoning.value * g->facts.asked.output_tokens);
         g->facts.number = static_cast<unsigned long long>(g->entry.received_ns);
         g->entry.prompt_tokens = g->facts.asked.prompt_tokens;
         g->id = s.answering = ++next_id_;
@@ -31972,7 +32032,7 @@ private:
         for (const auto& [one, rate] : {std::pair{fault::reset, settings_.faults.reset_rate},
                                         std::pair{fault::stall, settings_.faults.stall_rate},
                                         std::pair{fault::garbage, settings_.faults.garbage_rate}})
-            if (faults_.uniform() < rate.fraction) drawn = one;
+            if (faults_.uniform() < rate.value) drawn = one;
         return drawn;
     }
     void submit(generation& g) {
@@ -32415,8 +32475,8 @@ namespace detail {
 inline std::string quoted_answer(const load_target& to, const char* method,
                                  const std::string& path, const http_answer& a) {
     picojson::value v;
-    const std::string told = parse_json(a.body, v) ? refusal_message(v) : "";
-    const std::string words = without_secrets(told.empty() ? a.body : told, to.secrets);
+    const std::string reported = parse_json(a.body, v) ? refusal_message(v) : "";
+    const std::string words = without_secrets(reported.empty() ? a.body : reported, to.secrets);
     return method + (" " + path) + " answered HTTP " + std::to_string(a.status) +
            (words.empty() ? " and nothing else" : ": " + printable(trimmed(words), 160));
 }
@@ -32557,7 +32617,7 @@ inline std::string only_model(const load_target& to, const http_answer& a,
                 models.empty() ? "none"
                                : std::to_string(models.size()) + " (" + names_of(models, to) + ")",
                 ": set .model or LLMBENCH_MODEL"});
-    refuse({"no model is named and ", url, " tells none: ",
+    refuse({"no model is named and ", url, " lists none: ",
             quoted_answer(to, "GET", first_path(to), a), "; is it a server of the API ",
             to.api->name, "? if so, set .model or LLMBENCH_MODEL"});
 }
@@ -32758,7 +32818,7 @@ inline parsed_page read_page(const page_address& p) {
     if (a.status != 200) return none("HTTP " + std::to_string(a.status));
     parsed_page page = read_metrics_page(a.body, a.content_type);
     if (!page.problem.empty()) return none(page.problem);
-    page.told_s = a.date_s.value_or(not_a_number);
+    page.reported_s = a.date_s.value_or(not_a_number);
     return page;
 }
 
@@ -32834,7 +32894,7 @@ inline server_pages pages_of(const endpoint& e, const load_target& server,
 // ---- whether there is what objectives ask for
 
 /// The metrics that a reading has values of, for a sentence.
-inline std::string told_metrics(const page_reading& r) {
+inline std::string reported_metrics(const page_reading& r) {
     std::string names;
     for (const metric_facts& f : metric_table)
         if (const auto q = quantity_of(f.id); q && !std::isnan(r.value(*q)))
@@ -32842,14 +32902,14 @@ inline std::string told_metrics(const page_reading& r) {
     return names.empty() ? "none of those known here" : names;
 }
 /// Why pages do not tell what an objective is of, "" where they do.
-inline std::string why_untold(const server_pages& on, const std::vector<metrics_page>& pages,
-                              const page_reading& r, const statistic_data& what) {
+inline std::string why_unreported(const server_pages& on, const std::vector<metrics_page>& pages,
+                                  const page_reading& r, const statistic_data& what) {
     if (what.metric == metric_id::energy_per_token) {
         const double joules = r.value(server_quantity::energy);
         const double watts = r.value(server_quantity::power);
         return !std::isnan(joules) || !std::isnan(watts)
                    ? ""
-                   : "no page tells the energy or the power of accelerators: name an exporter's, "
+                   : "no metrics page reports the energy or the power of accelerators: name an exporter's, "
                      "endpoint{.telemetry = {\"http://host:9400/metrics\"}}";
     }
     if (what.metric == metric_id::server_metric) {
@@ -32868,15 +32928,15 @@ inline std::string why_untold(const server_pages& on, const std::vector<metrics_
     const auto q = quantity_of(what.metric);
     if (!q || !std::isnan(r.value(*q))) return {};
     return "the page of " + (on.of.empty() ? std::string("this server") : on.of) +
-           " does not tell it; it tells " + told_metrics(r);
+           " does not report it; it reports " + reported_metrics(r);
 }
 /// The same of the first of several objectives that asks for too much, by one look at the pages.
-inline std::string why_any_untold(const server_pages& on, const std::vector<slo>& slos) {
+inline std::string why_any_unreported(const server_pages& on, const std::vector<slo>& slos) {
     std::vector<metrics_page> pages;
     for (const page_address& a : on.all) pages.push_back(read_page(a).page);
     const page_reading r = reading_of(pages, on.first_is_servers, {});
     for (const slo& s : slos)
-        if (const std::string why = why_untold(on, pages, r, s.what); !why.empty())
+        if (const std::string why = why_unreported(on, pages, r, s.what); !why.empty())
             return "the SLO " + str(s.text()) + " is refused: " + why;
     return {};
 }
@@ -33122,7 +33182,7 @@ public:
             if (!names_profiles(str(v.name))) c.keep_secret(str(v.value));
     }
     /// The value of a variable, as it is told it or inherits it.
-    std::string told(const char* variable) const {
+    std::string environment_value(const char* variable) const {
         for (const name_value& v : what_.env)
             if (str(v.name) == variable) return str(v.value);
         return environment(variable);
@@ -33315,21 +33375,21 @@ public:
     const server_pages& pages() const { return pages_; }
     /// Refuses an objective of what its pages do not tell. A server that has served nothing yet may
     /// not name all that it counts, so it is asked for one token first.
-    void check_tells(std::vector<slo> slos, const request_spec& common) const {
+    void check_reports_metrics(std::vector<slo> slos, const request_spec& common) const {
         std::erase_if(slos, [](const slo& s) { return !is_of_server(s.what.metric); });
         if (slos.empty()) return;
-        std::string why = why_any_untold(pages_, slos);
+        std::string why = why_any_unreported(pages_, slos);
         if (why.empty()) return;
         ask_for_one_token(load_, common);
-        why = why_any_untold(pages_, slos);
+        why = why_any_unreported(pages_, slos);
         if (!why.empty())
             refuse({facts_.is_rehearsal ? "LLMBENCH_REHEARSE: the model has no such page; " : "",
                     why});
     }
     /// What its process is told by a variable; "" of a server that runs already.
-    std::string told(const char* variable) const {
+    std::string environment_value(const char* variable) const {
         const auto* p = std::get_if<started_process>(&server_);
-        return p ? p->told(variable) : std::string();
+        return p ? p->environment_value(variable) : std::string();
     }
     const load_target& load() const { return load_; }
     /// The same server for requests to another of its models, from the next start on.
@@ -33455,16 +33515,16 @@ class page_watch {
 public:
     page_watch(const server_pages& pages, const std::vector<std::string>& selectors)
         : pages_(pages) {
-        word_.of = pages.of;
-        word_.problem = pages.problem;
-        word_.is_read = !pages.all.empty();
-        word_.selectors = selectors;
-        if (!word_.is_read) return;
+        metrics_.of = pages.of;
+        metrics_.problem = pages.problem;
+        metrics_.is_read = !pages.all.empty();
+        metrics_.selectors = selectors;
+        if (!metrics_.is_read) return;
         read_once();
-        began_well_ = !word_.readings.empty();
-        if (began_well_) word_.from_s = last_told_s_;
+        began_well_ = !metrics_.readings.empty();
+        if (began_well_) metrics_.from_s = last_reported_s_;
         reading_.begin(
-            [this] { return now_ns() + ns_of(std::max(every_s, cost_s_ / most_cpu_share)); },
+            [this] { return now_ns() + ns_of(std::max(every_s, cost_s_ / most_cpu_utilization)); },
             [this] { read_once(); }, [this](const char* why) { miss(why); });
     }
     page_watch(const page_watch&) = delete;
@@ -33472,27 +33532,27 @@ public:
 
     /// What was told. Counters are a little behind on some servers: while fewer requests are told
     /// as finished than were, the last reading is made again, for a second at most.
-    server_word word(double finished) {
+    server_metrics metrics(double finished) {
         reading_.stop();
-        if (!word_.is_read) return std::move(word_);
+        if (!metrics_.is_read) return std::move(metrics_);
         for (int tries = 0;; ++tries) {
-            const std::size_t before = word_.readings.size();
+            const std::size_t before = metrics_.readings.size();
             read_once();
-            word_.has_both_ends = began_well_ && word_.readings.size() > before;
-            if (!word_.has_both_ends || tries == 4) break;
-            const double told = word_.readings.back().value(server_quantity::requests_done) -
-                                word_.readings.front().value(server_quantity::requests_done);
-            if (!(told < finished)) break;
-            word_.readings.pop_back();
+            metrics_.has_both_ends = began_well_ && metrics_.readings.size() > before;
+            if (!metrics_.has_both_ends || tries == 4) break;
+            const double reported = metrics_.readings.back().value(server_quantity::requests_done) -
+                                metrics_.readings.front().value(server_quantity::requests_done);
+            if (!(reported < finished)) break;
+            metrics_.readings.pop_back();
             sleep_s(0.2);
         }
-        drop_partial_gauges(word_.readings);
-        if (word_.has_both_ends) word_.is_of_several = are_several();
-        return std::move(word_);
+        drop_partial_gauges(metrics_.readings);
+        if (metrics_.has_both_ends) metrics_.is_of_several = are_several();
+        return std::move(metrics_);
     }
 
 private:
-    static constexpr double every_s = 1, most_cpu_share = 0.01;
+    static constexpr double every_s = 1, most_cpu_utilization = 0.01;
 
     /// Why there is none, "" where there is one.
     std::string try_to_read() {
@@ -33500,12 +33560,13 @@ private:
         for (const page_address& p : pages_.all) {
             parsed_page read = read_page(p);
             if (!read.problem.empty()) return read.problem;
-            if (pages.empty()) last_told_s_ = std::isnan(read.told_s) ? unix_s() : read.told_s;
+            if (pages.empty())
+                last_reported_s_ = std::isnan(read.reported_s) ? unix_s() : read.reported_s;
             pages.push_back(std::move(read.page));
         }
-        page_reading r = reading_of(pages, pages_.first_is_servers, word_.selectors);
+        page_reading r = reading_of(pages, pages_.first_is_servers, metrics_.selectors);
         r.at_ns = now_ns();
-        word_.readings.push_back(std::move(r));
+        metrics_.readings.push_back(std::move(r));
         return {};
     }
     /// A second time where it fails, as one connection may be lost by chance.
@@ -33516,23 +33577,23 @@ private:
         cost_s_ = thread_cpu_seconds() - cpu_before;
     }
     void miss(const std::string& why) {
-        word_.problem = why;
-        word_.missed_ns.push_back(now_ns());
+        metrics_.problem = why;
+        metrics_.missed_ns.push_back(now_ns());
     }
     /// Whether several processes answer in turns, each connection another one. Nothing is asked of
     /// them now, and so nothing else changes what they tell.
     bool are_several() const {
         constexpr int looks = 8;
         if (!pages_.first_is_servers) return false;
-        const page_reading& last = word_.readings.back();
-        const bool tells_its_beginning = !std::isnan(last.began);
+        const page_reading& last = metrics_.readings.back();
+        const bool reports_its_start = !std::isnan(last.began);
         page_reading before = last;
         for (int i = 0; i < looks; ++i) {
             const parsed_page read = read_page(pages_.all[0]);
             if (!read.problem.empty()) return false;
             page_reading now = reading_of({read.page}, true, {});
             const bool began_otherwise =
-                !std::isnan(now.began) && tells_its_beginning && now.began != before.began;
+                !std::isnan(now.began) && reports_its_start && now.began != before.began;
             if (began_otherwise || have_fallen(before, now)) return true;
             before = std::move(now);
         }
@@ -33540,9 +33601,9 @@ private:
     }
 
     const server_pages& pages_;
-    server_word word_{};  // of who reads while it does, of its owner before and after
+    server_metrics metrics_{};  // of who reads while it does, of its owner before and after
     bool began_well_ = false;
-    double last_told_s_ = not_a_number;  // when the last page was, by its server's clock
+    double last_reported_s_ = not_a_number;  // when the last page was, by its server's clock
     double cost_s_ = 0;  // seconds of a core that the last reading took
     repeated reading_{};
 };
@@ -33625,14 +33686,14 @@ inline page_reading reading_of_server(const server_pages& pages) {
 }
 /// Whether both tell the same of the requests that were served, and tell anything of them.
 inline bool count_alike(const page_reading& a, const page_reading& b) {
-    bool is_told = false, differ = false;
+    bool is_reported = false, differ = false;
     for (const server_quantity q : {server_quantity::requests_done, server_quantity::prompt_tokens,
                                     server_quantity::generation_tokens}) {
-        is_told = is_told || !std::isnan(a.value(q));
+        is_reported = is_reported || !std::isnan(a.value(q));
         differ = differ || a.value(q) < b.value(q) || b.value(q) < a.value(q) ||
                  std::isnan(a.value(q)) != std::isnan(b.value(q));
     }
-    return is_told && !differ;
+    return is_reported && !differ;
 }
 /// Whether what is asked of one is on the page of both: their pages tell one beginning, or the
 /// same counts before one of them is asked for a token and after it. Two models, paths or headers
@@ -33695,7 +33756,7 @@ inline namespace v0 {
 namespace detail {
 
 /// Says on the console which file is not whole, and why.
-inline void tell_not_whole(const std::string& directory, const std::string& why) {
+inline void report_not_whole(const std::string& directory, const std::string& why) {
     std::cerr << "llmbench: not written whole in " << directory << ", so no result of this program "
               << "is a pass: " << why << std::endl;
 }
@@ -33766,14 +33827,14 @@ public:
         const std::lock_guard guard(mutex_);
         records_.close();
         events_.close();
-        if (std::exchange(whole_, false)) tell_not_whole(directory_, why);
+        if (std::exchange(whole_, false)) report_not_whole(directory_, why);
     }
     /// What result.json tells of events.bin.
     event_index index() const {
         const std::lock_guard guard(mutex_);
-        event_index told = index_;
-        told.hash = hash_.text();
-        return told;
+        event_index reported = index_;
+        reported.hash = hash_.text();
+        return reported;
     }
 
 private:
@@ -33796,7 +33857,7 @@ private:
         records_.close();  // both: no line without its gaps
         events_.close();
         whole_ = false;
-        tell_not_whole(directory_, std::string(name) + ": " + error_text(problem));
+        report_not_whole(directory_, std::string(name) + ": " + error_text(problem));
     }
     std::string directory_;
     mutable std::mutex mutex_{};
@@ -33986,7 +34047,7 @@ public:
     /// Whether a note is told for the first time: one that holds for the program is told once.
     bool is_news(const std::string& note) {
         const std::lock_guard guard(mutex_);
-        return told_.insert(note).second;
+        return reported_.insert(note).second;
     }
 
     /// Whose turn it is, counted from 1; others may have begun to wait for theirs.
@@ -34020,7 +34081,7 @@ public:
                 changed_ = cut_off_ = true;
             }
         // Whoever calls exit() in a test case keeps doctest from telling what it has seen so far.
-        if (host_is_at_ && (tells_exit_code || !gates_.empty())) {
+        if (host_is_at_ && (returns_exit_code || !gates_.empty())) {
             note_other(*host_is_at_, "the program ended inside this test case",
                        gate_outcome::invalid);
             host_is_at_.reset();
@@ -34028,7 +34089,7 @@ public:
         }
         write_files(true);
         if (!std::exchange(finished_, true) && !gates_.empty())
-            with_all_told(true, [&] { say_at_the_end(); });
+            with_all_reported(true, [&] { say_at_the_end(); });
     }
     /// One gate's result as a file of its own, to be a baseline.
     void write_baseline(const gate_report& g, const std::string& file) {
@@ -34047,7 +34108,7 @@ public:
         return at == baselines_.end() ? std::string() : at->second;
     }
 
-    std::atomic<bool> tells_exit_code{false};  // main() is ours
+    std::atomic<bool> returns_exit_code{false};  // main() is ours
     std::atomic<bool> only_asked{false};       // doctest was asked a question and ran nothing
 
 private:
@@ -34096,13 +34157,13 @@ private:
     }
 
     gate_outcome worst() const {
-        const auto told = [&](gate_outcome o) {
+        const auto reported = [&](gate_outcome o) {
             const bool is_verdict = o == gate_outcome::passed || o == gate_outcome::failed;
             return is_rehearsal_ && is_verdict ? gate_outcome::skipped : o;
         };
-        gate_outcome all = told(is_whole() ? gate_outcome::passed : gate_outcome::invalid);
+        gate_outcome all = reported(is_whole() ? gate_outcome::passed : gate_outcome::invalid);
         for (const auto* reports : {&gates_, &others_})
-            for (const gate_report& g : *reports) all = worse_of(all, told(g.outcome));
+            for (const gate_report& g : *reports) all = worse_of(all, reported(g.outcome));
         return all;
     }
     void note_other(const host_failure& at, const std::string& why, gate_outcome outcome) {
@@ -34128,7 +34189,7 @@ private:
     /// one thing more: should it be killed, its files are not green. Nor are they if some are not
     /// whole.
     template <class Tell>
-    void with_all_told(bool is_over, const Tell& tell) {
+    void with_all_reported(bool is_over, const Tell& tell) {
         const std::size_t own = gates_.size();
         const auto without_more = [&](std::vector<gate_report>* all) {
             all->erase(all->begin() + static_cast<std::ptrdiff_t>(own), all->end());
@@ -34171,7 +34232,7 @@ private:
             const auto is_calibrated = [](const gate_report& g) { return !g.calibration.empty(); };
             if (std::any_of(gates_.begin(), gates_.end(), is_calibrated))
                 files.add(dir / "calibration.json", calibration_json(gates_));
-            with_all_told(is_over, [&] {
+            with_all_reported(is_over, [&] {
                 files.add(dir / "junit.xml", junit_xml(gates_));
                 files.add(dir / "summary.md", summary_md(gates_, comparisons_));
                 files.add(dir / "report.html", report_html(gates_, environment_, comparisons_));
@@ -34179,7 +34240,7 @@ private:
             files.publish();
         } catch (const std::exception& e) {
             reports_whole_ = false;
-            tell_not_whole(report_directory(), std::string("the reports: ") + e.what());
+            report_not_whole(report_directory(), std::string("the reports: ") + e.what());
         }
     }
     void say_at_the_end() const {
@@ -34201,7 +34262,7 @@ private:
     std::vector<gate_report> gates_{};
     std::vector<comparison_report> comparisons_{};
     std::vector<gate_report> others_{};  // what failed beside them
-    std::set<std::string> told_{};
+    std::set<std::string> reported_{};
     std::map<std::string, std::string> baselines_{};  // files, and the gates that wrote them
     std::map<std::string, int> names_{};  // how many gates would have each
     std::vector<std::string> subcases_{};  // that doctest is in
@@ -34255,7 +34316,7 @@ inline void assert_verdict(doctest::assertType::Enum severity, const char* file,
         v.outcome == verdict::inconclusive && undecided_is == inconclusive_means::fail;
     // Missing data is never green: our own main says so by its exit code, others hear it here.
     const bool no_data = v.outcome == verdict::inconclusive && v.repeats == 0 &&
-                         !session::of_this_program().tells_exit_code;
+                         !session::of_this_program().returns_exit_code;
     const bool failed = v.outcome == verdict::fail || v.outcome == verdict::invalid ||
                         undecided_fails || no_data;
     assertion(severity, file, line, expression, failed, verdict_in_short(v));
@@ -34407,8 +34468,9 @@ public:
     /// Where the profile is, as far as anybody here knows.
     std::string files() const {
         for (const char* variable : profile_variables)
-            if (const std::string directory = target_.told(variable); !directory.empty())
-                return "it is in " + own_words(directory) + ", as " + variable + " says";
+            if (const std::string directory = target_.environment_value(variable);
+                !directory.empty())
+                return "it is in " + own_text(directory) + ", as " + variable + " says";
         if (has_commands()) return "the commands wrote " + log_of("start") + ", " + log_of("stop");
         if (target_.facts().kind == target_kind::simulated)
             return "the simulated server writes none";
@@ -34417,7 +34479,7 @@ public:
     }
 
 private:
-    std::string own_words(std::string_view s) const {
+    std::string own_text(std::string_view s) const {
         s = s.substr(0, s.find_last_not_of(" \t\r\n") + 1);
         return printable(without_secrets(std::string(s), target_.load().secrets), 200);
     }
@@ -34429,9 +34491,9 @@ private:
         s.asked = std::string("POST ") + path;
         s.heard = a.status > 0;
         s.done = a.status >= 200 && a.status < 300;
-        s.came = s.heard ? printed("answered HTTP %d", a.status) : "failed: " + own_words(a.error);
-        if (!s.done && s.heard && a.status != 404) s.said = own_words(a.body);
-        if (s.done && a.body != "{}") s.said = own_words(a.body);
+        s.came = s.heard ? printed("answered HTTP %d", a.status) : "failed: " + own_text(a.error);
+        if (!s.done && s.heard && a.status != 404) s.said = own_text(a.body);
+        if (s.done && a.body != "{}") s.said = own_text(a.body);
         return s;
     }
 
@@ -34445,14 +34507,14 @@ private:
                            .env = {{"LLMBENCH_URL", target_.facts().url}}};
         const int port = parsed_number<int>(target_.load().url.port).value_or(0);
         profile_step s;
-        s.asked = "\"" + own_words(command) + "\"";
+        s.asked = "\"" + own_text(command) + "\"";
         std::error_code ignored;
         std::filesystem::create_directories(report_directory(), ignored);
         try {
             running_.push_back(std::make_unique<server_process>(what, port, log_of(part),
                                                                 target_.load().secrets));
         } catch (const std::runtime_error& e) {
-            s.came = "was not run: " + own_words(e.what());
+            s.came = "was not run: " + own_text(e.what());
             return s;
         }
         server_process& p = *running_.back();
@@ -34470,7 +34532,7 @@ private:
         return s;
     }
     std::string last_line(std::string_view log) const {
-        return own_words(log.substr(log.rfind('\n', log.find_last_not_of(" \t\r\n")) + 1));
+        return own_text(log.substr(log.rfind('\n', log.find_last_not_of(" \t\r\n")) + 1));
     }
 
     const profile& what_;
@@ -34547,7 +34609,7 @@ public:
         telling_.begin([this] { return next_ns(); },
                        [this] {
                            const std::lock_guard lock(mutex_);
-                           tell();
+                           report();
                        },
                        [](const char*) {});  // no gate needs it
     }
@@ -34592,7 +34654,7 @@ private:
         const double plain_s = now - began_ns_ < 60000000000 ? 5 : 15;
         return now + ns_of(mode_ == progress_mode::line ? 0.2 : plain_s);
     }
-    void tell() {
+    void report() {
         gather();
         if (mode_ == progress_mode::plain) {
             std::cout << progress_line(facts_, 0, style_.unicode) + "\n" << std::flush;
@@ -34699,8 +34761,8 @@ inline void note_length(const plan& p, const finished_request& f, repeat_data& d
 inline void note_shared_tokens(const plan& p, const token_fit& fit, const finished_request& f,
                                repeat_data& d) {
     const record& r = f.what;
-    const bool tells = r.cached_tokens >= 0 && r.prompt_tokens > 0;
-    if (!tells || !is_measured(r) || r.status != request_status::ok) return;
+    const bool reports = r.cached_tokens >= 0 && r.prompt_tokens > 0;
+    if (!reports || !is_measured(r) || r.status != request_status::ok) return;
     d.shared_tokens = std::max(d.shared_tokens, 0ll) +
                       shared_tokens(p, f.index, fit, r.prompt_tokens);
 }
@@ -34722,7 +34784,7 @@ inline void note_rates(const plan& p, repeat_data& d) {
         if (is_measured(r) && r.dispatched_ns > 0) {
             planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window.from_ns()) * 1e-9);
             const long long delay =
-                std::min(r.late_ns, possible_delay(d.blind, r.dispatched_ns));
+                std::min(r.late_ns, possible_delay(d.stalls, r.dispatched_ns));
             sent_at.push_back(static_cast<double>(r.dispatched_ns - delay - d.window.from_ns()) *
                               1e-9);
         }
@@ -34742,7 +34804,7 @@ inline void note_rates(const plan& p, repeat_data& d) {
     const bool stationary = p.arrivals.rate > 0 && p.arrivals.kind != arrival_kind::ramp &&
                             p.arrivals.kind != arrival_kind::replay && p.stride == 1;
     const double n = static_cast<double>(sent_at.size());
-    const double own_rate = p.arrivals.rate / static_cast<double>(p.share.count);
+    const double own_rate = p.arrivals.rate / static_cast<double>(p.shard.count);
     d.asked_rate = stationary ? own_rate : n / std::max(*last - *first, 1e-9);
     d.achieved_rate = both > 0 ? d.asked_rate * squares / both : 0;
 }
@@ -34760,7 +34822,7 @@ inline void note_lags(repeat_data& d) {
 inline void note_end(const plan& p, live_target& target, repeat_data& d) {
     d.target_gone = target.how_it_went();
     if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
-    if (p.share.is_whole()) fail_frequent_resends(d);
+    if (p.shard.is_whole()) fail_frequent_resends(d);
 }
 
 struct repeat_terms {
@@ -34772,13 +34834,13 @@ struct repeat_terms {
 };
 
 /// What this program says of its part in a load that it shares.
-inline rank_part part_of(const repeat_data& d, const load_share& share, long long start_ns) {
+inline rank_part part_of(const repeat_data& d, const load_shard& shard, long long start_ns) {
     rank_part r;
-    r.index = static_cast<int>(share.index);
-    r.count = static_cast<int>(share.count);
+    r.index = static_cast<int>(shard.index);
+    r.count = static_cast<int>(shard.count);
     r.host = printable(name_of_the_machine(), 256);
     r.start_ns = start_ns;
-    r.cpu_share = d.cpu_share;
+    r.cpu_utilization = d.cpu_utilization;
     r.memory_bytes = most_memory_so_far();
     r.synchronised = clock_is_synchronised();
     std::vector<double> late;
@@ -34806,7 +34868,7 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
     const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
     const auto planned_here = [&](std::size_t last) {
         const auto all_of_them = static_cast<std::size_t>(requests_before(p, last));
-        return static_cast<long long>(p.share.of(all_of_them));
+        return static_cast<long long>(p.shard.of(all_of_them));
     };
     if (at_once) {
         // The warm-up is answered before the measured part starts.
@@ -34844,7 +34906,7 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         if (counted) state.planned = planned_here(order.last);
         if (order.measured_by_time && p.requests > 0)
             order.most_measured = static_cast<long long>(
-                std::max<std::size_t>(1, p.share.of(static_cast<std::size_t>(p.requests))));
+                std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(p.requests))));
         settle_first();
         gather();
         d.window = time_interval::between(state.measured_from.load(), state.exhausted_at.load());
@@ -34882,7 +34944,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     note_rates(p, d);
     note_end(p, target, d);
     note_lags(d);
-    if (!p.share.is_whole()) d.ranks = {part_of(d, p.share, state.start_ns)};
+    if (!p.shard.is_whole()) d.ranks = {part_of(d, p.shard, state.start_ns)};
     d.interrupted = interrupted.load();
     d.cut_short = terms.deadline_ns > 0 && now_ns() > terms.deadline_ns;
     return d;
@@ -34893,7 +34955,7 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm ar
                                   int gate_number, const repeat_terms& terms) {
     page_watch pages(target.pages(), named_series(p.slos));
     repeat_data d = run_repeat(p, target, arm, repeat, gate_number, terms);
-    d.server = pages.word(cross_check_of(d).finished);
+    d.server = pages.metrics(cross_check_of(d).finished);
     return d;
 }
 
@@ -35085,7 +35147,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm a
         ranks.gathered(ranks.is_first() ? "" : why.empty() ? packed(d) : why, most_s);
     if (!ranks.is_first()) return d;
     repeat_data all = gathered_repeat(p, std::move(d), parts, start, after, terms.out);
-    all.server = pages.word(cross_check_of(all).finished);
+    all.server = pages.metrics(cross_check_of(all).finished);
     return all;
 }
 
@@ -35119,7 +35181,7 @@ inline rehearsal_model model_for(const settings& asked, const std::string& gate)
     if (asked.rehearse == "1")
         return {engine{}, "the default engine, repeats taken to differ by 2 %", {}};
     const std::string file = printable(asked.rehearse, 200);
-    told_pace t = read_pace(file_content(asked.rehearse, "LLMBENCH_REHEARSE"), file, gate);
+    reported_pace t = read_pace(file_content(asked.rehearse, "LLMBENCH_REHEARSE"), file, gate);
     return {engine_at_pace(t.pace),
             "an engine fitted to " + file + " (mean(ttft) " + time_text(t.pace.ttft) +
                 ", mean(tpot) " + time_text(t.pace.tpot) + ", repeats that differ as there)",
@@ -35199,7 +35261,7 @@ inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns
 inline terms terms_asked(const plan& p, const run_mode& mode) {
     terms t;
     t.slos = p.slos;
-    t.keeps = p.search.keeps;
+    t.objectives_held = p.search.objectives_held;
     t.rule = p.rule;
     t.noise = mode.noise;
     t.noise_file = mode.noise_file;
@@ -35256,8 +35318,8 @@ inline namespace v0 {
 namespace detail {
 
 /// What no share of a load can be, whoever shares it.
-inline void check_share(const plan& p, const load_share& share) {
-    const auto count = static_cast<long long>(share.count);
+inline void check_shard(const plan& p, const load_shard& shard) {
+    const auto count = static_cast<long long>(shard.count);
     const std::string shared = printed("the load is shared by %lld programs, and ", count);
     const arrival_data& a = p.arrivals;
     if (!p.is_open_loop() && !a.is_searched && a.users < count)
@@ -35296,7 +35358,7 @@ inline void check_shard(const plan& p, const scenario& s, const settings& asked)
     if (!p.is_open_loop() && !(p.duration_s > 0))
         refuse({of, "arrivals is a closed loop without a duration, so that no shard knows when the "
                     "next repeat begins: set .duration"});
-    check_share(p, asked.shard);
+    check_shard(p, asked.shard);
     check_shared_target(s);
 }
 
@@ -35391,7 +35453,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
         return std::max(planned_ns, now_ns() + 10000000);
     };
     const server_pages none{};
-    page_watch pages(p.share.index == 0 ? target.pages() : none, named_series(p.slos));
+    page_watch pages(p.shard.index == 0 ? target.pages() : none, named_series(p.slos));
     repeat_data d = run_repeat(p, target, arm, repeat, gate_number, terms);
     wait_for_unix_time(ends_s);
     if (!interrupted.load()) note_server_clock(target.load(), lead);
@@ -35399,7 +35461,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
         r.off_s = static_cast<double>(r.start_ns - planned_ns) * 1e-9;
         r.lead = lead;
     }
-    d.server = pages.word(cross_check_of(d).finished);
+    d.server = pages.metrics(cross_check_of(d).finished);
     return d;
 }
 
@@ -35469,7 +35531,7 @@ inline bool baseline_goes_first(std::uint64_t seed, int pair) {
 /// One repeat: alone, as a shard, or as a rank among others.
 inline repeat_data sent_with_others(const plan& what, live_target& target, run_arm arm, int number,
                                     int gate, const repeat_terms& terms) {
-    if (what.share.is_whole()) return watched_repeat(what, target, arm, number, gate, terms);
+    if (what.shard.is_whole()) return watched_repeat(what, target, arm, number, gate, terms);
 #ifdef LLMBENCH_WITH_MPI
     if (!rank_group::of_this_program().is_alone())
         return repeat_of_ranks(what, target, arm, number, gate, terms);
@@ -35492,7 +35554,7 @@ inline repeat_data recorded_repeat(const plan& what, live_target& target, run_ar
 struct measured_gate {
     target_facts target{}, baseline{};
     evidence seen{};
-    terms held{};
+    terms judged_by{};
     findings found{};
     taken_profile profile{};  // of the candidate, where it failed
 };
@@ -35518,11 +35580,11 @@ public:
             check_own_baseline(file, p_.name, session::of_this_program().baseline_in(file));
         }
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p);
-        all_.held = terms_asked(p, mode);
+        all_.judged_by = terms_asked(p, mode);
     }
     /// False where there is no time for a single repeat.
     bool bring_up() {
-        if (is_out_of_time(0)) { tell_stop(); return false; }
+        if (is_out_of_time(0)) { announce_stop(); return false; }
         const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
         candidate_.bring_up(left_s());
         if (other_) other_->bring_up(left_s());
@@ -35548,8 +35610,8 @@ public:
         if (mode_.write_baseline) return true;
         const stored_gate& old = mode_.stored;
         if (!mode_.model) check_comparable(old, str(p_.stored.file), p_, all_.target);
-        all_.held.stored = {str(p_.stored.file), p_.stored.day_to_day.fraction, old.statistics,
-                            old.carried};
+        all_.judged_by.stored = {str(p_.stored.file), p_.stored.day_to_day.value, old.statistics,
+                                 old.carried};
         return true;
     }
     /// Without a word.
@@ -35594,10 +35656,10 @@ public:
 #endif
     /// All that there is to know, once.
     measured_gate finished() {
-        if (!is_assessed_) all_.found = assess_loads(all_.seen, all_.held);
+        if (!is_assessed_) all_.found = assess_loads(all_.seen, all_.judged_by);
         if (p_.on_fail && mode_.judges() && shows_a_miss(all_.found.verdicts)) profile_failure();
         if (mode_.write_baseline && !p_.searches())
-            all_.found.doubt = doubt_of_baseline(all_.seen, all_.held);
+            all_.found.bias = bias_of_baseline(all_.seen, all_.judged_by);
         return std::move(all_);
     }
 
@@ -35611,7 +35673,7 @@ private:
         meter_.stage("profile");
         profiler by(*p_.on_fail, candidate_, gate);
         plan again = profiled(p_);
-        again.share = {};  // rank 0 sends all of it
+        again.shard = {};  // rank 0 sends all of it
         all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
             return run_repeat(again, candidate_, run_arm::candidate, measured_++, gate,
                               {until_ns, most_gaps_kept, nullptr, &meter_, {}})
@@ -35631,22 +35693,23 @@ private:
     void measure_repeats() {
         while (count() < most_repeats_) {
             const long long began = now_ns();
-            if (is_out_of_time(next_slot())) return tell_stop();
-            if (!measure_once(next_slot())) return tell_stop();
+            if (is_out_of_time(next_slot())) return announce_stop();
+            if (!measure_once(next_slot())) return announce_stop();
             slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
             if (mode_.is_shard && !interrupted.load()) continue;  // the others go on, too
-            if (!mode_.judges() || !is_look(count())) {
+            if (!mode_.judges() || !is_analysed_after(count())) {
                 if (fault_of_gate(all_.seen)) return;
-                if (mode_.write_baseline) measure_again(doubt_of_baseline(all_.seen, all_.held));
+                if (mode_.write_baseline)
+                    measure_again(bias_of_baseline(all_.seen, all_.judged_by));
                 continue;
             }
-            all_.found = assess(all_.seen, all_.held);
+            all_.found = assess(all_.seen, all_.judged_by);
             is_assessed_ = true;
             if (all_.found.on.invalid) return;
-            if (measure_again(all_.found.doubt)) continue;
+            if (measure_again(all_.found.bias)) continue;
             // Under too much load a shown miss is told as one, and red takes a third repeat.
             if (count() < first_fail && all_.found.on.saturated) continue;
-            if (all_decided(all_.found.verdicts, p_.repeats_are_asked) && !all_.found.doubt) return;
+            if (all_decided(all_.found.verdicts, p_.repeats_are_asked) && !all_.found.bias) return;
             if (count() == p_.most_repeats && is_noisy())
                 most_repeats_ = std::max(most_repeats_, p_.most_if_noisy);
             meter_.decided(all_.found.verdicts);
@@ -35656,28 +35719,28 @@ private:
     void search() {
         for (;;) {
             if (count() > 0 ? fault_of_gate(all_.seen) : fault_of_lead(all_.seen)) return;
-            const next_on_arms next = next_probes(p_, all_.seen, all_.held);
+            const next_on_arms next = next_probes(p_, all_.seen, all_.judged_by);
             if (!next.done.empty()) return;
             const long long arms = static_cast<long long>(next.arms.size());
             if (is_past_deadline(arms * ns_of(expected_seconds(plan_at(next.load)))))
-                return tell_stop();
-            if (!probe_once(next)) return tell_stop();
+                return announce_stop();
+            if (!probe_once(next)) return announce_stop();
             const std::vector<repeat_data>& last = arm_of(next.arms.back());
             if (next.arms.size() == 1 && lengthens(last.back())) continue;
-            if (const auto doubt = doubt_of_probes(next)) {
+            if (const auto bias = bias_of_probes(next)) {
                 for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline})
                     for (repeat_data& d : *arm)
-                        if (d.index == all_.seen.candidate[doubt->repeat].index)
-                            d.disturbed = described(doubt->why);
-                meter_.say(printed("  probe %zu shows nothing: ", doubt->repeat + 1) +
-                           described(doubt->why) + "\n");
+                        if (d.index == all_.seen.candidate[bias->repeat].index)
+                            d.disturbed = described(bias->why);
+                meter_.say(printed("  probe %zu shows nothing: ", bias->repeat + 1) +
+                           described(bias->why) + "\n");
             }
         }
     }
-    std::optional<client_doubt> doubt_of_probes(const next_on_arms& last) const {
+    std::optional<client_bias> bias_of_probes(const next_on_arms& last) const {
         if (last.part == probe_of::compared)
-            return doubt_of_ratio(all_.seen, all_.held, p_.slos[0]);
-        return last.arms[0] == run_arm::candidate ? doubt_at(all_.seen, all_.held, last.load)
+            return bias_of_ratio(all_.seen, all_.judged_by, p_.slos[0]);
+        return last.arms[0] == run_arm::candidate ? bias_at(all_.seen, all_.judged_by, last.load)
                                                   : std::nullopt;
     }
     std::vector<repeat_data>& arm_of(run_arm a) {
@@ -35720,8 +35783,8 @@ private:
         const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
         if (!is_first || probe_seconds(p_, d.load, now) <= 1.25 * measured_s) return false;
         probe_plans_.erase(d.load);
-        const client_doubt short_of{{because::probe_too_short, {now, measured_s}},
-                                    all_.seen.candidate.size() - 1};
+        const client_bias short_of{{because::probe_too_short, {now, measured_s}},
+                                   all_.seen.candidate.size() - 1};
         const bool goes = measure_again(short_of);
         again_ = -1;  // what comes next follows from the probes that are left
         return goes;
@@ -35747,13 +35810,13 @@ private:
         check_other_requests(p_, candidate_.load(), other);
     }
     void check_server_objectives() const {
-        candidate_.check_tells(p_.slos, p_.common);
+        candidate_.check_reports_metrics(p_.slos, p_.common);
         std::vector<slo> compared = p_.slos;
         std::erase_if(compared, [](const slo& s) { return s.factor == 0; });
-        if (baseline_) baseline_->check_tells(compared, p_.common);
+        if (baseline_) baseline_->check_reports_metrics(compared, p_.common);
     }
     /// Beyond the usual repeats or pairs there is one look, at the last of the additional ones.
-    bool is_look(int repeats) const {
+    bool is_analysed_after(int repeats) const {
         return repeats >= p_.first_repeats &&
                (repeats <= p_.most_repeats || repeats == most_repeats_);
     }
@@ -35761,7 +35824,7 @@ private:
         const std::vector<decision>& all = all_.found.verdicts;
         return std::any_of(all.begin(), all.end(), [&](const decision& v) {
             return is_waited_for(v, p_.repeats_are_asked) &&
-                   asks_for_more(all_.seen, all_.held, v);
+                   asks_for_more(all_.seen, all_.judged_by, v);
         });
     }
     /// Whether the next repeat would not be over in time.
@@ -35774,11 +35837,11 @@ private:
     bool is_past_deadline(long long needed_ns) const {
         return mode_.deadline_ns > 0 && now_ns() + needed_ns > mode_.deadline_ns;
     }
-    void tell_stop() {
+    void announce_stop() {
         is_assessed_ = false;  // what is undecided has another reason now
         all_.seen.stopped =
             printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d %ss", mode_.time_budget_s,
-                    count(), most_repeats_, counted_word(p_));
+                    count(), most_repeats_, counted_text(p_));
     }
     /// Repeats, pairs or stages that are evidence.
     int count() const { return static_cast<int>(all_.seen.candidate.size()); }
@@ -35788,26 +35851,26 @@ private:
     /// not depend on how good it was: only what the client had a part in goes, and only while a
     /// verdict hangs on that part; a pass that needs no forgiveness and a miss that remains with
     /// all of it never do. There are as many others as the gate has repeats at most, so one whose
-    /// client is always held up ends.
-    bool measure_again(const std::optional<client_doubt>& doubt) {
-        if (!doubt || doubt->repeat >= all_.seen.candidate.size()) return false;
-        const int slot = static_cast<int>(doubt->repeat);
+    /// client is always stalled ends.
+    bool measure_again(const std::optional<client_bias>& bias) {
+        if (!bias || bias->repeat >= all_.seen.candidate.size()) return false;
+        const int slot = static_cast<int>(bias->repeat);
         const bool in_time = p_.searches() || !is_out_of_time(slot);
         if (measured_ - count() >= p_.most_repeats || !in_time) return false;
         for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline}) {
-            if (doubt->repeat >= arm->size()) continue;
-            const repeat_data& d = (*arm)[doubt->repeat];
-            all_.seen.set_aside.push_back({d.arm, d.index, described(doubt->why)});
+            if (bias->repeat >= arm->size()) continue;
+            const repeat_data& d = (*arm)[bias->repeat];
+            all_.seen.set_aside.push_back({d.arm, d.index, described(bias->why)});
             arm->erase(arm->begin() + slot);
         }
-        meter_.say("  " + repeat_name(slot) + " is measured again: " + described(doubt->why) +
+        meter_.say("  " + repeat_name(slot) + " is measured again: " + described(bias->why) +
                    "\n");
         again_ = slot;
         is_assessed_ = false;
         return true;
     }
     std::string repeat_name(int slot) const {
-        return printed("%s %d", counted_word(p_), slot + 1);
+        return printed("%s %d", counted_text(p_), slot + 1);
     }
     /// Both arms, where there are two. False where the time ended in the middle: then neither is
     /// evidence.
@@ -35918,7 +35981,7 @@ inline std::function<const types::list<record>&()> listed_once(const evidence& s
 /// What a gate's result holds.
 inline result result_of(const gate_report& g, measured_gate&& m, std::size_t number,
                         const settings& asked) {
-    auto held = std::make_shared<held_gate>();
+    auto held = std::make_shared<result_data>();
     held->number = number;
     held->outcome = g.outcome;
     held->refusal = g.refusal;
@@ -35927,7 +35990,7 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
     held->is_rehearsal = !asked.rehearse.empty();
     held->what = g.what;
     held->seen = std::move(m.seen);
-    held->held = std::move(m.held);
+    held->judged_by = std::move(m.judged_by);
     held->requests = listed_once(held->seen);
     return result_access::make(std::move(held), g.verdicts, g.self_check);
 }
@@ -35946,7 +36009,7 @@ namespace detail {
 inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size_t gate) {
     check_shard(p, s, asked);
     const long long repeats = s.repeats;
-    p.share = asked.shard;
+    p.shard = asked.shard;
     p.most_skew_s = most_skew_of_shards_s;
     p.nonce = shard_clock::nonce(asked, gate);
     p.most_repeats = p.first_repeats =
@@ -35965,9 +36028,9 @@ inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size
 /// What one rank does of a plan, which must be the same at all of them.
 inline plan as_rank(plan p, const scenario& s, const settings& asked) {
     rank_group& ranks = rank_group::of_this_program();
-    p.share = {static_cast<std::size_t>(ranks.index()), static_cast<std::size_t>(ranks.count())};
+    p.shard = {static_cast<std::size_t>(ranks.index()), static_cast<std::size_t>(ranks.count())};
     if (!asked.shard.is_whole()) refuse({"LLMBENCH_SHARD is set, and MPI shares the load already"});
-    check_share(p, p.share);
+    check_shard(p, p.shard);
     check_shared_target(s);
     p.most_skew_s = most_skew_of_ranks(p);
     std::string mine = printed("%d.%d.%d ", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,
@@ -36131,13 +36194,13 @@ inline void mark_all_skipped(std::vector<slo_verdict>& verdicts, const std::stri
 inline std::string fault_of(const measured_gate& m) {
     for (const std::string& why : {described(m.found.on.invalid),
                                    described(m.found.on.self_check.why),
-                                   m.found.doubt ? described(m.found.doubt->why) : "",
+                                   m.found.bias ? described(m.found.bias->why) : "",
                                    m.seen.stopped,
                                    described(m.found.on.saturated)})
         if (!why.empty()) return why;
-    if (!m.held.keeps.empty()) {
-        const found_capacity found = capacity_of(m.seen, m.held);
-        const std::string why = fault_of_search(m.seen, m.held, found);
+    if (!m.judged_by.objectives_held.empty()) {
+        const found_capacity found = capacity_of(m.seen, m.judged_by);
+        const std::string why = fault_of_search(m.seen, m.judged_by, found);
         if (!why.empty()) return why;
         if (!(found.state.low > 0)) return "no load was shown to be carried";
     }
@@ -36157,19 +36220,20 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
     g.what = p;
     g.target = m.target;
     g.baseline = m.baseline;
-    g.held = m.held;
+    g.judged_by = m.judged_by;
     g.under = m.seen;
     g.self_check = described(m.found.on.self_check);
     g.verdicts = described(m.found.verdicts);
     g.profile = m.profile;
     if (asked.calibrate > 0) {
-        g.calibration = calibration_of(m.seen, m.held);
+        g.calibration = calibration_of(m.seen, m.judged_by);
         mark_skipped(g.verdicts, false, "a calibration run judges nothing");
     }
     if (!asked.shard.is_whole() && !m.found.on.invalid)
         mark_all_skipped(g.verdicts,
-                         shard_words(asked.shard));
-    g.figures = p.searches() ? figures_of_search(p, m.seen, m.held) : figures_of(p, m.seen, p.slos);
+                         shard_text(asked.shard));
+    g.figures =
+        p.searches() ? figures_of_search(p, m.seen, m.judged_by) : figures_of(p, m.seen, p.slos);
     if (!p.is_read && !p.searches())
         g.figures.others =
             shown_as_all(asked.show_as, m.seen.candidate, m.target.api, p.common.stream);
@@ -36323,7 +36387,7 @@ public:
         asked_.shard = {};
         asked_.rehearse.clear();
         read_gate g = read_(who_.what);
-        g.seen.found = assess(g.seen.seen, g.seen.held);
+        g.seen.found = assess(g.seen.seen, g.seen.judged_by);
         gate_report report = report_of(g.what, g.seen, asked_);
         const result r = result_of(report, std::move(g.seen), number_, asked_);
         close(std::move(report));
@@ -36357,7 +36421,7 @@ public:
         if (interrupted.load()) throw no_server("the run was interrupted before this gate began");
         gate_run run(what.asked, scenario_, what.mode, shown_progress());
         if (run.bring_up()) run.measure();
-        return told(what, run.finished());
+        return reported(what, run.finished());
     }
 
 private:
@@ -36414,17 +36478,17 @@ private:
         gate_run run(p, scenario_, mode, progress_mode::off);
         if (run.bring_up()) run.measure_silently();
         const measured_gate m = run.finished();
-        const gate_figures f = searches ? figures_of_search(p, m.seen, m.held)
+        const gate_figures f = searches ? figures_of_search(p, m.seen, m.judged_by)
                                         : figures_of(p, m.seen, p.slos);
-        stored_gate told;
-        told.carried = f.search.empty() ? 0 : std::max(0.0, f.search.state.low);
+        stored_gate reported;
+        reported.carried = f.search.empty() ? 0 : std::max(0.0, f.search.state.low);
         for (const repeat_figures& d : f.candidate.repeats)
             for (std::size_t i = 0; i < f.kept.size(); ++i)
-                told.statistics[str(f.kept[i].name)].push_back(d.statistics[i]);
-        return told;
+                reported.statistics[str(f.kept[i].name)].push_back(d.statistics[i]);
+        return reported;
     }
     /// Reports and result of what was measured.
-    result told(const gate_to_run& what, measured_gate m) {
+    result reported(const gate_to_run& what, measured_gate m) {
         gate_report g = report_of(what.asked, m, asked_);
         if (what.mode.write_baseline) write_as_baseline(g, m, asked_);
         if (model_) mark_rehearsed(g, m.seen, model_->words, model_->noise);
@@ -36468,7 +36532,7 @@ private:
             throw;
         }
         gate_run::end_other_ranks();
-        return told(what, run->finished());
+        return reported(what, run->finished());
     }
 #endif
     const scenario_use use_;
@@ -36522,11 +36586,11 @@ inline namespace v0 {
 namespace detail {
 
 /// What result.json tells of events.bin: where each line's gaps are, and how much of it is told of.
-struct told_events : event_index {
+struct described_events : event_index {
     bool is_there = false;
 };
-inline told_events events_told_by(const checked_object& root) {
-    told_events t;
+inline described_events events_described_by(const checked_object& root) {
+    described_events t;
     t.is_there = root.has("events");
     t.bytes = static_cast<long long>(most_count);  // all, where it does not say
     document_digits none("");
@@ -36539,21 +36603,23 @@ inline told_events events_told_by(const checked_object& root) {
 /// that needs them is judged then.
 class line_gaps {
 public:
-    line_gaps(const told_events& told, std::istream* events, std::size_t most_kept = 1ull << 26)
-        : told_(told), events_(events), most_kept_(most_kept) {}
+    line_gaps(const described_events& reported, std::istream* events,
+              std::size_t most_kept = 1ull << 26)
+        : reported_(reported), events_(events), most_kept_(most_kept) {}
     /// Of the next line, for a repeat; where that is none, they are only passed.
     gap_list of(const record& r, std::size_t line, const repeat_data* to) {
         const std::size_t n = gap_count(r);
         const long long from = at_byte_;
         at_byte_ += 4 * static_cast<long long>(n);
-        const bool is_told = line < told_.offsets.size(), is_listed = is_told && events_;
+        const bool is_reported = line < reported_.offsets.size();
+        const bool is_listed = is_reported && events_;
         const auto refuse = [&](const char* why) {
             throw std::invalid_argument(printed("events is %d: ", r.events) + why);
         };
-        if (is_told && told_.offsets[line] != from)
+        if (is_reported && reported_.offsets[line] != from)
             refuse("with those of the lines before, its gaps are elsewhere in events.bin than "
                    "result.json says");
-        if (at_byte_ > (is_listed ? told_.bytes : most_untold))
+        if (at_byte_ > (is_listed ? reported_.bytes : most_unlisted))
             refuse("events.bin does not hold so many gaps");
         if (!to) return {};
         if (!to->gaps_counted && (kept_ += n) > most_kept_)
@@ -36569,8 +36635,8 @@ public:
     }
 
 private:
-    static constexpr long long most_untold = 4000000000;  // bytes: a run of a billion events
-    const told_events& told_;
+    static constexpr long long most_unlisted = 4000000000;  // bytes: a run of a billion events
+    const described_events& reported_;
     std::istream* events_;
     long long at_byte_ = 0;
     std::size_t kept_ = 0;
@@ -36578,12 +36644,12 @@ private:
 };
 
 /// Puts the records of one gate into its repeats. `events` is null where it cannot be used.
-inline void read_records(stored_gate& g, const std::string& file, const told_events& told,
+inline void read_records(stored_gate& g, const std::string& file, const described_events& reported,
                          std::istream* events) {
     std::ifstream in(file, std::ios::binary);
     if (!in) refuse({"records_file: ", file, " cannot be read"});
     std::map<const repeat_data*, request_log> logs;
-    line_gaps all_gaps(told, events);
+    line_gaps all_gaps(reported, events);
     std::string line, gate;
     std::size_t number = 0;
     for (; std::getline(in, line); ++number) {
@@ -36597,7 +36663,7 @@ inline void read_records(stored_gate& g, const std::string& file, const told_eve
             gaps = all_gaps.of(r, number, of);
         } catch (const std::invalid_argument& e) {
             // A run that was cut off in the middle of it.
-            if (in.eof() && number >= told.offsets.size()) break;
+            if (in.eof() && number >= reported.offsets.size()) break;
             throw std::invalid_argument(printed("%s:%zu: %s", file.c_str(), number + 1, e.what()));
         }
         if (!of) continue;
@@ -36609,24 +36675,24 @@ inline void read_records(stored_gate& g, const std::string& file, const told_eve
         for (repeat_data& d : *arm) {
             logs[&d].move_into(d, d.gaps_counted);
             // Of a part nobody knows the whole yet.
-            if (g.load.share.is_whole()) fail_frequent_resends(d);
+            if (g.load.shard.is_whole()) fail_frequent_resends(d);
             note_bunches(d);
             if (d.records.empty())
                 refuse({printed("%s has no records of repeat %d of \"%s\"", file.c_str(), d.index,
                                 g.name.c_str())});
         }
-    if (number < told.offsets.size())
-        refuse({printed("%s has %zu whole lines, the result beside it tells of %zu", file.c_str(),
-                        number, told.offsets.size())});
+    if (number < reported.offsets.size())
+        refuse({printed("%s has %zu whole lines, the result beside it reports %zu", file.c_str(),
+                        number, reported.offsets.size())});
 }
 /// Why an events.bin is not the one that belongs to a result.json, "" where it is. Gates that were
 /// measured since may have added to it.
 inline std::string problem_of_events(std::istream& in, const std::string& file,
-                                     const told_events& told) {
+                                     const described_events& reported) {
     if (!in) return file + " cannot be read";
     std::vector<char> some(1 << 20);
     fnv1a hash;
-    for (auto left = static_cast<double>(told.bytes); left > 0 && in;) {
+    for (auto left = static_cast<double>(reported.bytes); left > 0 && in;) {
         const double most = std::min(left, static_cast<double>(some.size()));
         in.read(some.data(), static_cast<std::streamsize>(most));
         hash.add(some.data(), static_cast<std::size_t>(in.gcount()));
@@ -36634,7 +36700,7 @@ inline std::string problem_of_events(std::istream& in, const std::string& file,
     }
     in.clear();
     in.seekg(0);
-    return hash.text() == told.hash
+    return hash.text() == reported.hash
                ? ""
                : file + " is not the one of this result: its hash differs";
 }
@@ -36655,12 +36721,13 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
         refuse({result_file, " has the definitions ", run.gate.definitions, ", these are ",
                 definitions_version});
     const picojson::value document = result_document(json, result_file);
-    const told_events told = events_told_by(checked_object(document, result_file, ""));
+    const described_events reported =
+        events_described_by(checked_object(document, result_file, ""));
     const std::string events_file = (records.parent_path() / "events.bin").string();
     std::ifstream events(events_file, std::ios::binary);
-    run.problem_of_events = told.is_there ? problem_of_events(events, events_file, told)
+    run.problem_of_events = reported.is_there ? problem_of_events(events, events_file, reported)
                                           : result_file + " has no index of the events";
-    read_records(run.gate, records.string(), told,
+    read_records(run.gate, records.string(), reported,
                  run.problem_of_events.empty() ? &events : nullptr);
     return run;
 }
@@ -36692,10 +36759,10 @@ inline std::optional<std::string> bytes_of_file(const std::string& path) {
     bytes.resize(static_cast<std::size_t>(in.gcount()));
     return bytes;
 }
-inline told_run told_run_of(const std::string& path) {
+inline imported_run imported_run_of(const std::string& path) {
     const std::optional<std::string> bytes = bytes_of_file(path);
     if (!bytes.has_value()) refuse({"files: ", printable(path), " cannot be read as a file"});
-    return read_told_run(*bytes, path, bytes_of_file);
+    return read_imported_run(*bytes, path, bytes_of_file);
 }
 
 /// What files of a run that is over can be asked, and what nobody can tell from them.
@@ -36717,14 +36784,14 @@ inline result judged_files(const types::list<types::text>& files, const slo_list
                            const types::text& name, const char* file, int line) {
     return read_result(name, slos, file, line, "judge_files", [&](const plan& who) {
         if (files.size() == 0) refuse({"files: none is named, two or more are allowed"});
-        std::vector<told_run> runs;
-        for (const text& path : files) runs.push_back(told_run_of(str(path)));
-        told_gate told = gate_of_runs(std::move(runs), slos);
-        read_gate g{named_as(who, std::move(told.what)), {}};
+        std::vector<imported_run> runs;
+        for (const text& path : files) runs.push_back(imported_run_of(str(path)));
+        imported_gate reported = gate_of_runs(std::move(runs), slos);
+        read_gate g{named_as(who, std::move(reported.what)), {}};
         check_slos_of_files(g.what);
-        g.seen.target = told.target;
-        g.seen.held = terms_of_files(g.what);
-        g.seen.seen = std::move(told.seen);
+        g.seen.target = reported.target;
+        g.seen.judged_by = terms_of_files(g.what);
+        g.seen.seen = std::move(reported.seen);
         return g;
     });
 }
@@ -36752,7 +36819,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
         for (const slo& s : g.what.slos) check_slo(s, context);
         g.seen.target = all.target;
         g.seen.seen = std::move(all.seen);
-        g.seen.held = std::move(all.held);
+        g.seen.judged_by = std::move(all.judged_by);
         return g;
     });
 }
@@ -36795,7 +36862,7 @@ public:
           meter_(whole_, progress, surroundings_of_program().style()) {
         for (setting_under_test& s : all_) {
             static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.what);
-            s.all.held = terms_asked(s.what, mode);
+            s.all.judged_by = terms_asked(s.what, mode);
         }
     }
     /// Until all rounds are measured, the time is spent, or no setting is left. A round that the
@@ -36816,7 +36883,7 @@ public:
             slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
         }
         if (interrupted.load()) note_interruption();
-        for (setting_under_test& s : all_) s.all.found = assess(s.all.seen, s.all.held);
+        for (setting_under_test& s : all_) s.all.found = assess(s.all.seen, s.all.judged_by);
     }
 
 private:
@@ -36832,8 +36899,8 @@ private:
         if (measured_rounds() < rounds_) return measured_rounds();
         for (setting_under_test& s : all_) {
             if (!s.has_turns()) continue;
-            s.all.found = assess(s.all.seen, s.all.held);
-            if (s.all.found.doubt && set_aside(*s.all.found.doubt)) return again_;
+            s.all.found = assess(s.all.seen, s.all.judged_by);
+            if (s.all.found.bias && set_aside(*s.all.found.bias)) return again_;
         }
         return -1;
     }
@@ -36850,8 +36917,8 @@ private:
     }
     /// As of a gate's repeats, and what is set aside of one setting goes of all, for they are held
     /// against each other round by round.
-    bool set_aside(const client_doubt& doubt) {
-        const int slot = static_cast<int>(doubt.repeat);
+    bool set_aside(const client_bias& bias) {
+        const int slot = static_cast<int>(bias.repeat);
         if (slot >= measured_rounds() || measured_ - measured_rounds() >= rounds_ ||
             is_out_of_time())
             return false;
@@ -36859,10 +36926,10 @@ private:
             std::vector<repeat_data>& arm = s.all.seen.candidate;
             if (!s.has_turns()) continue;
             const auto at = arm.begin() + slot;
-            s.all.seen.set_aside.push_back({at->arm, at->index, described(doubt.why)});
+            s.all.seen.set_aside.push_back({at->arm, at->index, described(bias.why)});
             arm.erase(at);
         }
-        meter_.say(printed("  round %d is measured again: ", slot + 1) + described(doubt.why) +
+        meter_.say(printed("  round %d is measured again: ", slot + 1) + described(bias.why) +
                    "\n");
         again_ = slot;
         return true;
@@ -36921,7 +36988,7 @@ private:
             check_images(s.what, *s.server.load().api);
             s.server.check_answers(s.what.common);
             s.server.learn_tokens(s.what, seconds_left());
-            s.server.check_tells(s.what.slos, s.what.common);
+            s.server.check_reports_metrics(s.what.slos, s.what.common);
             s.all.target = s.server.facts();
             for (const std::string& note :
                  unended_profiles::of_this_program().ended_on(s.server, s.number)) {
@@ -37059,7 +37126,7 @@ public:
         }
         if (numbers_.empty()) close(number_, std::move(g), began_ns_);
         list<result> results;
-        held_comparison held;
+        comparison_data held;
         for (const setting& s : settings_) {
             results.push_back(r);
             held.names.push_back(str(s.name));
@@ -37106,12 +37173,12 @@ private:
         const plan& p = parts.front().what;
         std::vector<measured_setting> measured;
         for (const setting_under_test& s : parts)
-            measured.push_back({s.name, s.all.seen, s.all.held, s.all.found,
+            measured.push_back({s.name, s.all.seen, s.all.judged_by, s.all.found,
                                 s.all.seen.candidate.empty() ? s.lost : ""});
         const settings_comparison found = comparison_of_settings(
             measured, p.slos, p.common.stream, static_cast<std::size_t>(p.most_repeats));
         const comparison_report report{who_.what.name, who_.what.file, who_.what.line, found};
-        held_comparison held;
+        comparison_data held;
         list<result> results;
         for (std::size_t i = 0; i < parts.size(); ++i) {
             gate_report g = report_on(parts[i]);
@@ -37130,15 +37197,15 @@ private:
         }
         say(comparison_text(report));
         if (all_.records().are_open()) say(reports_text(report_directory()));
-        tell_test_case(held);
+        inform_test_case(held);
         return comparison_access::make(std::move(held), results, comparison_line(found),
                                        comparison_explained(found));
     }
     /// As of a run(): what could not be measured fails the test case, what misses does not.
-    void tell_test_case(const held_comparison& h) const {
+    void inform_test_case(const comparison_data& h) const {
         if (!in_test_case_) return;
         for (std::size_t i = 0; i < h.names.size(); ++i) {
-            const held_gate& g = *h.settings[i];
+            const result_data& g = *h.settings[i];
             if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
                 refuse_in_test(who_.what.file.c_str(), who_.what.line, "compare",
                                h.names[i] + ": " + g.refusal);
@@ -37273,7 +37340,8 @@ inline void divide_by_loads(stored_gate& g) {
     const std::vector<repeat_data>& probes = g.seen.candidate;
     const auto is_a_probe = [](const repeat_data& d) { return d.load > 0; };
     const bool searched = std::any_of(probes.begin(), probes.end(), is_a_probe);
-    const bool has_capacity = std::any_of(g.held.slos.begin(), g.held.slos.end(), is_of_capacity);
+    const bool has_capacity =
+        std::any_of(g.judged_by.slos.begin(), g.judged_by.slos.end(), is_of_capacity);
     if (!searched && has_capacity)
         refuse({"slos: \"", g.name, "\" was measured at one load, which shows no capacity"});
     if (!searched) return;
@@ -37284,14 +37352,15 @@ inline void divide_by_loads(stored_gate& g) {
         refuse({"slos: \"", g.name, "\" was measured at several loads: ask for its capacity, "
                                     "beside what a load must keep"});
     if (!has_capacity) return;
-    for (slo& s : g.held.slos)
+    for (slo& s : g.judged_by.slos)
         if (s.factor > 0 && is_of_capacity(s) && g.context.in_users)
             s.what.metric = metric_id::capacity_in_users;
     std::vector<slo> capacities;
-    for (const slo& s : g.held.slos)
-        (is_of_capacity(s) ? capacities : g.held.keeps).push_back(s);
-    g.held.slos = std::move(capacities);
-    if (g.held.keeps.empty()) refuse({"slos: they must say what a load has to keep"});
+    for (const slo& s : g.judged_by.slos)
+        (is_of_capacity(s) ? capacities : g.judged_by.objectives_held).push_back(s);
+    g.judged_by.slos = std::move(capacities);
+    if (g.judged_by.objectives_held.empty())
+        refuse({"slos: they must say what a load has to keep"});
 }
 }  // namespace detail
 
@@ -37300,18 +37369,18 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
     using namespace detail;
     stored_run run = read_stored_run(str(records_file), str(gate));
     stored_gate& g = run.gate;
-    if (!g.load.share.is_whole())
-        refuse({str(records_file), ": of \"", g.name, "\" ", shard_words(g.load.share)});
+    if (!g.load.shard.is_whole())
+        refuse({str(records_file), ": of \"", g.name, "\" ", shard_text(g.load.shard)});
     const std::string& problem = run.problem_of_events;
-    for (const slo& s : slos) g.held.slos.push_back(s);
-    g.context.slos = g.held.slos;
+    for (const slo& s : slos) g.judged_by.slos.push_back(s);
+    g.context.slos = g.judged_by.slos;
     divide_by_loads(g);
     for (const slo& s : slos) {
         check_slo(s, g.context);
         if (!problem.empty() && concerns(s.what, &metric_facts::needs_event_times))
             refuse({"the SLO ", str(s.text()), " needs the time of every event: ", problem});
     }
-    return described(assess_loads(g.seen, g.held).verdicts);
+    return described(assess_loads(g.seen, g.judged_by).verdicts);
 }
 
 }  // namespace llmbench
@@ -37342,7 +37411,7 @@ int main(int argc, char** argv) {
     // Never destroyed: a gate's thread may outlive main().
     static doctest::Context& context = *new doctest::Context(argc, argv);
     auto& session = llmbench::detail::session::of_this_program();
-    session.tells_exit_code = true;
+    session.returns_exit_code = true;
     using namespace llmbench::detail;
     const console_facts& console = surroundings_of_program().console;
     if (!console.no_color.empty()) context.setOption("no-colors", true);

@@ -52,8 +52,8 @@ struct unit_of_metric { double scale; std::string name; };
 unit_of_metric unit_of(const past_slo& s) {
     const std::string m = s.metric;
     if (s.relative) return {1, "x"};
-    for (const char* share : {"error_rate", "goodput", "kv_cache_usage", "prefix_cache_hits"})
-        if (m == share) return {100, "%"};
+    for (const char* fraction : {"error_rate", "goodput", "kv_cache_usage", "prefix_cache_hits"})
+        if (m == fraction) return {100, "%"};
     for (const char* count : {"server_metric", "queued_requests", "running_requests",
                               "preemptions", "acceptance_length"})
         if (m == count) return {1, ""};
@@ -307,7 +307,7 @@ std::string plot(const history& h, const trend& t, const std::vector<turn>& turn
 }
 
 /// One line of what got worse; `first` of its run, whose commit then stands before it.
-std::string told(const history& h, const turn& turned, std::size_t plot, bool first) {
+std::string reported(const history& h, const turn& turned, std::size_t plot, bool first) {
     const past_slo &was = turned.before->slo, &is = turned.after->slo;
     const past_result& old_run = h.runs[turned.before->run].result;
     const past_result& new_run = h.runs[turned.after->run].result;
@@ -422,7 +422,7 @@ li p:nth-child(2){grid-area:2/1/3/3}}
     for (std::size_t i = 0; i < shown; ++i) {
         const turn& now = turns[i];
         const bool first = i == 0 || turns[i - 1].slow || turns[i - 1].after->run != now.after->run;
-        page += told(h, now, static_cast<std::size_t>(now.of - trends.data()), first);
+        page += reported(h, now, static_cast<std::size_t>(now.of - trends.data()), first);
     }
     if (shown) page += "</ol>\n";
     if (shown < turns.size())

@@ -45,16 +45,16 @@ beside_legs() {
     set +m
 }
 
-# count_held_up LOG: a test that failed because the machine held up its client, as that says itself, was
+# count_stalled LOG: a test that failed because the machine stalled its client, as that says itself, was
 # skipped. It shows nothing, so a run may not have many.
-most_held_up=2 held_up=0
-count_held_up() {
+most_stalled=2 stalled=0
+count_stalled() {
     local tests
-    tests=$(grep '^held up by the machine: ' "$1") || return 0
+    tests=$(grep '^stalled by the machine: ' "$1") || return 0
     echo "$tests"
-    held_up=$((held_up + $(wc -l <<< "$tests")))
-    ((held_up <= most_held_up)) ||
-        die "the machine held up $held_up tests, and a run with more than $most_held_up shows too little"
+    stalled=$((stalled + $(wc -l <<< "$tests")))
+    ((stalled <= most_stalled)) ||
+        die "the machine stalled $stalled tests, and a run with more than $most_stalled shows too little"
 }
 
 # all_legs_passed: the last word of a run

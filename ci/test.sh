@@ -31,7 +31,7 @@ build_leg() {
 run_leg() {
     leg "$1"
     ctest --test-dir "build/$2" --output-on-failure --no-tests=error --parallel "$3" "${@:4}"
-    count_held_up "build/$2/Testing/Temporary/LastTest.log"
+    count_stalled "build/$2/Testing/Temporary/LastTest.log"
 }
 # What holds a compiler or a processor, one for each core.
 test_leg() { run_leg "$1" "$2" "$(cores)" "${@:3}"; }

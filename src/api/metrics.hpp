@@ -49,7 +49,7 @@ enum class token_throughput : unsigned char {
     input_throughput     ///< prompt tokens, as usage tells them, of requests at their end
 };
 enum class request_throughput_t : unsigned char { request_throughput };  ///< completed requests/s
-enum class share_metric : unsigned char { error_rate };  ///< failed share of requests
+enum class fraction_metric : unsigned char { error_rate };  ///< failed share of requests
 enum class run_time_metric : unsigned char { startup_time };             ///< spawn to ready
 // What the server tells of itself, on its page of metrics; read once a second beside the load.
 /// Means over what it finished in the steady window; its own clock, so no network is in them.
@@ -64,7 +64,7 @@ enum class cache_gauge : unsigned char { kv_cache_usage };      ///< share of th
 /// How often it stopped working on a request to make room for others.
 enum class server_count : unsigned char { preemptions };
 /// Share of the prompt tokens looked up that its prefix cache had.
-enum class server_share : unsigned char { prefix_cache_hits };
+enum class server_fraction : unsigned char { prefix_cache_hits };
 /// Tokens of a step of speculative decoding: 1 + those accepted / drafts.
 enum class draft_metric : unsigned char { acceptance_length };
 /// Joules that the accelerators took in the window, idle power included, over our output tokens.
@@ -77,14 +77,14 @@ using enum speed_metric;
 using enum event_metric;
 using enum token_throughput;
 using enum request_throughput_t;
-using enum share_metric;
+using enum fraction_metric;
 using enum run_time_metric;
 using enum server_time;
 using enum queue_gauge;
 using enum running_gauge;
 using enum cache_gauge;
 using enum server_count;
-using enum server_share;
+using enum server_fraction;
 using enum draft_metric;
 using enum energy_metric;
 using enum capacity_metric;
@@ -140,8 +140,8 @@ template <>
 struct metric_traits<request_throughput_t>
     : run_traits<request_rate, bound_side::at_least, metric_id::request_throughput> {};
 template <>
-struct metric_traits<share_metric>
-    : run_traits<share, bound_side::at_most, metric_id::error_rate> {};
+struct metric_traits<fraction_metric>
+    : run_traits<fraction, bound_side::at_most, metric_id::error_rate> {};
 template <>
 struct metric_traits<run_time_metric>
     : run_traits<time_span, bound_side::at_most, metric_id::startup_time> {};
@@ -157,13 +157,13 @@ struct metric_traits<running_gauge>
     : gauge_traits<plain_number, bound_side::either, metric_id::running_requests> {};
 template <>
 struct metric_traits<cache_gauge>
-    : gauge_traits<share, bound_side::at_most, metric_id::kv_cache_usage> {};
+    : gauge_traits<fraction, bound_side::at_most, metric_id::kv_cache_usage> {};
 template <>
 struct metric_traits<server_count>
     : run_traits<plain_number, bound_side::at_most, metric_id::preemptions> {};
 template <>
-struct metric_traits<server_share>
-    : run_traits<share, bound_side::at_least, metric_id::prefix_cache_hits> {};
+struct metric_traits<server_fraction>
+    : run_traits<fraction, bound_side::at_least, metric_id::prefix_cache_hits> {};
 template <>
 struct metric_traits<draft_metric>
     : run_traits<plain_number, bound_side::at_least, metric_id::acceptance_length> {};
@@ -197,7 +197,7 @@ using unit_of = typename metric_traits<M>::unit;
 constexpr double si(time_span t) { return t.seconds(); }
 constexpr double si(request_rate r) { return r.per_second; }
 constexpr double si(token_rate r) { return r.per_second; }
-constexpr double si(share s) { return s.fraction; }
+constexpr double si(fraction s) { return s.value; }
 constexpr double si(plain_number n) { return n.value; }
 constexpr double si(energy e) { return e.joules; }
 constexpr double si(user_count n) { return n.users; }

@@ -132,17 +132,17 @@ struct self_check_t {
     types::text reason{};
     double lateness_p50 = 0, lateness_p99 = 0,
            lateness_max = 0;               ///< seconds after the planned send
-    double late_share = 0;                 ///< of sends, later than 10 ms
+    double late_fraction = 0;              ///< of sends, later than 10 ms
     double asked_rate = 0, achieved_rate = 0;  ///< requests/s; 0 where the load asks for none
-    double coalesced_share = 0;            ///< of content events, read together with an earlier one
-    double cpu_share = 0;                  ///< of one core, the busiest client thread of any repeat
+    double coalesced_fraction = 0;         ///< of content events, read together with an earlier one
+    double cpu_utilization = 0;            ///< of one core, the busiest client thread of any repeat
     double loop_lag_p99 = 0, loop_lag_max = 0;    ///< seconds a client thread came late to its work
     double stamp_lag_p99 = 0, stamp_lag_max = 0;  ///< seconds from "readable" to the arrival stamp
     long long connections_opened = 0;
     handshakes_t handshakes_full{};     ///< of https:// alone
     handshakes_t handshakes_resumed{};  ///< with a session of an earlier connection of the repeat
-    long long held_up = 0;   ///< times that a client thread did not run for over 1 ms
-    double held_up_max = 0;  ///< seconds that it was blind for at most
+    long long stalls = 0;    ///< times that a client thread did not run for over 1 ms
+    double stall_max = 0;    ///< seconds that it was blind for at most
 };
 
 namespace detail {
@@ -206,9 +206,9 @@ public:
     /// all comes out here in 2.5 % of the searches at most.
     double high() const { return high_; }
     /// What bounds it: "p95(ttft)", "error_rate" or "the server's throughput".
-    const types::text& binding() const { return binding_; }
+    const types::text& limiting_objective() const { return limiting_objective_; }
     int probes() const { return probes_; }
-    /// "capacity in [30, 34] users, bound by p95(ttft), 13 probes".
+    /// "capacity in [30, 34] users, limited by p95(ttft), 13 probes".
     const types::text& line() const { return line_; }
     /// The same with every probe: its load, its margin to a miss and what it shows.
     const types::text& explain() const { return explained_; }
@@ -226,7 +226,7 @@ private:
     friend struct detail::result_access;
     double low_ = 0, high_ = 0;
     int probes_ = 0;
-    types::text binding_{}, line_{}, explained_{};
+    types::text limiting_objective_{}, line_{}, explained_{};
 };
 
 namespace detail {
@@ -258,7 +258,7 @@ public:
         return detail::best_setting(data_, detail::make(detail::statistic_kind::value, m).data);
     }
     /// The ratio of one setting to another with its interval, which holds together with those of
-    /// all other pairs in 95 % of the comparisons: the two are told apart where it excludes 1. NaN
+    /// all other pairs in 95 % of the comparisons: the two differ significantly where it excludes 1. NaN
     /// where they cannot be compared. Throws std::invalid_argument where there is no such setting.
     template <class U, detail::bound_side S>
     estimate_t ratio(const types::text& of, const types::text& to,

@@ -30,8 +30,8 @@ struct limits {
 
 /// How sure a verdict must be. The levels hold for one SLO over all looks at it.
 struct judging_options {
-    share false_pass{0.05};  ///< at the limit, 0.01 % to 20 %
-    share false_fail{0.01};  ///< at the limit, 0.01 % to 20 %
+    fraction false_pass{0.05};  ///< at the limit, 0.01 % to 20 %
+    fraction false_fail{0.01};  ///< at the limit, 0.01 % to 20 %
     bool holm = false;       ///< false_fail for all blocking SLOs of the gate together (Holm 1979)
 };
 

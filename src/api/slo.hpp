@@ -44,7 +44,7 @@ struct relative_limit {
     double factor = 1;
 };
 constexpr relative_limit operator*(double f, baseline_t) { return {f}; }
-constexpr relative_limit operator*(share f, baseline_t) { return {f.fraction}; }
+constexpr relative_limit operator*(fraction f, baseline_t) { return {f.value}; }
 
 /// The right side of a comparison. Its constructors run in the user's line, so their default
 /// arguments capture that line.
@@ -207,14 +207,14 @@ template <detail::rate_metric M> auto min(M m) {
 }
 
 /// Share of all measured requests, failed ones included, that satisfy the predicate.
-inline statistic<share, detail::bound_side::at_least> goodput(const predicate& p) {
+inline statistic<fraction, detail::bound_side::at_least> goodput(const predicate& p) {
     return {detail::make_goodput(p.steps, p.text)};
 }
 
 /// What a statistic is in the last third of a run, over what it is in the first one: 1 for a server
 /// that stays as it is. Of times and speeds of requests, and of throughputs.
 template <class U, detail::bound_side Side>
-statistic<share, Side> drift(const statistic<U, Side>& s) {
+statistic<fraction, Side> drift(const statistic<U, Side>& s) {
     return {detail::make_drift(s.data)};
 }
 template <detail::run_metric M> auto drift(M m) {

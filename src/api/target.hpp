@@ -87,10 +87,10 @@ struct kv_cache {
 /// Faults of the simulated server, off by default.
 struct engine_faults {
     time_span delay{};            ///< added to every answer's first byte
-    share error_rate{};           ///< share of requests answered with HTTP 500
-    share reset_rate{};           ///< share of answers cut by a reset after the first content
-    share stall_rate{};           ///< share of answers that say nothing more after it
-    share garbage_rate{};         ///< share of answers that go on in bytes that are no HTTP
+    fraction error_rate{};        ///< share of requests answered with HTTP 500
+    fraction reset_rate{};        ///< share of answers cut by a reset after the first content
+    fraction stall_rate{};        ///< share of answers that say nothing more after it
+    fraction garbage_rate{};      ///< share of answers that go on in bytes that are no HTTP
     types::whole stop_after = 0;  ///< after so many requests the server is gone; 0: never
     /// After so many requests its metrics begin anew, as those of a restarted server; 0: never.
     types::whole restart_after = 0;
@@ -114,7 +114,7 @@ struct engine {
     bool prefix_cache =
         true;  ///< shared prompt starts (blocks of 16 tokens) are not computed again
     types::whole tokens_per_event = 1;   ///< speculative decoding: tokens a sequence gains a step
-    share reasoning{};                   ///< of an answer's tokens, which come before the others
+    fraction reasoning{};                ///< of an answer's tokens, which come before the others
     double jitter = 0.02;                ///< relative standard deviation of a step's time
     types::whole seed = 1;
     engine_faults faults{};
@@ -129,13 +129,13 @@ inline simulated_server simulated(const engine& e = {}) { return {e}; }
 
 struct stored_result {
     types::text file{};
-    share day_to_day{0.05};
+    fraction day_to_day{0.05};
 };
 /// The result.json of an earlier run, as a baseline. It must be of the same traffic and model.
 /// `day_to_day` is the relative standard deviation between two days' runs of an unchanged server;
 /// nothing below twice that can fail. LLMBENCH_WRITE_BASELINE=1 writes the file and compares
 /// nothing.
-inline stored_result stored(const types::text& file, share day_to_day = share(0.05)) {
+inline stored_result stored(const types::text& file, fraction day_to_day = fraction(0.05)) {
     return {file, day_to_day};
 }
 

@@ -38,10 +38,10 @@ struct token_rate {
 };
 
 /// A share of a whole, `99.5_pct`. The fraction runs from 0 to 1.
-struct share {
-    double fraction = 0;
-    constexpr share() = default;
-    constexpr explicit share(double v) : fraction(v) {}
+struct fraction {
+    double value = 0;
+    constexpr fraction() = default;
+    constexpr explicit fraction(double v) : value(v) {}
 };
 
 /// A number of tokens, `512_tokens`.
@@ -101,8 +101,12 @@ constexpr token_rate operator""_tps(unsigned long long v) {
     return token_rate(static_cast<double>(v));
 }
 constexpr token_rate operator""_tps(long double v) { return token_rate(static_cast<double>(v)); }
-constexpr share operator""_pct(unsigned long long v) { return share(static_cast<double>(v) / 100); }
-constexpr share operator""_pct(long double v) { return share(static_cast<double>(v) / 100); }
+constexpr fraction operator""_pct(unsigned long long v) {
+    return fraction(static_cast<double>(v) / 100);
+}
+constexpr fraction operator""_pct(long double v) {
+    return fraction(static_cast<double>(v) / 100);
+}
 constexpr energy operator""_J(unsigned long long v) { return energy(static_cast<double>(v)); }
 constexpr energy operator""_J(long double v) { return energy(static_cast<double>(v)); }
 constexpr user_count operator""_users(unsigned long long v) {

@@ -11,7 +11,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/judge.hpp"
-#include "core/traffic/share.hpp"
+#include "core/traffic/shard.hpp"
 #include "core/described/described.hpp"
 #include "core/capacity/found.hpp"
 #include "core/capacity/relative.hpp"
@@ -34,7 +34,8 @@ inline void divide_by_loads(stored_gate& g) {
     const std::vector<repeat_data>& probes = g.seen.candidate;
     const auto is_a_probe = [](const repeat_data& d) { return d.load > 0; };
     const bool searched = std::any_of(probes.begin(), probes.end(), is_a_probe);
-    const bool has_capacity = std::any_of(g.held.slos.begin(), g.held.slos.end(), is_of_capacity);
+    const bool has_capacity =
+        std::any_of(g.judged_by.slos.begin(), g.judged_by.slos.end(), is_of_capacity);
     if (!searched && has_capacity)
         refuse({"slos: \"", g.name, "\" was measured at one load, which shows no capacity"});
     if (!searched) return;
@@ -45,14 +46,15 @@ inline void divide_by_loads(stored_gate& g) {
         refuse({"slos: \"", g.name, "\" was measured at several loads: ask for its capacity, "
                                     "beside what a load must keep"});
     if (!has_capacity) return;
-    for (slo& s : g.held.slos)
+    for (slo& s : g.judged_by.slos)
         if (s.factor > 0 && is_of_capacity(s) && g.context.in_users)
             s.what.metric = metric_id::capacity_in_users;
     std::vector<slo> capacities;
-    for (const slo& s : g.held.slos)
-        (is_of_capacity(s) ? capacities : g.held.keeps).push_back(s);
-    g.held.slos = std::move(capacities);
-    if (g.held.keeps.empty()) refuse({"slos: they must say what a load has to keep"});
+    for (const slo& s : g.judged_by.slos)
+        (is_of_capacity(s) ? capacities : g.judged_by.objectives_held).push_back(s);
+    g.judged_by.slos = std::move(capacities);
+    if (g.judged_by.objectives_held.empty())
+        refuse({"slos: they must say what a load has to keep"});
 }
 }  // namespace detail
 
@@ -61,18 +63,18 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
     using namespace detail;
     stored_run run = read_stored_run(str(records_file), str(gate));
     stored_gate& g = run.gate;
-    if (!g.load.share.is_whole())
-        refuse({str(records_file), ": of \"", g.name, "\" ", shard_words(g.load.share)});
+    if (!g.load.shard.is_whole())
+        refuse({str(records_file), ": of \"", g.name, "\" ", shard_text(g.load.shard)});
     const std::string& problem = run.problem_of_events;
-    for (const slo& s : slos) g.held.slos.push_back(s);
-    g.context.slos = g.held.slos;
+    for (const slo& s : slos) g.judged_by.slos.push_back(s);
+    g.context.slos = g.judged_by.slos;
     divide_by_loads(g);
     for (const slo& s : slos) {
         check_slo(s, g.context);
         if (!problem.empty() && concerns(s.what, &metric_facts::needs_event_times))
             refuse({"the SLO ", str(s.text()), " needs the time of every event: ", problem});
     }
-    return described(assess_loads(g.seen, g.held).verdicts);
+    return described(assess_loads(g.seen, g.judged_by).verdicts);
 }
 
 }  // inline namespace v0

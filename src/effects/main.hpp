@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
     // Never destroyed: a gate's thread may outlive main().
     static doctest::Context& context = *new doctest::Context(argc, argv);
     auto& session = llmbench::detail::session::of_this_program();
-    session.tells_exit_code = true;
+    session.returns_exit_code = true;
     using namespace llmbench::detail;
     const console_facts& console = surroundings_of_program().console;
     if (!console.no_color.empty()) context.setOption("no-colors", true);

@@ -247,9 +247,9 @@ TEST_CASE("literals of rates, shares and tokens hold their SI value") {
     CHECK((0.5_rps).per_second == 0.5);
     CHECK((400_tps).per_second == 400);
     CHECK((12.5_tps).per_second == 12.5);
-    CHECK((90_pct).fraction == 0.9);
-    CHECK((99.5_pct).fraction == 0.995);
-    CHECK((100_pct).fraction == 1);
+    CHECK((90_pct).value == 0.9);
+    CHECK((99.5_pct).value == 0.995);
+    CHECK((100_pct).value == 1);
     CHECK((512_tokens).tokens == 512);
     CHECK((1.5_tokens).tokens == 1.5);
 }
@@ -257,7 +257,7 @@ TEST_CASE("literals of rates, shares and tokens hold their SI value") {
 TEST_CASE("every literal is a constant expression") {
     static_assert((300_ms).seconds() == 0.3 && (2_min).seconds() == 120);
     static_assert((8_rps).per_second == 8 && (400_tps).per_second == 400);
-    static_assert((50_pct).fraction == 0.5 && (512_tokens).tokens == 512);
+    static_assert((50_pct).value == 0.5 && (512_tokens).tokens == 512);
     constexpr time_span t = std::chrono::milliseconds(20);
     CHECK(t.seconds() == 0.02);
 }
@@ -278,7 +278,7 @@ TEST_CASE("plain numbers do not turn into units by themselves") {
     CHECK_FALSE(std::is_convertible_v<int, time_span>);
     CHECK_FALSE(std::is_convertible_v<double, request_rate>);
     CHECK_FALSE(std::is_convertible_v<double, token_rate>);
-    CHECK_FALSE(std::is_convertible_v<double, share>);
+    CHECK_FALSE(std::is_convertible_v<double, fraction>);
     CHECK_FALSE(std::is_convertible_v<double, token_count>);
     CHECK_FALSE(std::is_convertible_v<request_rate, token_rate>);
     CHECK(std::is_convertible_v<double, plain_number>);  // of gauges, which have no unit

@@ -111,7 +111,7 @@ searched search(const subject& on, const judging_rule& rule, double start, gener
                 bool evidence_too = true) {
     search_terms t;
     t.start = start;
-    const terms held{.slos = on.slos, .rule = rule};
+    const terms judged_by{.slos = on.slos, .rule = rule};
     std::vector<probe> probes;
     std::map<double, evidence> at;  // by load
     searched out;
@@ -133,7 +133,7 @@ searched search(const subject& on, const judging_rule& rule, double start, gener
             evidence& e = at[next.load];
             e.arrival_cv2 = 1;
             e.candidate.push_back(std::move(d));
-            p.shown = carried_at(e, held);
+            p.shown = carried_at(e, judged_by);
         }
         probes.push_back(p);
     }
@@ -220,15 +220,15 @@ struct verdict_totals {
 /// The gate at one load: the conjunction of its objectives by 2 to 5 repeats.
 void judge_gate(const subject& on, const judging_rule& rule, double load, generator& random,
                 verdict_totals& to) {
-    const terms held{.slos = on.slos, .rule = rule};
+    const terms judged_by{.slos = on.slos, .rule = rule};
     evidence e;
     e.arrival_cv2 = 1;
     carried shown = carried::open;
-    while (shown == carried::open && static_cast<int>(e.candidate.size()) < last_look) {
+    while (shown == carried::open && static_cast<int>(e.candidate.size()) < last_analysis) {
         e.candidate.push_back(on.noisy_run(load, random));
-        shown = carried_at(e, held);
+        shown = carried_at(e, judged_by);
     }
-    to.add(shown == carried::keeps    ? verdict::pass
+    to.add(shown == carried::holds    ? verdict::pass
            : shown == carried::misses ? verdict::fail
                                       : verdict::inconclusive,
            e.candidate.size());

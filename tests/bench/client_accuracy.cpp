@@ -20,7 +20,7 @@ using namespace llmbench;
 /// Client's stamp minus server's, ms; of the requests the time from the planned send.
 struct errors {
     std::vector<double> first{}, last{}, received{};
-    double late_share = 0;  // of stamps that the self-check saw wait for more than 1 ms
+    double late_fraction = 0;  // of stamps that the self-check saw wait for more than 1 ms
     void add(const bench::served& s, long long scheduled_ns, long long first_ns, long long last_ns) {
         const auto ms = [](long long ns) { return static_cast<double>(ns) * 1e-6; };
         if (s.first_ns == 0 || s.last_ns == 0 || first_ns == 0) return;
@@ -62,7 +62,7 @@ static errors ours(const bench::flood_server& server, const load& l, double seco
         e.add(server.log(std::stoul(id.substr(id.rfind('-') + 1))), r.scheduled_ns, r.first_token_ns, r.last_token_ns);
     }
     std::printf("    the client's own view: loop lag p99 %.3f ms, wake-up to stamp p99 %.3f ms, max %.3f ms, %.0f %% CPU\n", 1e3 * d.loop_lag.quantile(0.99),
-                1e3 * d.stamp_lag.quantile(0.99), 1e3 * d.stamp_lag.max(), 100 * d.cpu_share);
+                1e3 * d.stamp_lag.quantile(0.99), 1e3 * d.stamp_lag.max(), 100 * d.cpu_utilization);
     return e;
 }
 static errors raw(const bench::flood_server& server, const load& l, double seconds) {

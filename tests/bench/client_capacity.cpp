@@ -49,7 +49,7 @@ static figures ours(const bench::flood_server& server, std::size_t streams, int 
         f.events += r.events;
     }
     f.seconds = static_cast<double>(last - first) * 1e-9;
-    f.cpu = d.cpu_share * f.seconds;
+    f.cpu = d.cpu_utilization * f.seconds;
     return f;
 }
 static figures raw(const bench::flood_server& server, std::size_t streams, int tokens, double seconds) {
@@ -174,7 +174,7 @@ int main(int argc, char** argv) {
     };
     std::printf("| server | streams | client | events/s | CPU | events/CPU s | CPU us/event | us/request | x raw |\n"
                 "| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
-    bool told = false;
+    bool reported = false;
     double flood_rate = 0, flood_raw = 0, flood_python = 0, paced_raw = 0;
     for (const manner& s : settings) {
         if (std::string_view(s.name).find(only) == std::string_view::npos) continue;
@@ -193,7 +193,7 @@ int main(int argc, char** argv) {
             row(s, "  picojson", n, ours(odd, n, s.tokens, seconds), floor);
             const figures python = aiohttp(server, n, s.tokens, seconds);
             if (python.events > 0) row(s, "aiohttp", n, python, floor);
-            else if (!std::exchange(told, true)) std::printf("no aiohttp client: %s does not run here\n", "/usr/bin/python3 with aiohttp");
+            else if (!std::exchange(reported, true)) std::printf("no aiohttp client: %s does not run here\n", "/usr/bin/python3 with aiohttp");
             if (&s == &settings[0] && n == 64) {
                 flood_rate = o.events / o.cpu;
                 flood_raw = o.cpu_us() / floor.cpu_us();

@@ -28,15 +28,15 @@ using failures = std::vector<bool>;  // of one repeat, in order
 
 // ---- servers that fail --------------------------------------------------------------------------
 
-failures independent(double share, generator& random) {
+failures independent(double fraction, generator& random) {
     failures f(requests_a_repeat);
-    for (std::size_t i = 0; i < f.size(); ++i) f[i] = random.uniform() < share;
+    for (std::size_t i = 0; i < f.size(); ++i) f[i] = random.uniform() < fraction;
     return f;
 }
 /// So many in a row, somewhere.
-failures in_a_row(double share, generator& random) {
+failures in_a_row(double fraction, generator& random) {
     failures f(requests_a_repeat);
-    const auto length = static_cast<std::size_t>(std::llround(share * requests_a_repeat));
+    const auto length = static_cast<std::size_t>(std::llround(fraction * requests_a_repeat));
     const auto from = static_cast<std::size_t>(
         random.uniform() * static_cast<double>(requests_a_repeat - length + 1));
     std::fill_n(f.begin() + static_cast<long>(from), length, true);
@@ -44,10 +44,10 @@ failures in_a_row(double share, generator& random) {
 }
 /// A server that begins to fail at any request and then fails so many in a row; this share in the
 /// long run. What the row before the repeat's first request has left reaches into it.
-failures in_bursts(double share, int length, generator& random) {
+failures in_bursts(double fraction, int length, generator& random) {
     failures f(requests_a_repeat);
-    const double begins = share / (length * (1 - share));
-    int left = random.uniform() < share ? 1 + static_cast<int>(random.uniform() * length) : 0;
+    const double begins = fraction / (length * (1 - fraction));
+    int left = random.uniform() < fraction ? 1 + static_cast<int>(random.uniform() * length) : 0;
     for (std::size_t i = 0; i < f.size(); ++i) {
         if (left == 0 && random.uniform() < begins) left = length;
         f[i] = left > 0;
@@ -59,7 +59,7 @@ failures in_bursts(double share, int length, generator& random) {
 /// The failures of repeat number `index` (from 0).
 using server = std::function<failures(int index, generator& random)>;
 
-repeat_data repeat_of(const failures& f, double slow_share, double noise, generator& random) {
+repeat_data repeat_of(const failures& f, double slow_fraction, double noise, generator& random) {
     repeat_data d;
     d.records.resize(f.size());
     const double slowness = std::exp(noise * random.normal());
@@ -68,9 +68,9 @@ repeat_data repeat_of(const failures& f, double slow_share, double noise, genera
         r.scheduled_ns = r.dispatched_ns = r.sent_ns = 1'000'000'000 * (static_cast<long long>(i) + 1);
         r.status = f[i] ? request_status::http : request_status::ok;
         if (f[i]) continue;
-        // Exponential latencies; a share `slow_share` of them is over 1 s at slowness 1.
+        // Exponential latencies; a share `slow_fraction` of them is over 1 s at slowness 1.
         const double latency =
-            slow_share > 0 ? slowness * random.exponential() / -std::log(slow_share) : 0.1;
+            slow_fraction > 0 ? slowness * random.exponential() / -std::log(slow_fraction) : 0.1;
         r.first_token_ns = r.scheduled_ns + std::llround(latency * 1e9);
         r.last_token_ns = r.end_ns = r.first_token_ns + 100'000'000;
         r.output_tokens = 11;
@@ -93,18 +93,18 @@ struct tally {
         pass += o.pass; fail += o.fail; undecided += o.undecided; repeats += o.repeats;
     }
     double trials() const { return static_cast<double>(pass + fail + undecided); }
-    double share(long long n) const { return static_cast<double>(n) / trials(); }
+    double fraction(long long n) const { return static_cast<double>(n) / trials(); }
 };
 
 /// Judges one objective as a gate that has no other one: until it is decided.
-void add_gate(tally& t, const terms& held, const slo& s, bool is_guard,
+void add_gate(tally& t, const terms& judged_by, const slo& s, bool is_guard,
               const std::function<repeat_data(int)>& measured) {
     evidence e;
     decision v;
-    while (static_cast<int>(e.candidate.size()) < last_look) {
+    while (static_cast<int>(e.candidate.size()) < last_analysis) {
         e.candidate.push_back(measured(static_cast<int>(e.candidate.size())));
-        if (static_cast<int>(e.candidate.size()) < first_look) continue;
-        v = judged(e, held, grounds{}, {}, s, is_guard);
+        if (static_cast<int>(e.candidate.size()) < first_analysis) continue;
+        v = judged(e, judged_by, grounds{}, {}, s, is_guard);
         if (v.outcome != verdict::inconclusive) break;
     }
     t.add(v.outcome, e.candidate.size());
@@ -118,13 +118,13 @@ struct options {
 };
 
 tally judged_often(const options& o, const slo& s, bool is_guard, const server& fails,
-                   double slow_share = 0, double noise = 0) {
+                   double slow_fraction = 0, double noise = 0) {
     tally sums[2];
     const auto half = [&](std::size_t which) {
         for (auto trial = static_cast<long long>(which); trial < o.trials; trial += 2) {
             generator random(mixed(o.seed ^ mixed(static_cast<std::uint64_t>(trial))));
             add_gate(sums[which], terms{}, s, is_guard, [&](int i) {
-                return repeat_of(fails(i, random), slow_share, noise, random);
+                return repeat_of(fails(i, random), slow_fraction, noise, random);
             });
         }
     };
@@ -137,12 +137,12 @@ tally judged_often(const options& o, const slo& s, bool is_guard, const server& 
 
 // ---- tables -------------------------------------------------------------------------------------
 
-std::string percent(double share) {
-    return printed("%.*f", share > 0.0995 ? 0 : share > 0.00995 || share == 0 ? 1 : 2, share * 100);
+std::string percent(double fraction) {
+    return printed("%.*f", fraction > 0.0995 ? 0 : fraction > 0.00995 || fraction == 0 ? 1 : 2, fraction * 100);
 }
-std::string shares(const tally& t) {
-    return percent(t.share(t.pass)) + "/" + percent(t.share(t.fail)) + "/" +
-           percent(t.share(t.undecided));
+std::string fractions(const tally& t) {
+    return percent(t.fraction(t.pass)) + "/" + percent(t.fraction(t.fail)) + "/" +
+           percent(t.fraction(t.undecided));
 }
 void print_row(const std::string& name, const std::vector<std::string>& columns) {
     std::printf("| %-36s |", name.c_str());
@@ -155,9 +155,9 @@ void print_row(const std::string& name, const std::vector<std::string>& columns)
 class bounds {
 public:
     explicit bounds(bool quick) : slack_(quick ? 0.03 : 0) {}
-    void at_most(const char* what, double share, double bound) {
-        if (share <= bound + slack_) return;
-        std::printf("NOT MET: %s: %.3f %%, at most %.3g %%\n", what, share * 100, bound * 100);
+    void at_most(const char* what, double fraction, double bound) {
+        if (fraction <= bound + slack_) return;
+        std::printf("NOT MET: %s: %.3f %%, at most %.3g %%\n", what, fraction * 100, bound * 100);
         met_ = false;
     }
     bool met() const { return met_; }
@@ -169,27 +169,27 @@ private:
 
 struct named_server {
     std::string name;
-    std::function<server(double share)> of;
+    std::function<server(double fraction)> of;
     bool recurs = true;  // the share is what the server fails in the long run
 };
 std::vector<named_server> servers() {
     std::vector<named_server> all = {
         {"independent",
-         [](double share) {
-             return [=](int, generator& g) { return independent(share, g); };
+         [](double fraction) {
+             return [=](int, generator& g) { return independent(fraction, g); };
          }},
         {"one row, in the first repeat",
-         [](double share) {
-             return [=](int i, generator& g) { return in_a_row(i == 0 ? share : 0, g); };
+         [](double fraction) {
+             return [=](int i, generator& g) { return in_a_row(i == 0 ? fraction : 0, g); };
          },
          false},
         {"one row in each repeat",
-         [](double share) {
-             return [=](int, generator& g) { return in_a_row(share, g); };
+         [](double fraction) {
+             return [=](int, generator& g) { return in_a_row(fraction, g); };
          }}};
     for (const int length : {5, 10, 20, 30, 60})
-        all.push_back({printed("bursts of %d, at any time", length), [=](double share) {
-                           return [=](int, generator& g) { return in_bursts(share, length, g); };
+        all.push_back({printed("bursts of %d, at any time", length), [=](double fraction) {
+                           return [=](int, generator& g) { return in_bursts(fraction, length, g); };
                        }});
     return all;
 }
@@ -203,15 +203,15 @@ void errors_part(const options& o, bool is_guard, bounds& must) {
     for (const named_server& n : servers()) {
         std::vector<std::string> columns;
         std::string repeats;
-        for (const double share : {0.0, 0.005, 0.01, 0.02, 0.05}) {
-            const tally t = judged_often(o, s, is_guard, n.of(share));
-            columns.push_back(shares(t));
+        for (const double fraction : {0.0, 0.005, 0.01, 0.02, 0.05}) {
+            const tally t = judged_often(o, s, is_guard, n.of(fraction));
+            columns.push_back(fractions(t));
             repeats += printed(repeats.empty() ? "%.1f" : "/%.1f",
                                static_cast<double>(t.repeats) / t.trials());
-            if (n.recurs && share <= 0.01)
-                must.at_most((n.name + ", false fails").c_str(), t.share(t.fail), 0.01);
-            if (share == 0.05 && n.name.find("at any time") == std::string::npos)
-                must.at_most((n.name + ", 5 % passes").c_str(), t.share(t.pass), 0.01);
+            if (n.recurs && fraction <= 0.01)
+                must.at_most((n.name + ", false fails").c_str(), t.fraction(t.fail), 0.01);
+            if (fraction == 0.05 && n.name.find("at any time") == std::string::npos)
+                must.at_most((n.name + ", 5 % passes").c_str(), t.fraction(t.pass), 0.01);
         }
         columns.push_back(repeats);
         print_row(n.name, columns);
@@ -231,13 +231,13 @@ void p99_part(const options& o, bounds& must) {
                 continue;
             std::vector<std::string> columns;
             std::string repeats;
-            for (const double share : {0.005, 0.009, 0.01, 0.015, 0.03}) {
-                const tally t = judged_often(o, s, false, n.of(share), slow, slow > 0 ? 0.03 : 0);
-                columns.push_back(shares(t));
+            for (const double fraction : {0.005, 0.009, 0.01, 0.015, 0.03}) {
+                const tally t = judged_often(o, s, false, n.of(fraction), slow, slow > 0 ? 0.03 : 0);
+                columns.push_back(fractions(t));
                 repeats += printed(repeats.empty() ? "%.1f" : "/%.1f",
                                    static_cast<double>(t.repeats) / t.trials());
-                if (share + slow <= 0.0101)
-                    must.at_most((n.name + ", p99").c_str(), t.share(t.fail), 0.01);
+                if (fraction + slow <= 0.0101)
+                    must.at_most((n.name + ", p99").c_str(), t.fraction(t.fail), 0.01);
             }
             columns.push_back(repeats);
             print_row(printed("%s, %g %% slow", n.name.c_str(), slow * 100), columns);

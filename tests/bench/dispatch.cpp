@@ -17,7 +17,7 @@ struct figures {
     std::vector<double> late_us{};
     double off = 0;       // of the achieved rate
     double distance = 0, planned = 0;  // of Kolmogorov and Smirnov, of the gaps; constant: the share off by over 1 ms
-    double loop_lag = 0, cpu_share = 0;
+    double loop_lag = 0, cpu_utilization = 0;
     double late(double q) const { return late_us[static_cast<std::size_t>(q * static_cast<double>(late_us.size() - 1))]; }
 };
 
@@ -48,7 +48,7 @@ static figures measured(const bench::flood_server& server, const open_loop& arri
     std::sort(f.late_us.begin(), f.late_us.end());
     f.off = d.achieved_rate / rate - 1;
     f.loop_lag = d.loop_lag.quantile(0.99);
-    f.cpu_share = d.cpu_share;
+    f.cpu_utilization = d.cpu_utilization;
     if (arrivals.data().kind == detail::arrival_kind::poisson) {
         f.distance = kolmogorov_distance(gaps, exponential_cdf);
         f.planned = kolmogorov_distance(planned, exponential_cdf);
@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
                                                 : detail::printed("%.2f %% off by over 1 ms", 100 * f.distance);
                 std::printf("| %-8s | %4.0f | %-3s | %5zu | %6.1f | %7.1f | %8.1f | %+.3f %% | %-22s | %7.1f | %4.1f %% |\n", random ? "Poisson" : "constant",
                             rate, spin ? "yes" : "no", f.late_us.size(), f.late(0.5), f.late(0.99), f.late(1), 100 * f.off, gaps.c_str(), 1e6 * f.loop_lag,
-                            100 * f.cpu_share);
+                            100 * f.cpu_utilization);
                 std::fflush(stdout);
                 if (!spin && rate == 1000 && f.late(0.99) > 1000) ++missed;
                 if (std::fabs(f.off) > 0.005 && rate >= 100) ++missed;

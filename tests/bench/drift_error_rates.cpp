@@ -35,20 +35,20 @@ struct tally {
         repeats += v.repeats;
     }
     int trials() const { return pass + fail + open; }
-    double share(int n) const { return 100.0 * n / trials(); }
+    double fraction(int n) const { return 100.0 * n / trials(); }
 };
 
 void print_row(const std::string& name, const tally& one, const tally& all) {
     std::printf("| %-58s | %.1f/%.1f/%.1f | %.1f/%.1f/%.1f | %.1f |\n", name.c_str(),
-                one.share(one.pass), one.share(one.fail), one.share(one.open),
-                all.share(all.pass), all.share(all.fail), all.share(all.open),
+                one.fraction(one.pass), one.fraction(one.fail), one.fraction(one.open),
+                all.fraction(all.pass), all.fraction(all.fail), all.fraction(all.open),
                 static_cast<double>(all.repeats) / all.trials());
     std::fflush(stdout);
 }
 
 slo_verdict verdict_on(std::vector<repeat_data> runs, std::size_t most, const slo& s) {
     measurement m;
-    m.rule = rule_of({}, replayed, 1, last_look);
+    m.rule = rule_of({}, replayed, 1, last_analysis);
     if (runs.size() > most) runs.resize(most);
     m.candidate = std::move(runs);
     return measurements::judge_evidence(m, s);
@@ -63,7 +63,7 @@ void measure(int trials, const std::vector<slo>& slos, std::vector<tally>& one,
     for (int t = 0; t < trials; ++t) {
         generator random(static_cast<std::uint64_t>(t) + 77);
         std::vector<repeat_data> runs;
-        for (int i = 0; i < last_look; ++i)
+        for (int i = 0; i < last_analysis; ++i)
             runs.push_back(run(static_cast<std::uint64_t>(t), std::exp(0.03 * random.normal()),
                                random.next()));
         for (std::size_t k = 0; k < slos.size(); ++k) {
@@ -105,7 +105,7 @@ int main(int argc, char** argv) {
     });
     for (std::size_t k = 0; k < calm.size(); ++k) {
         print_row("no drift, 60 % load, " + std::string(calm[k].text().c_str()), one[k], all[k]);
-        met &= all[k].share(all[k].fail) <= (quick ? 6 : 1.01);
+        met &= all[k].fraction(all[k].fail) <= (quick ? 6 : 1.01);
     }
     const std::vector<slo> full = {drift(output_throughput) >= 95_pct};
     const std::vector<slo> exact = {drift(output_throughput) >= 95_pct,
@@ -128,7 +128,7 @@ int main(int argc, char** argv) {
             });
     for (std::size_t k = 0; k < exact.size(); ++k) {
         print_row("no drift, kept full, " + std::string(exact[k].text().c_str()), one[k], all[k]);
-        met &= all[k].share(all[k].fail) <= (quick ? 6 : 1.01);
+        met &= all[k].fraction(all[k].fail) <= (quick ? 6 : 1.01);
     }
     one.clear();
     all.clear();
@@ -137,6 +137,6 @@ int main(int argc, char** argv) {
                          [](double s) { return 3500 / (3500 - 400 * std::min(s, 305.0) / 300); });
     });
     print_row("3500 to 3100 tokens/s, " + std::string(full[0].text().c_str()), one[0], all[0]);
-    met &= all[0].share(all[0].fail) >= (quick ? 80 : 95);
+    met &= all[0].fraction(all[0].fail) >= (quick ? 80 : 95);
     return quick && !met ? 1 : 0;
 }

@@ -320,15 +320,15 @@ int main(int argc, char** argv) {
                 "| --- | ---: | ---: | ---: | ---: |\n");
     std::vector<long long> at;
     for (int i = 0; i < static_cast<int>(1000 * seconds); ++i) at.push_back(10000000 + i * 1000000ll);
-    const auto told = [&](const char* who, const bench::flood_server& server, const figures& f) {
+    const auto reported = [&](const char* who, const bench::flood_server& server, const figures& f) {
         const auto late = lateness(f), off = stamp_errors(server, f);
         std::printf("| %s | %.1f | %.1f | %.1f | %.1f |\n", who, quantile(late, 0.5), quantile(late, 0.99), quantile(off, 0.5), quantile(off, 0.99));
         std::fflush(stdout);
     };
     for (int turn = 0; turn < 2; ++turn) {
         const load open{8, 64, seconds, at};
-        { const bench::flood_server server({.interval = std::chrono::milliseconds(2)}); told("epoll", server, by_epoll().run(server.port(), open)); }
-        { const bench::flood_server server({.interval = std::chrono::milliseconds(2)}); told("asio's waits", server, by_asio_wait().run(server.port(), open)); }
-        { const bench::flood_server server({.interval = std::chrono::milliseconds(2)}); told("asio's reads", server, by_asio(16384).run(server.port(), open)); }
+        { const bench::flood_server server({.interval = std::chrono::milliseconds(2)}); reported("epoll", server, by_epoll().run(server.port(), open)); }
+        { const bench::flood_server server({.interval = std::chrono::milliseconds(2)}); reported("asio's waits", server, by_asio_wait().run(server.port(), open)); }
+        { const bench::flood_server server({.interval = std::chrono::milliseconds(2)}); reported("asio's reads", server, by_asio(16384).run(server.port(), open)); }
     }
 }

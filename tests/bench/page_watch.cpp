@@ -112,7 +112,7 @@ static void measure(figures& f, const scenario& s, const server_pages* pages) {
     std::optional<page_watch> watch;
     if (pages) watch.emplace(*pages, std::vector<std::string>{});
     const repeat_data d = bench::one_repeat(s);
-    if (watch) f.readings += watch->word(0).readings.size();
+    if (watch) f.readings += watch->metrics(0).readings.size();
     f.cpu_s += cpu_seconds() - cpu;
     f.seconds += static_cast<double>(now_ns() - began) * 1e-9;
     f.stamp_p99_us += d.stamp_lag.quantile(0.99) * 1e6;
@@ -151,12 +151,12 @@ int main(int argc, char** argv) {
         const double more = with.cpu_s - without.cpu_s * with.seconds / without.seconds;
         const auto n = static_cast<double>(with.readings);
         const double beside = n - 2 * static_cast<double>(with.rounds);  // not before or after it
-        const double share = more * beside / n / with.seconds;
+        const double fraction = more * beside / n / with.seconds;
         std::printf("  ratios: p50 %.2f, p99 %.2f; a reading took %.1f ms of a core, those beside "
                     "the load %.2f %%\n",
                     with.late(0.5) / without.late(0.5), with.late(0.99) / without.late(0.99),
-                    1e3 * more / n, 100 * share);
-        good = good && share < 0.02;
+                    1e3 * more / n, 100 * fraction);
+        good = good && fraction < 0.02;
     }
     return good ? 0 : 1;
 }

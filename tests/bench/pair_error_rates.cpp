@@ -147,7 +147,7 @@ struct taken {
 };
 /// As a gate does: up to eight pairs, and up to twelve where it is asked for them.
 taken verdict_of_gate(const std::vector<double>& ratios, const slo& s) {
-    static const auto rule = rule_of({}, replayed, first_pair_look, last_pair_look, 1);
+    static const auto rule = rule_of({}, replayed, first_pair_analysis, last_pair_analysis, 1);
     measurement m;
     m.rule = rule;
     const auto measure_to = [&](int pairs) {
@@ -157,18 +157,18 @@ taken verdict_of_gate(const std::vector<double>& ratios, const slo& s) {
         }
         return measurements::judge_values(m, s);
     };
-    slo_verdict v = measure_to(last_pair_look);
-    if (asks_for_more(m, m, v)) v = measure_to(last_noisy_pair_look);
+    slo_verdict v = measure_to(last_pair_analysis);
+    if (asks_for_more(m, m, v)) v = measure_to(last_noisy_pair_analysis);
     return {v.outcome, v.repeats};
 }
 /// By what is believed of a quiet machine, up to eight pairs.
 taken verdict_by_belief(const std::vector<double>& ratios, const slo& s) {
     std::vector<double> distances;
     taken t;
-    while (t.outcome == verdict::inconclusive && t.pairs < last_pair_look) {
+    while (t.outcome == verdict::inconclusive && t.pairs < last_pair_analysis) {
         distances.push_back(std::log(ratios[static_cast<std::size_t>(t.pairs)] / s.factor));
-        if (++t.pairs >= first_pair_look)
-            t.outcome = look_at(distances, prior_sd * std::sqrt(2.0)).outcome;
+        if (++t.pairs >= first_pair_analysis)
+            t.outcome = analysis_of(distances, prior_sd * std::sqrt(2.0)).outcome;
     }
     return t;
 }
@@ -190,7 +190,7 @@ struct tally {
     void operator+=(const tally& o) {
         pass += o.pass; fail += o.fail; open += o.open; pairs += o.pairs;
     }
-    double share(long long n) const {
+    double fraction(long long n) const {
         return static_cast<double>(n) / static_cast<double>(pass + fail + open);
     }
 };
@@ -209,7 +209,7 @@ row rates_of(const machine& m, long long trials) {
     const auto half = [&](std::size_t which) {
         for (auto t = static_cast<long long>(which); t < trials; t += 2) {
             generator random(mixed(static_cast<std::uint64_t>(t)), 77);
-            const std::vector<double> ratios = ratios_of(m, last_noisy_pair_look, random);
+            const std::vector<double> ratios = ratios_of(m, last_noisy_pair_analysis, random);
             for (std::size_t k = 0; k < ratios_to_limit.size(); ++k) {
                 // The servers are equal: the limit moves instead of the truth.
                 const slo s = at_most(1 / ratios_to_limit[k]);
@@ -225,17 +225,17 @@ row rates_of(const machine& m, long long trials) {
     return halves[0];
 }
 
-std::string percent(double share) { return printed("%.*f", share > 0.0995 ? 0 : 1, share * 100); }
-std::string shares(const tally& t) {
-    return percent(t.share(t.pass)) + "/" + percent(t.share(t.fail)) + "/" +
-           percent(t.share(t.open));
+std::string percent(double fraction) { return printed("%.*f", fraction > 0.0995 ? 0 : 1, fraction * 100); }
+std::string fractions(const tally& t) {
+    return percent(t.fraction(t.pass)) + "/" + percent(t.fraction(t.fail)) + "/" +
+           percent(t.fraction(t.open));
 }
 void print_row(const machine& m, const row& r) {
     std::string line = printed("| %-58s |", m.name.c_str());
-    line += printed(" %-13s |", shares(r.belief[at_limit]).c_str());
-    for (const tally& t : r.gate) line += printed(" %-13s |", shares(t).c_str());
-    const auto pairs = [&](const tally& t) { return t.share(t.pairs); };
-    line += printed(" %-13s |", shares(r.belief[under_110]).c_str());
+    line += printed(" %-13s |", fractions(r.belief[at_limit]).c_str());
+    for (const tally& t : r.gate) line += printed(" %-13s |", fractions(t).c_str());
+    const auto pairs = [&](const tally& t) { return t.fraction(t.pairs); };
+    line += printed(" %-13s |", fractions(r.belief[under_110]).c_str());
     std::printf("%s %.1f / %.1f / %.1f |\n", line.c_str(), pairs(r.belief[under_110]),
                 pairs(r.gate[under_110]), pairs(r.gate[at_limit]));
     std::fflush(stdout);
@@ -271,10 +271,10 @@ int main(int argc, char** argv) {
         print_row(m, r);
         // A few hundred trials: three standard errors over what is promised.
         const tally& t = r.gate[at_limit];
-        holds &= !m.is_promised || (t.share(t.pass) <= 0.09 && t.share(t.fail) <= 0.03);
+        holds &= !m.is_promised || (t.fraction(t.pass) <= 0.09 && t.fraction(t.fail) <= 0.03);
         const tally& same = r.gate[under_110];
         if (m.name == "run noise of 1 %")
-            holds &= same.share(same.pass) > 0.99 && same.share(same.pairs) < 4.1;
+            holds &= same.fraction(same.pass) > 0.99 && same.fraction(same.pairs) < 4.1;
     }
     return quick && !holds ? 1 : 0;
 }

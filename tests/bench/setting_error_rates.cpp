@@ -1,4 +1,4 @@
-// How often settings of a server that are alike are told apart, and how often a difference is seen:
+// How often settings of a server that are alike differ significantly, and how often a difference is seen:
 // a Monte Carlo of the shipped comparison on rounds of drawn statistics, with what a round does to
 // all settings and with machines that are noisier than is believed, drift or shift their level.
 //   setting_error_rates [--quick] [--trials N]
@@ -6,7 +6,7 @@
 #define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
-#include "core/comparing/told_apart.hpp"
+#include "core/comparing/setting_ratios.hpp"
 
 #include <algorithm>
 #include <cmath>

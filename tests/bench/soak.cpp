@@ -129,7 +129,7 @@ int main(int argc, char** argv) {
     const auto n = static_cast<double>(d.records.size());
     std::printf("%zu requests, %ld events, %ld streams at once, %.1f s, %.0f %% of a core\n",
                 d.records.size(), events, most,
-                static_cast<double>(last_end - first_send) * 1e-9, d.cpu_share * 100);
+                static_cast<double>(last_end - first_send) * 1e-9, d.cpu_utilization * 100);
     for (const auto& [status, count] : counts) std::printf("  %s %ld\n", to_string(status), count);
     for (const usage& u : seen)
         if (std::fmod(u.seconds + 0.25, seconds / 6) < 0.5)
@@ -138,13 +138,13 @@ int main(int argc, char** argv) {
     std::printf("  before %ld, after %ld descriptors\n", before.descriptors, after.descriptors);
 
     // A reset, a stall and garbage each have their own kind of failure, and nothing else fails.
-    const std::pair<request_status, share> kinds[] = {
+    const std::pair<request_status, fraction> kinds[] = {
         {request_status::truncated, e.faults.reset_rate},
         {request_status::timeout, e.faults.stall_rate},
         {request_status::protocol, e.faults.garbage_rate}};
     double accounted = static_cast<double>(counts[request_status::ok]);
     for (const auto& [status, rate] : kinds) {
-        const double expected = n * rate.fraction;
+        const double expected = n * rate.value;
         const auto count = static_cast<double>(counts[status]);
         accounted += count;
         expect(std::abs(count - expected) <= 6 * std::sqrt(expected),

@@ -108,8 +108,8 @@ struct tally {
         repeats += o.repeats;
     }
     double trials() const { return static_cast<double>(pass + fail + undecided + invalid); }
-    double pass_share() const { return static_cast<double>(pass) / trials(); }
-    double fail_share() const { return static_cast<double>(fail) / trials(); }
+    double pass_fraction() const { return static_cast<double>(pass) / trials(); }
+    double fail_fraction() const { return static_cast<double>(fail) / trials(); }
     double mean_repeats() const { return static_cast<double>(repeats) / trials(); }
 };
 
@@ -246,10 +246,10 @@ void add_point_estimates(cell& c, const setting& at, std::uint64_t trial, genera
 struct repeats_of_gate {
     measurement five{}, eight{};
     explicit repeats_of_gate(const measurement& empty) : five(empty), eight(empty) {
-        five.rule = eight.rule = rule_of({}, replayed, first_look, last_look, 1);
+        five.rule = eight.rule = rule_of({}, replayed, first_analysis, last_analysis, 1);
     }
     void add(const repeat_data& d) {
-        if (five.candidate.size() < last_look) five.candidate.push_back(d);
+        if (five.candidate.size() < last_analysis) five.candidate.push_back(d);
         eight.candidate.push_back(d);
     }
     slo_verdict judged_on(const slo& s) const {
@@ -263,7 +263,7 @@ void add_rule(cell& c, const setting& at, std::uint64_t trial, generator& random
     const std::vector<double> truth = truth_of(p, at.noise, at.truth_runs, random);
     repeats_of_gate m(measurement_of(p));
     std::array<std::vector<double>, tabled> logs;
-    for (int i = 0; i < last_noisy_look; ++i) {
+    for (int i = 0; i < last_noisy_analysis; ++i) {
         m.add(simulated_run(p, machine(drawn_slowness(at.noise, random), random.next())));
         for (std::size_t k = 0; k < tabled; ++k)
             logs[k].push_back(std::log(evaluate(statistics()[k], m.eight.candidate.back())));
@@ -384,7 +384,7 @@ noisy_cell measured_noisy_cell(double bursts_a_second, double noise, std::uint64
         }
         repeats_of_gate m{measurement{}};
         std::array<std::vector<double>, tabled> logs;
-        for (int i = 0; i < last_noisy_look; ++i) {
+        for (int i = 0; i < last_noisy_analysis; ++i) {
             m.add(bursty_server::run_of(trace, drawn_slowness(noise, random), random.next()));
             for (std::size_t k = 0; k < tabled; ++k)
                 logs[k].push_back(std::log(evaluate(statistics()[k], m.eight.candidate.back())));
@@ -427,12 +427,12 @@ struct relative_cell : tallies<designs * std::size(relative_cases)> {
 struct pairs_of_gate {
     measurement eight{}, twelve{};
     explicit pairs_of_gate(const plan& p) : eight(measurement_of(p)) {
-        eight.rule = rule_of({}, replayed, first_pair_look, last_pair_look, 1);
+        eight.rule = rule_of({}, replayed, first_pair_analysis, last_pair_analysis, 1);
     }
     void add(const repeat_data& baseline, const repeat_data& candidate) {
         if (twelve.candidate.empty()) twelve = eight;
         for (measurement* m : {&eight, &twelve}) {
-            if (m == &eight && m->candidate.size() == last_pair_look) continue;
+            if (m == &eight && m->candidate.size() == last_pair_analysis) continue;
             m->baseline.push_back(baseline);
             m->candidate.push_back(candidate);
         }
@@ -479,12 +479,12 @@ relative_cell measured_relative_cell(const setting& at, double walk, long long t
             return std::exp(drift) * drawn_slowness(at.noise, random);
         };
         std::vector<repeat_data> runs;
-        for (int i = 0; i < 2 * last_noisy_pair_look; ++i)
+        for (int i = 0; i < 2 * last_noisy_pair_analysis; ++i)
             runs.push_back(simulated_run(p, machine(slowness(), random.next())));
         measurement alone = measurement_of(p);
         pairs_of_gate blocks(p), pairs(p);
-        for (std::size_t i = 0; i < last_noisy_pair_look; ++i) {
-            blocks.add(runs[i], runs[i + last_noisy_pair_look]);
+        for (std::size_t i = 0; i < last_noisy_pair_analysis; ++i) {
+            blocks.add(runs[i], runs[i + last_noisy_pair_analysis]);
             const bool baseline_first = i % 2 == 0;  // as a gate's pairs 1, 3, 5, 7
             pairs.add(runs[2 * i + (baseline_first ? 0 : 1)],
                       runs[2 * i + (baseline_first ? 1 : 0)]);
@@ -493,9 +493,9 @@ relative_cell measured_relative_cell(const setting& at, double walk, long long t
         // Five repeats of today, and five of a day that differs in the statistic itself.
         std::vector<double> another_day;
         const double shift = drawn_slowness(day_to_day, random);
-        for (std::size_t i = 0; i < last_look; ++i) {
+        for (std::size_t i = 0; i < last_analysis; ++i) {
             alone.candidate.push_back(runs[i]);
-            another_day.push_back(evaluate(what, runs[i + last_look]) * shift);
+            another_day.push_back(evaluate(what, runs[i + last_analysis]) * shift);
         }
         std::vector<double> first_three, next_three;
         for (std::size_t i = 0; i < 3; ++i) {
@@ -543,7 +543,7 @@ saturation_cell measured_saturation(const setting& at, long long trials) {
         generator random(seed_of(at.seed, trial, 30));
         const plan p = traffic(at.rate, seed_of(at.seed, trial, 31));
         measurement m = measurement_of(p);
-        for (int i = 0; i < last_look; ++i) {
+        for (int i = 0; i < last_analysis; ++i) {
             m.candidate.push_back(
                 simulated_run(p, machine(drawn_slowness(at.noise, random), random.next())));
             if (i == 0) c.one += static_cast<bool>(over_saturation_of(m, arms_of(m)));
@@ -554,13 +554,13 @@ saturation_cell measured_saturation(const setting& at, long long trials) {
 
 // ---- tables -------------------------------------------------------------------------------------
 
-std::string percent(double share) { return printed("%.*f", share > 0.0995 ? 0 : 1, share * 100); }
+std::string percent(double fraction) { return printed("%.*f", fraction > 0.0995 ? 0 : 1, fraction * 100); }
 
-std::string shares(const tally& t) {
+std::string fractions(const tally& t) {
     if (t.trials() == 0) return "";
     const double open = static_cast<double>(t.undecided) / t.trials();
     std::string text =
-        percent(t.pass_share()) + "/" + percent(t.fail_share()) + "/" + percent(open);
+        percent(t.pass_fraction()) + "/" + percent(t.fail_fraction()) + "/" + percent(open);
     // An invalid verdict here would be a defect of the simulation or of the judge.
     if (t.invalid > 0) text += printed(" (%lld invalid)", t.invalid);
     return text;
@@ -595,7 +595,7 @@ void print_cell(const setting& at, cell& c) {
             if (c.at(row, how, 0).trials() == 0) continue;
             columns.clear();
             for (std::size_t r = 0; r < ratios.size(); ++r)
-                columns.push_back(shares(c.at(row, how, r)));
+                columns.push_back(fractions(c.at(row, how, r)));
             columns.push_back(printed("%.1f", c.at(row, how, at_90).mean_repeats()));
             if (row != suite)
                 columns.back() += printed(" / %.1f", c.at(row, how, at_110).mean_repeats());
@@ -614,7 +614,7 @@ void print_relative(const setting& at, double walk, relative_cell& c) {
         columns.clear();
         std::string pairs;
         for (std::size_t k = 0; k < std::size(relative_cases); ++k) {
-            columns.push_back(shares(c.at(how, k)));
+            columns.push_back(fractions(c.at(how, k)));
             pairs += printed(k ? "/%.1f" : "%.1f", c.at(how, k).mean_repeats());
         }
         columns.push_back(pairs);
@@ -630,7 +630,7 @@ struct target {
     std::string name;
     double bound = 0;
     bool at_most = true;
-    bool is_share = true;
+    bool is_request_fraction = true;
     double worst = not_a_number, error = 0;
     std::string where{};
     void see(double value, double standard_error, const std::string& at) {
@@ -639,8 +639,8 @@ struct target {
         error = standard_error;
         where = at;
     }
-    void see_share(double share, double trials, const std::string& at) {
-        see(share, std::sqrt(share * (1 - share) / trials), at);
+    void see_fraction(double fraction, double trials, const std::string& at) {
+        see(fraction, std::sqrt(fraction * (1 - fraction) / trials), at);
     }
     bool met() const { return at_most ? worst <= bound : worst >= bound; }
 };
@@ -655,9 +655,9 @@ void print_targets(const std::string& title, const std::vector<target>& targets)
         if (std::isnan(t.worst)) continue;
         const char* sign = t.at_most ? "<=" : ">=";
         const std::string measured =
-            t.is_share ? printed("%.2f +- %.2f %%", t.worst * 100, t.error * 100)
+            t.is_request_fraction ? printed("%.2f +- %.2f %%", t.worst * 100, t.error * 100)
                        : printed("%.2f", t.worst);
-        const std::string bound = t.is_share ? printed("%s %.4g %%", sign, t.bound * 100)
+        const std::string bound = t.is_request_fraction ? printed("%s %.4g %%", sign, t.bound * 100)
                                              : printed("%s %.4g", sign, t.bound);
         std::printf("| %-48s | %-18s | %-10s | %-7s | %-8s |\n", t.name.c_str(), measured.c_str(),
                     bound.c_str(), t.met() ? "met" : "NOT MET", t.where.c_str());
@@ -703,17 +703,17 @@ public:
         for (std::size_t k = 0; k < tabled; ++k) {
             if (!is_promised(k, at.load)) continue;
             target* t = &all_[7 * k];
-            t[0].see_share(c.at(k, rule, at_limit).fail_share(), n, where);
-            t[1].see_share(c.at(k, rule, at_95).fail_share(), n, where);
-            t[2].see_share(c.at(k, rule, at_110).fail_share(), n, where);
-            t[3].see_share(c.at(k, rule, at_120).fail_share(), n, where);
-            t[4].see_share(c.at(k, rule, at_limit).pass_share(), n, where);
-            t[5].see_share(c.at(k, rule, at_110).pass_share(), n, where);
+            t[0].see_fraction(c.at(k, rule, at_limit).fail_fraction(), n, where);
+            t[1].see_fraction(c.at(k, rule, at_95).fail_fraction(), n, where);
+            t[2].see_fraction(c.at(k, rule, at_110).fail_fraction(), n, where);
+            t[3].see_fraction(c.at(k, rule, at_120).fail_fraction(), n, where);
+            t[4].see_fraction(c.at(k, rule, at_limit).pass_fraction(), n, where);
+            t[5].see_fraction(c.at(k, rule, at_110).pass_fraction(), n, where);
             t[6].see(c.at(k, known, at_90).mean_repeats(), 0, where);
         }
         if (!is_promised(suite, at.load)) return;
-        all_[7 * tabled].see_share(c.at(suite, rule, at_limit).fail_share(), n, where);
-        all_[7 * tabled + 1].see_share(c.at(suite, rule, at_95).fail_share(), n, where);
+        all_[7 * tabled].see_fraction(c.at(suite, rule, at_limit).fail_fraction(), n, where);
+        all_[7 * tabled + 1].see_fraction(c.at(suite, rule, at_95).fail_fraction(), n, where);
     }
     const std::vector<target>& all() const { return all_; }
 
@@ -795,14 +795,14 @@ bool noisy_part(const study& all) {
                             load * 100);
                 columns = {printed("%.1f %%", spread * 100)};
                 for (std::size_t r = 0; r < ratios.size(); ++r)
-                    columns.push_back(shares(c.at(k, r)));
+                    columns.push_back(fractions(c.at(k, r)));
                 columns.push_back(printed("%.1f / %.1f / %.1f", c.at(k, at_90).mean_repeats(),
                                           c.at(k, at_limit).mean_repeats(),
                                           c.at(k, at_110).mean_repeats()));
                 print_row(name, columns);
                 if (spread > 0.205) continue;
-                targets[0].see_share(c.at(k, at_limit).pass_share(), n, name);
-                targets[1].see_share(c.at(k, at_limit).fail_share(), n, name);
+                targets[0].see_fraction(c.at(k, at_limit).pass_fraction(), n, name);
+                targets[1].see_fraction(c.at(k, at_limit).fail_fraction(), n, name);
             }
             std::fflush(stdout);
         }
@@ -844,15 +844,15 @@ bool fresh_part(const study& all) {
                     columns = {printed("%.0f %%, %.0f %%", load * 100, noise * 100),
                                printed("%.1f", dependence)};
                     for (std::size_t r = 0; r < ratios.size(); ++r)
-                        columns.push_back(shares(c.at(k, r)));
+                        columns.push_back(fractions(c.at(k, r)));
                     columns.push_back(printed("%.1f / %.1f", c.at(k, at_90).mean_repeats(),
                                               c.at(k, at_110).mean_repeats()));
                     print_row(printed("%s, n = %lld", row_names[k], n), columns);
                     if (n > 300) continue;
                     const tally& t = c.at(k, at_limit);
-                    targets[2 * (i * tabled + k)].see_share(t.fail_share(), t.trials(), where);
+                    targets[2 * (i * tabled + k)].see_fraction(t.fail_fraction(), t.trials(), where);
                     if (!is_promised(k, load)) continue;
-                    targets[2 * (i * tabled + k) + 1].see_share(t.pass_share(), t.trials(), where);
+                    targets[2 * (i * tabled + k) + 1].see_fraction(t.pass_fraction(), t.trials(), where);
                 }
                 std::fflush(stdout);
             }
@@ -880,10 +880,10 @@ bool baseline_part(const study& all) {
             print_relative(at, walk, c);
             const auto n = static_cast<double>(all.o.trials);
             const std::string where = printed("%.0f %% noise", noise * 100);
-            targets[0].see_share(c.at(abba, 0).pass_share(), n, where);
-            targets[1].see_share(c.at(abba, 1).fail_share(), n, where);
-            targets[2].see_share(c.at(abba, 1).pass_share(), n, where);
-            targets[3].see_share(c.at(kept, 1).fail_share(), n, where);
+            targets[0].see_fraction(c.at(abba, 0).pass_fraction(), n, where);
+            targets[1].see_fraction(c.at(abba, 1).fail_fraction(), n, where);
+            targets[2].see_fraction(c.at(abba, 1).pass_fraction(), n, where);
+            targets[3].see_fraction(c.at(kept, 1).fail_fraction(), n, where);
         }
     print_targets(", baselines", targets);
     return all_met(targets);
@@ -903,9 +903,9 @@ bool saturation_part(const study& all) {
         const double one = static_cast<double>(c.one) / n, five = static_cast<double>(c.five) / n;
         print_row(printed("%.0f %%", load * 100), {percent(one) + " %", percent(five) + " %"});
         const std::string where = printed("%.0f %% load", load * 100);
-        if (load < 0.96) targets[0].see_share(five, n, where);
-        if (load == 1.3) targets[1].see_share(five, n, where);
-        if (load == 1.6) targets[2].see_share(five, n, where);
+        if (load < 0.96) targets[0].see_fraction(five, n, where);
+        if (load == 1.3) targets[1].see_fraction(five, n, where);
+        if (load == 1.6) targets[2].see_fraction(five, n, where);
     }
     print_targets(", over-saturation in five repeats", targets);
     return all_met(targets);

@@ -2,7 +2,7 @@
 # Every example runs, and ci/history.cpp behind them: several at a time because they mostly wait. Each
 # ends as it says it does, and what they leave is held against the schemas of those who read it.
 #   tests/examples/run.sh DIRECTORY        where they were built
-# Exits 77 where all is well but what the machine held up.
+# Exits 77 where all is well but what the machine stalled.
 set -euo pipefail
 bin=$(realpath "${1:?usage: run.sh DIRECTORY}")
 cd "$(dirname "$0")/../.."
@@ -52,7 +52,7 @@ finish() {
         if (($(< "$work/$name.status") == wanted[i])); then
             echo "runs: $name"
         elif was_too_busy "$work/$name.log"; then
-            held_up "$name"
+            stalled "$name"
             too_busy+=("$name")
         else
             failed=1

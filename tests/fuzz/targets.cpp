@@ -119,17 +119,17 @@ auto all_of(const stream_event& e) {
 }
 
 /// A refusal is a sentence; anything else that is thrown ends the program.
-template <class F> void may_refuse(F&& f, std::string& told) {
+template <class F> void may_refuse(F&& f, std::string& reported) {
     try {
         f();
     } catch (const std::invalid_argument& e) {
-        told = e.what();
-        if (told.empty()) std::abort();
+        reported = e.what();
+        if (reported.empty()) std::abort();
     }
 }
 template <class F> void may_refuse(F&& f) {
-    std::string told;
-    may_refuse(f, told);
+    std::string reported;
+    may_refuse(f, reported);
 }
 
 // ---- pages of metrics
@@ -270,12 +270,12 @@ void fuzz::dataset(std::string_view input) {
             at += n;
             return n;
         };
-        std::string told;
+        std::string reported;
         may_refuse([&] {
             byte_stream in(fill, "file");
-            as(in, told);
-        }, told);
-        return told;
+            as(in, reported);
+        }, reported);
+        return reported;
     };
     const auto agree = [&](auto&& as) {
         must_agree(read(65536, as), read(1, as), "whole and byte by byte");
@@ -286,22 +286,22 @@ void fuzz::dataset(std::string_view input) {
         llmbench::dataset d;
         d.format = format;
         d.max_turns = 3;
-        agree([&](byte_stream& in, std::string& told) {
+        agree([&](byte_stream& in, std::string& reported) {
             for (const dialogue& x : sampled_dialogues(in, d, 5, 1)) {
                 if (x.turns.empty() || x.turns.size() > 3) std::abort();
-                for (const chat_message& m : x.before) told += m.role + ":" + m.content + "\n";
+                for (const chat_message& m : x.before) reported += m.role + ":" + m.content + "\n";
                 for (const dialogue_turn& t : x.turns)
-                    told += t.prompt + "|" + t.image + "|" + std::to_string(t.output_tokens) + "\n";
+                    reported += t.prompt + "|" + t.image + "|" + std::to_string(t.output_tokens) + "\n";
             }
         });
     }
-    agree([&](byte_stream& in, std::string& told) {
+    agree([&](byte_stream& in, std::string& reported) {
         const recorded_trace t = read_trace(in);
         double before = 0;
         for (const trace_row& r : t.rows) {
             if (!(r.at_s >= before) || r.prompt_tokens < 0 || r.output_tokens < 0) std::abort();
             before = r.at_s;
-            told += json_number(r.at_s) + "|" + std::to_string(r.prompt_tokens) + "\n";
+            reported += json_number(r.at_s) + "|" + std::to_string(r.prompt_tokens) + "\n";
         }
     });
 }
@@ -356,19 +356,19 @@ void fuzz::slo_text(std::string_view input) {
     may_refuse([&] {
         // Six digits are told: 999.9999 ms is 1000 ms at first, and 1 s from then on.
         const std::string first = str(slo_reader(input).read().text());
-        const std::string told = str(slo_reader(first).read().text());
-        must_agree(str(slo_reader(told).read().text()), told, "an SLO and its text");
+        const std::string reported = str(slo_reader(first).read().text());
+        must_agree(str(slo_reader(reported).read().text()), reported, "an SLO and its text");
     });
 }
 
 /// A file of another tool is refused with a sentence, or becomes a repeat whose requests are whole.
 void fuzz::result_file(std::string_view input) {
     may_refuse([&] {
-        std::vector<told_run> runs;
-        runs.push_back(read_told_run(input, "run.json", [&](const std::string&) {
+        std::vector<imported_run> runs;
+        runs.push_back(read_imported_run(input, "run.json", [&](const std::string&) {
             return std::optional<std::string>(input);
         }));
-        const told_gate g = gate_of_runs(std::move(runs), {});
+        const imported_gate g = gate_of_runs(std::move(runs), {});
         const repeat_data& d = g.seen.candidate[0];
         for (std::size_t i = 0; i < d.records.size(); ++i)
             if (d.gap_offsets[i] + gap_count(d.records[i]) > d.gaps.size()) std::abort();

@@ -7,7 +7,7 @@
 
 #include "llmbench.hpp"
 
-#include "live/held_up.hpp"
+#include "live/client_stall.hpp"
 
 #include <cstdlib>  // port
 #include <string>
@@ -19,5 +19,5 @@ int main(int argc, char** argv) {
         fast.decode_step = llmbench::time_span::from_seconds(0.002);
         return llmbench::serve_simulated(fast, std::atoi(argv[2]));
     }
-    return live::held_up::exit_code(doctest::Context(argc, argv).run());
+    return live::stalls::exit_code(doctest::Context(argc, argv).run());
 }

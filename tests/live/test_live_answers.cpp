@@ -91,7 +91,7 @@ TEST_CASE("usage of more tokens than were forced is another load") {
     const scripted::server server({paced_answer(6, scripted::usage(16, 60))});
     const result r = run(decoding_on(server.url(), 6));
     for (const char* slo : {"mean(tpot) <= 10 s", "p50(e2e) <= 60 s"})
-        check_invalid(r, slo, "server: 48 of 48 completed requests tell of more tokens than forced");
+        check_invalid(r, slo, "server: 48 of 48 completed requests report more tokens than forced");
 }
 
 TEST_CASE("usage of more tokens than the text can be decides nothing, forced or not") {

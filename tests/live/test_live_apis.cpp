@@ -18,7 +18,7 @@ namespace {
 struct spoken {
     api_format api;
     std::string name;
-    bool forces, tells_usage;
+    bool forces, reports_usage;
 };
 const spoken all_apis[] = {
     {openai_chat, "openai_chat", true, true},
@@ -69,9 +69,9 @@ void check_against_log(const result& r, const logging_server& server, const spok
         const server_log_entry& e = written[q.id];
         CHECK(q.output_tokens == e.output_tokens);
         CHECK(q.output_tokens == 8);
-        CHECK(q.token_source == (x.tells_usage || !streamed ? token_origin::usage
+        CHECK(q.token_source == (x.reports_usage || !streamed ? token_origin::usage
                                                             : token_origin::events));
-        if (x.tells_usage) CHECK(q.prompt_tokens == e.prompt_tokens);
+        if (x.reports_usage) CHECK(q.prompt_tokens == e.prompt_tokens);
         CHECK(q.events == (streamed ? 8 : 1));
         CHECK(q.first_event_tokens == (streamed ? 1 : 8));
         // Nothing is seen before it was written. How long after is this machine's affair.
@@ -136,7 +136,7 @@ TEST_CASE("longer answers are forced where the API can, else they end where the 
         bool some_shorter = false;  // seven of ten end by themselves
         for (const record& q : all_ok(r)) {
             some_shorter = some_shorter || q.output_tokens < 200;
-            if (q.output_tokens < 200 && x.tells_usage) CHECK(std::string(q.finish_reason) == "stop");
+            if (q.output_tokens < 200 && x.reports_usage) CHECK(std::string(q.finish_reason) == "stop");
         }
         CHECK(some_shorter == !x.forces);
     }

@@ -93,7 +93,7 @@ TEST_CASE("a baseline that sheds load makes no candidate look bad, or good") {
 // ---- stored baselines
 
 namespace {
-/// What a client measured that others held up is not written: a machine that all share needs more
+/// What a client measured that others stalled is not written: a machine that all share needs more
 /// than one try.
 result run_to_write(const scenario& s, const std::string& file) {
     const variable writing("LLMBENCH_WRITE_BASELINE", "1");

@@ -50,7 +50,7 @@ TEST_CASE("a server with half the slots is shown to carry less") {
     CHECK(narrow.high() <= wide.low() + 1);
     CHECK(wide.low() == std::floor(wide.low()));
     CHECK(wide.probes() <= 16);
-    CHECK(holds(wide.binding(), "p50(ttft)"));
+    CHECK(holds(wide.limiting_objective(), "p50(ttft)"));
     CHECK(holds(wide.line(), "capacity in ["));
     const slo_list slos = {p50(ttft) <= 150_ms, capacity >= 1_users, capacity >= 40_users};
     const auto again = judge(report_file("records.jsonl"), slos, "eight slots");

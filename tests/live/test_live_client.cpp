@@ -129,12 +129,12 @@ TEST_CASE("events that are read together share a stamp") {
 
 TEST_CASE("output tokens are the server's usage, else the events with content") {
     const std::string four = chat_chunk("a") + chat_chunk("b") + chat_chunk("c") + chat_chunk("d");
-    const record told =
+    const record reported =
         answered_with(sized_stream(four + finish() + scripted::usage(11, 9) + done()));
-    CHECK(told.token_source == token_origin::usage);
-    CHECK(told.output_tokens == 9);
-    CHECK(told.prompt_tokens == 11);
-    CHECK(told.events == 4);
+    CHECK(reported.token_source == token_origin::usage);
+    CHECK(reported.output_tokens == 9);
+    CHECK(reported.prompt_tokens == 11);
+    CHECK(reported.events == 4);
 
     const record counted = answered_with(sized_stream(four + finish() + done()));
     CHECK(counted.token_source == token_origin::events);
@@ -749,11 +749,11 @@ TEST_CASE("a named key that is not set is refused") {
 TEST_CASE("a server that repeats the key in its error does not bring it into a file") {
     const std::string secret = "sk-9a77-told-back";
     const variable key("SCRIPTED_KEY", secret);
-    const auto told = [](const std::string& words) {
+    const auto reported = [](const std::string& words) {
         return R"({"error":{"message":")" + words + R"("}})";
     };
-    const std::string message = told("the key " + secret + " is not known");
-    const std::string shortened = told(std::string(285, 'x') + secret + secret);
+    const std::string message = reported("the key " + secret + " is not known");
+    const std::string shortened = reported(std::string(285, 'x') + secret + secret);
     const scripted::server server(
         {{scripted::send(scripted::json("401 Unauthorized", message))},
          {scripted::send(scripted::json("401 Unauthorized", shortened))},

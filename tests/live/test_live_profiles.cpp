@@ -91,11 +91,11 @@ TEST_CASE("a failed gate's server is profiled under the same load, after the mea
     CHECK(holds(server.page_of_metrics(), "vllm:prefix_cache_hits_total{engine=\"0\",model_name="
                                           "\"simulated\"} 0.0\n"));
 
-    const picojson::value told = reported_profile(name);
-    CHECK(told.get("taken").get<bool>());
-    CHECK(told.get("load_s").get<double>() >= 0.5);
-    CHECK(told.get("requests").get<double>() >= static_cast<double>(during));
-    CHECK(told.get("stop").get("came").to_str() == "answered HTTP 200");
+    const picojson::value reported = reported_profile(name);
+    CHECK(reported.get("taken").get<bool>());
+    CHECK(reported.get("load_s").get<double>() >= 0.5);
+    CHECK(reported.get("requests").get<double>() >= static_cast<double>(during));
+    CHECK(reported.get("stop").get("came").to_str() == "answered HTTP 200");
     for (const char* file : {"report.html", "summary.md", "result.json"})
         CHECK(holds(content_of(report_file(file)), "/stop_profile"));
 }
@@ -172,9 +172,9 @@ TEST_CASE("a process that was told where to write its profiles says where they a
     p.env = {{"VLLM_TORCH_PROFILER_DIR", "/tmp/profiles-of-a-test"}, {"KEY", "hidden-from-all"}};
     s.target = p;
     run(s);
-    const picojson::value told = reported_profile("profiled process");
-    CHECK(told.get("taken").get<bool>());
-    CHECK(told.get("files").to_str() ==
+    const picojson::value reported = reported_profile("profiled process");
+    CHECK(reported.get("taken").get<bool>());
+    CHECK(reported.get("files").to_str() ==
           "it is in /tmp/profiles-of-a-test, as VLLM_TORCH_PROFILER_DIR says");
 }
 

@@ -153,12 +153,12 @@ TEST_CASE("nginx in front of a server") {
     const nginx proxy(behind, directory, certificates);
 
     const result plain = passing_load(endpoint{.url = proxy.at("plain")});
-    CHECK(plain.self_check().coalesced_share < 0.5);
+    CHECK(plain.self_check().coalesced_fraction < 0.5);
 
     // Buffering is for slow readers: what nginx has, it gives to one that waits for it. Were that
     // to change, events would come together and the result would say so.
     const result buffered = passing_load(endpoint{.url = proxy.at("buffered")});
-    CHECK(buffered.self_check().coalesced_share < 0.5);
+    CHECK(buffered.self_check().coalesced_fraction < 0.5);
 
     // No coding is asked for, so none comes; where one is asked for by hand, it is named.
     passing_load(endpoint{.url = proxy.at("gzip")});

@@ -51,7 +51,7 @@ TEST_CASE("inputs are counted, answers are timed from end to end, and nothing is
         CHECK(per_request < 91);
         CHECK(holds(said, "input "));
         CHECK(!holds(said, "  ttft "));
-        CHECK(!holds(said, "usage tells of fewer"));
+        CHECK(!holds(said, "usage reports fewer"));
         const picojson::value gate = reported_gate(api == rerank ? "ranks" : "embeds");
         CHECK(gate.get("candidate").get("input_throughput").get<double>() > 10);
         CHECK(!gate.get("candidate").contains("ttft"));

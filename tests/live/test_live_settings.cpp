@@ -68,10 +68,10 @@ TEST_CASE("a smaller prefill budget lets prompts disturb the others less") {
     // The records of a setting give its verdicts again.
     check_rejudged(c["chunks"], s.slos);
     const picojson::value all = texts::parsed(content_of(report_file("result.json")));
-    const picojson::value told = all.get("comparisons").get(0);
-    CHECK(told.get("name").to_str() == "chunked prefill");
-    CHECK(told.get("rounds").get<double>() == 3);
-    const picojson::value first = told.get("statistics").get(0);
+    const picojson::value reported = all.get("comparisons").get(0);
+    CHECK(reported.get("name").to_str() == "chunked prefill");
+    CHECK(reported.get("rounds").get<double>() == 3);
+    const picojson::value first = reported.get("statistics").get(0);
     CHECK(first.get("statistic").to_str() == "p97(itl)");
     CHECK(first.get("best").to_str() == "chunks");
     CHECK(first.get("ratios").get(0).get("log_ratios").get<picojson::array>().size() == 3);

@@ -59,7 +59,7 @@ outcome gate_at(const std::string& url) {
     std::set<int> left;
     for (const record& x : r.requests()) left.insert(x.repeat);
     const bool was_set_aside = *left.rbegin() >= static_cast<int>(left.size());
-    return r.self_check().held_up > 0 || was_set_aside ? worst : wordless;
+    return r.self_check().stalls > 0 || was_set_aside ? worst : wordless;
 }
 
 }  // namespace

@@ -344,7 +344,7 @@ TEST_CASE("prefixes are shared within their groups, by the share that is asked f
                                       .output_tokens = fixed(2),
                                       .shared_prefix = fixed(64),
                                       .prefix_groups = 4,
-                                      .prefix_share = 50_pct},
+                                      .prefix_fraction = 50_pct},
                             100);
     s.arrivals = closed_loop(1);
     s.warmup = 0;
@@ -399,33 +399,33 @@ std::string text_in(const std::string& body, const char* name) {
     const std::size_t from = body.find(":\"", at) + 2;
     return body.substr(from, body.find('"', from) - from);
 }
-enum class tells { vllm, llama_cpp, usage, nothing, silence };
-auto answering(tells how) {
+enum class reports { vllm, llama_cpp, usage, nothing, silence };
+auto answering(reports how) {
     return [how](const scripted::request& r) -> scripted::answer {
-        if (r.path == "/tokenize" && how == tells::silence) return {scripted::stall()};
+        if (r.path == "/tokenize" && how == reports::silence) return {scripted::stall()};
         const std::string text =
-            text_in(r.body, how == tells::llama_cpp ? "content" : "prompt");
+            text_in(r.body, how == reports::llama_cpp ? "content" : "prompt");
         const int n = tokens_in(text) + 1;
         std::string list = "[1";
         for (int i = 1; i < n; ++i) list += ",7";
-        if (r.path == "/tokenize" && how == tells::vllm && !text.empty())
+        if (r.path == "/tokenize" && how == reports::vllm && !text.empty())
             return {scripted::send(scripted::json(
                 "200 OK", "{\"count\":" + std::to_string(n) + ",\"tokens\":" + list + "]}"))};
         // It answers a body without "content", too.
-        if (r.path == "/tokenize" && how == tells::llama_cpp)
+        if (r.path == "/tokenize" && how == reports::llama_cpp)
             return {scripted::send(scripted::json(
                 "200 OK", "{\"tokens\":" +
                               (r.body.find("messages") == std::string::npos ? list : "[") + "]}"))};
         if (r.path == "/tokenize")
             return {scripted::send(scripted::json("404 Not Found", "{}"))};
-        const bool says = how != tells::nothing && how != tells::silence;
+        const bool says = how != reports::nothing && how != reports::silence;
         const int prompt = tokens_in(text_in(r.body, "content")) + 9;
         return {scripted::send(scripted::sized_stream(
             scripted::role() + scripted::chat_chunk(" a") + scripted::finish("length") +
             (says ? scripted::usage(prompt, 1) : "") + scripted::done()))};
     };
 }
-result lengths_on(tells how, int requests = 20) {
+result lengths_on(reports how, int requests = 20) {
     const scripted::server server(answering(how));
     return run({.target = endpoint{.url = server.url()},
                 .workload = synthetic{.prompt_tokens = fixed(50), .output_tokens = fixed(1)},
@@ -442,10 +442,10 @@ std::set<int> lengths_of(const result& r) {
 }  // namespace
 
 TEST_CASE("prompts are as many tokens as asked for, as the server counts them") {
-    CHECK(lengths_of(lengths_on(tells::vllm)) == std::set<int>{50});
-    CHECK(lengths_of(lengths_on(tells::llama_cpp)) == std::set<int>{50});
-    CHECK(lengths_of(lengths_on(tells::usage)) == std::set<int>{50});
-    CHECK(lengths_of(lengths_on(tells::nothing)) == std::set<int>{0});
+    CHECK(lengths_of(lengths_on(reports::vllm)) == std::set<int>{50});
+    CHECK(lengths_of(lengths_on(reports::llama_cpp)) == std::set<int>{50});
+    CHECK(lengths_of(lengths_on(reports::usage)) == std::set<int>{50});
+    CHECK(lengths_of(lengths_on(reports::nothing)) == std::set<int>{0});
 }
 
 TEST_CASE("completions get lists of token ids where words are more than a token each") {
@@ -479,6 +479,6 @@ TEST_CASE("completions get lists of token ids where words are more than a token 
 }
 
 TEST_CASE("a server that is silent about tokens holds up a gate for seconds, no longer") {
-    const result r = lengths_on(tells::silence, 2);
+    const result r = lengths_on(reports::silence, 2);
     CHECK(all_ok(r).size() == 4);
 }

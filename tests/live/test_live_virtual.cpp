@@ -52,10 +52,10 @@ TEST_CASE("twenty minutes of load are computed in a few seconds, and the same ev
         CHECK(r.dispatched_ns == r.scheduled_ns);
     }
     CHECK(a.requests().size() > 2000);
-    const picojson::value told = reported_gate("virtual");
-    CHECK(told.get("target").get("virtual_time").evaluate_as_boolean());
-    CHECK(told.get("self_check").get("ok").evaluate_as_boolean());
-    CHECK_FALSE(told.get("self_check").contains("lateness_p99"));
+    const picojson::value reported = reported_gate("virtual");
+    CHECK(reported.get("target").get("virtual_time").evaluate_as_boolean());
+    CHECK(reported.get("self_check").get("ok").evaluate_as_boolean());
+    CHECK_FALSE(reported.get("self_check").contains("lateness_p99"));
     CHECK(lines_of_records("virtual") != "");
 }
 

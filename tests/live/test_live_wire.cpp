@@ -158,9 +158,9 @@ TEST_CASE("an answer that stops ends with limits.between_events, whatever else c
     wire::table t;
     const auto stops = [&](const char* name, scripted::answer script, const char* reason = "") {
         script.push_back(scripted::stall());
-        const char* const told = "no further content within 300 ms (limits.between_events)";
-        t.fails("timeout", 200, name, std::move(script), told) = {"timeout", 200, told, 1, 1,
-                                                                  reason, false};
+        const char* const reported = "no further content within 300 ms (limits.between_events)";
+        t.fails("timeout", 200, name, std::move(script), reported) = {"timeout", 200, reported, 1, 1,
+                                                                      reason, false};
     };
     const std::string begun = scripted::chunked_head() + chunk(one);
     stops("silence", {scripted::send(begun)});

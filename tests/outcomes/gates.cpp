@@ -110,7 +110,7 @@ TEST_CASE("server fails always") {
 
 // ---- no objectives: the guard on errors alone
 
-static scenario without_objectives(share errors) {
+static scenario without_objectives(fraction errors) {
     engine e = fast_engine();
     e.faults.error_rate = errors;
     return quick(simulated(e), {});

@@ -15,7 +15,7 @@ export LLMBENCH_REPORT_DIR=$work/report
 export SERVER=$no_doctest CHILD=$work/child BASELINE=$work/baselines/chat.json
 closed=http://127.0.0.1:1  # nothing listens there
 log=$work/log
-passed=0 failed=0 held_up='' what=
+passed=0 failed=0 stalled='' what=
 # shellcheck source=tests/support/too_busy.sh
 source "$(dirname "$source")/../support/too_busy.sh"
 
@@ -29,8 +29,8 @@ export SERVED=http://127.0.0.1:$port
 ok() { passed=$((passed + 1)); }
 wrong() {
     if was_too_busy "$log"; then
-        [[ $held_up == "$what" ]] || held_up "$what"
-        held_up=$what
+        [[ $stalled == "$what" ]] || stalled "$what"
+        stalled=$what
         return
     fi
     failed=$((failed + 1))
@@ -841,4 +841,4 @@ fi
 for part in "${parts[@]}"; do "$part"; done
 echo "$passed passed, $failed failed"
 ((failed == 0)) || exit 1
-[[ ! $held_up ]] || exit 77
+[[ ! $stalled ]] || exit 77

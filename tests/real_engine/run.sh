@@ -3,7 +3,7 @@
 # codes and the verdicts in result.json. Where a llama-server is at hand ($LLAMA_SERVER or PATH), the
 # same gates run on it, too.
 #   tests/real_engine/run.sh PROGRAM BUILD_DIR [healthy|crippled|tokens...]    default: all three
-# Exits 77 where the engine cannot be had, or the machine held up the client beside it.
+# Exits 77 where the engine cannot be had, or the machine stalled the client beside it.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/support/too_busy.sh
@@ -32,7 +32,7 @@ run_part() {
     local status=0
     LLMBENCH_REPORT_DIR=$3 "$program" --test-case="$1*" | tee "$build/part.log" || status=$?
     if ((status == 3)) && was_too_busy "$build/part.log"; then
-        held_up "the part '$1'"
+        stalled "the part '$1'"
         exit 77
     fi
     ((status == $2)) || wrong "the part '$1' exited with $status instead of $2"

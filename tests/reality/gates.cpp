@@ -18,7 +18,7 @@ using namespace llmbench;
 
 namespace {
 
-std::string told(const char* variable) {
+std::string reported(const char* variable) {
     const char* value = std::getenv(variable);
     return value ? value : "";
 }
@@ -29,23 +29,23 @@ api_format server_api() {
         {"triton", triton}, {"ollama", ollama}, {"ollama_generate", ollama_generate},
         {"llama_cpp", llama_cpp}, {"sglang", sglang}, {"plain_text", plain_text},
         {"anthropic", anthropic}};
-    const std::string wanted = told("SERVER_API");
+    const std::string wanted = reported("SERVER_API");
     for (const auto& [name, api] : all)
         if (wanted == name) return api;
     std::fprintf(stderr, "SERVER_API names no API: '%s'\n", wanted.c_str());
     std::exit(2);
 }
 endpoint server() {
-    const std::string page = told("SERVER_PAGE");
-    return {.url = told("SERVER_URL"), .model = told("SERVER_MODEL"), .api = server_api(),
+    const std::string page = reported("SERVER_PAGE");
+    return {.url = reported("SERVER_URL"), .model = reported("SERVER_MODEL"), .api = server_api(),
             .metrics_url = is_elsewhere(page) ? page : ""};
 }
 process started() {
-    return {.command = told("SERVER_START"), .ready = told("SERVER_READY"), .ready_within = 900_s,
-            .api = server_api(), .model = told("SERVER_MODEL")};
+    return {.command = reported("SERVER_START"), .ready = reported("SERVER_READY"), .ready_within = 900_s,
+            .api = server_api(), .model = reported("SERVER_MODEL")};
 }
 request_options options(request_options o = {}) {
-    if (const std::string more = told("SERVER_EXTRA_BODY"); !more.empty()) o.extra_body = more;
+    if (const std::string more = reported("SERVER_EXTRA_BODY"); !more.empty()) o.extra_body = more;
     return o;
 }
 /// A few requests, two at a time.
@@ -64,11 +64,11 @@ scenario one_phrase() {
     s.options.max_tokens = 8;
     return s;
 }
-bool is_forced() { return told("SERVER_LENGTHS") == "forced"; }
+bool is_forced() { return reported("SERVER_LENGTHS") == "forced"; }
 /// A workload that does not ask for more than the server takes.
 template <class Workload>
 Workload taken(Workload w) {
-    w.force_output = told("SERVER_LENGTHS") != "refused";
+    w.force_output = reported("SERVER_LENGTHS") != "refused";
     return w;
 }
 
@@ -93,9 +93,9 @@ std::string ms(double seconds) {
 }
 /// The sum of a series on the server's page over all label sets.
 double on_page(const std::string& name) {
-    const std::string page_path = told("SERVER_PAGE");
+    const std::string page_path = reported("SERVER_PAGE");
     const std::string command =
-        "curl -sf '" + (is_elsewhere(page_path) ? "" : told("SERVER_URL")) + page_path + "'";
+        "curl -sf '" + (is_elsewhere(page_path) ? "" : reported("SERVER_URL")) + page_path + "'";
     std::FILE* page = popen(command.c_str(), "r");
     REQUIRE(page != nullptr);
     double sum = 0;
@@ -216,7 +216,7 @@ TEST_CASE("conversations: turns build on the answers before") {
 TEST_CASE("cache: cached tokens of a shared start are counted") {
     scenario s = few(taken(synthetic{.prompt_tokens = fixed(256), .output_tokens = fixed(4),
                                      .shared_prefix = fixed(192), .prefix_groups = 1,
-                                     .prefix_share = 100_pct}));
+                                     .prefix_fraction = 100_pct}));
     s.arrivals = closed_loop(1);
     const result r = run(s);
     all_ok(r);
@@ -228,7 +228,7 @@ TEST_CASE("cache: cached tokens of a shared start are counted") {
         all += x.prompt_tokens;
     }
     CHECK(cached > 64);
-    if (!told("SERVER_PAGE").empty()) {
+    if (!reported("SERVER_PAGE").empty()) {
         const double by_page = r.measured(prefix_cache_hits);
         CHECK(by_page == doctest::Approx(all_cached / all).epsilon(0.05));
         met("by its page", std::to_string(by_page * 100) + " % of the prompt tokens, by its "
@@ -239,7 +239,7 @@ TEST_CASE("cache: cached tokens of a shared start are counted") {
 
 TEST_CASE("model: a wrong name is told in the server's words") {
     scenario s = one_phrase();
-    s.target = endpoint{.url = told("SERVER_URL"), .model = "no-such-model", .api = server_api()};
+    s.target = endpoint{.url = reported("SERVER_URL"), .model = "no-such-model", .api = server_api()};
     const result r = run(s);
     if (r.requests().size() == 0) return;  // refused before the load, which run.sh looks at
     for (const record& x : r.requests()) {
@@ -252,7 +252,7 @@ TEST_CASE("model: a wrong name is told in the server's words") {
 }
 
 TEST_CASE("overflow: a prompt that is too long is told in the server's words") {
-    const int most = std::atoi(told("SERVER_CONTEXT").c_str());
+    const int most = std::atoi(reported("SERVER_CONTEXT").c_str());
     scenario s = few(
         taken(synthetic{.prompt_tokens = fixed(most + 500), .output_tokens = fixed(4)}));
     const result r = run(s);
@@ -273,7 +273,7 @@ TEST_CASE("wrong key: it is refused, and told") {
     if (r.requests().size() == 0) return;  // refused before the load, which run.sh looks at
     for (const record& x : r.requests()) {
         CHECK(x.status == request_status::http);
-        CHECK(x.http_status == std::atoi(told("SERVER_KEY_REFUSED").c_str()));
+        CHECK(x.http_status == std::atoi(reported("SERVER_KEY_REFUSED").c_str()));
         CHECK(!x.error.empty());
     }
     met("wrong key", std::to_string(r.requests()[0].http_status) + " " +
@@ -321,14 +321,14 @@ TEST_CASE("reasoning: it is told from the answer that comes after it") {
 // ---- its page of metrics
 
 TEST_CASE("page: what it tells can be gated, and agrees with what we sent") {
-    const bool tells_running = told("SERVER_GAUGES") != "queued";
+    const bool reports_running = reported("SERVER_GAUGES") != "queued";
     gate({.target = server(),
           .workload = taken(synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(64)}),
           .arrivals = closed_loop(2),
           .warmup = 4,
           .duration = 10_s,  // its gauges are read once a second
           .repeats = 2,
-          .slos = tells_running
+          .slos = reports_running
                       ? slo_list{p90(ttft) <= 20_s, max(running_requests) <= 4,
                                  max(queued_requests) <= 4}
                       : slo_list{p90(ttft) <= 20_s, max(queued_requests) <= 4},
@@ -336,8 +336,8 @@ TEST_CASE("page: what it tells can be gated, and agrees with what we sent") {
 }
 
 TEST_CASE("its own times: TTFT and TPOT beside its own") {
-    const std::string ttft_sum = told("SERVER_TTFT"), tpot_sum = told("SERVER_TPOT"),
-                      tpot_count = told("SERVER_TPOT_COUNT");
+    const std::string ttft_sum = reported("SERVER_TTFT"), tpot_sum = reported("SERVER_TPOT"),
+                      tpot_count = reported("SERVER_TPOT_COUNT");
     const double first = on_page(ttft_sum), each = on_page(tpot_sum), count = on_page(tpot_count);
     scenario s = few(taken(synthetic{.prompt_tokens = fixed(64), .output_tokens = fixed(32)}));
     s.arrivals = closed_loop(1);

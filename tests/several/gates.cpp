@@ -23,7 +23,7 @@ scenario load_of(const arrival_pattern& arrivals) {
     s.arrivals = arrivals;
     return s;
 }
-std::string told(const char* variable) {
+std::string reported(const char* variable) {
     const char* said = std::getenv(variable);
     return said ? said : "";
 }
@@ -54,24 +54,24 @@ TEST_CASE("conversations") {
 TEST_CASE("serves") {
     engine e;
     e.slots = 64;
-    serve_simulated(e, std::atoi(told("PORT").c_str()));
+    serve_simulated(e, std::atoi(reported("PORT").c_str()));
 }
 TEST_CASE("together") {
-    std::istringstream named(told("SHARDS"));
+    std::istringstream named(reported("SHARDS"));
     types::list<types::text> directories;
     for (std::string d; named >> d;) directories.push_back(d);
     judge_shards(directories, {p90(ttft) <= 20_s, mean(tpot) <= 5_s, p50(itl) <= 5_s},
-                 told("GATE"));
+                 reported("GATE"));
 }
 TEST_CASE("turns together") {
-    std::istringstream named(told("SHARDS"));
+    std::istringstream named(reported("SHARDS"));
     types::list<types::text> directories;
     for (std::string d; named >> d;) directories.push_back(d);
     judge_shards(directories, {p50(first_turn_ttft) <= 20_s, p50(later_turn_ttft) <= 20_s},
-                 told("GATE"));
+                 reported("GATE"));
 }
 TEST_CASE("one alone") {
-    judge((told("SHARDS") + "/records.jsonl").c_str(), {mean(tpot) <= 5_s}, told("GATE"));
+    judge((reported("SHARDS") + "/records.jsonl").c_str(), {mean(tpot) <= 5_s}, reported("GATE"));
 }
 
 // ---- what cannot be shared

@@ -7,15 +7,15 @@ cd "$(dirname "$0")/../.."
 part=${1:?usage: run.sh shards GATES WORK | mpi WORK}
 unset "${!LLMBENCH_@}"
 export LC_ALL=C LLMBENCH_PROGRESS=off NO_COLOR=1  # mpirun gives its ranks a terminal
-passed=0 failed=0 held_up='' server=
+passed=0 failed=0 stalled='' server=
 # shellcheck source=tests/support/too_busy.sh
 source tests/support/too_busy.sh
 
 ok() { passed=$((passed + 1)); }
 wrong() {
     if [[ -e $log ]] && was_too_busy "$log"; then
-        held_up=$1
-        held_up "$1"
+        stalled=$1
+        stalled "$1"
         return
     fi
     failed=$((failed + 1))
@@ -343,4 +343,4 @@ case $part in
 esac
 echo "$passed passed, $failed failed"
 ((failed == 0)) || exit 1
-[[ ! $held_up ]] || exit 77
+[[ ! $stalled ]] || exit 77

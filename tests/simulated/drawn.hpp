@@ -19,15 +19,15 @@ struct drawn {
     /// Nothing was drawn that a server could be blamed for.
     bool server_is_well() const {
         const engine_faults& f = served_by.faults;
-        return of.stalls + of.restarts + f.error_rate.fraction + f.reset_rate.fraction +
-                   f.stall_rate.fraction + f.garbage_rate.fraction ==
+        return of.stalls + of.restarts + f.error_rate.value + f.reset_rate.value +
+                   f.stall_rate.value + f.garbage_rate.value ==
                0;
     }
 };
 
 inline void draw_hardships(generator& g, hardships& h) {
-    const auto now_and_then = [&](double share, double most) {
-        return g.uniform() < share ? most * g.uniform() : 0.0;
+    const auto now_and_then = [&](double fraction, double most) {
+        return g.uniform() < fraction ? most * g.uniform() : 0.0;
     };
     h.latency_s = now_and_then(0.7, 0.01);
     h.jitter_s = now_and_then(0.5, 0.002);
@@ -48,11 +48,11 @@ inline void draw_hardships(generator& g, hardships& h) {
     h.away_s = 0.3;
     h.pauses = now_and_then(0.3, 0.01);
     h.pause_s = 0.2 * g.uniform();
-    h.pauses_are_told = g.uniform() < 0.5;
+    h.pauses_are_reported = g.uniform() < 0.5;
 }
 inline void draw_engine(generator& g, engine& e) {
     const auto now_and_then = [&](double most) {
-        return share(g.uniform() < 0.05 ? most * g.uniform() : 0.0);
+        return fraction(g.uniform() < 0.05 ? most * g.uniform() : 0.0);
     };
     e.slots = static_cast<long long>(4 + g.below(29));
     e.decode_step = time_span::from_seconds(0.002 + 0.02 * g.uniform());
@@ -99,7 +99,7 @@ inline std::vector<repeat> repeats_of(const drawn& d, int n) {
 }
 
 /// What was drawn, and what came of it.
-inline void tell(std::uint64_t seed) {
+inline void report(std::uint64_t seed) {
     const drawn d = draw(seed);
     const hardships& h = d.of;
     std::printf("latency %g s, jitter %g s, %g bytes/s, cut %g, bytewise %g\n", h.latency_s,
@@ -109,10 +109,10 @@ inline void tell(std::uint64_t seed) {
     std::printf("reset %g, half closed %g, closed idle %g, stalls %g, restarts %g\n", h.reset,
                 h.half_closed, h.closed_idle, h.stalls, h.restarts);
     std::printf("pauses %g of %g s, %s; interrupted after %g s (0: not)\n", h.pauses, h.pause_s,
-                h.pauses_are_told ? "told" : "not told", d.interrupted_after_s);
+                h.pauses_are_reported ? "told" : "not told", d.interrupted_after_s);
     for (const repeat& r : repeats_of(d, 2)) {
         std::printf("%sit took %g s\n", r.records().c_str(), r.took_s);
-        for (const blind_stretch& b : r.seen.blind)
+        for (const client_stall& b : r.seen.stalls)
             std::printf("blind from %lld to %lld, by %lld\n", b.from_ns, b.to_ns, b.most_delay_ns);
     }
 }

@@ -36,7 +36,7 @@ struct hardships {
     double stalls = 0, stall_s = 0, restarts = 0, away_s = 0;
     // of the client, each time it is woken and each time it reads
     double pauses = 0, pause_s = 0;
-    bool pauses_are_told = true;  // by the kernel's account
+    bool pauses_are_reported = true;  // by the kernel's account
 };
 /// What came of them.
 struct hardships_met {
@@ -64,7 +64,7 @@ public:
     }
     hardships_met met{};
 
-    long long waited_ns() const override { return in_for_.pauses_are_told ? met.paused_ns : -1; }
+    long long waited_ns() const override { return in_for_.pauses_are_reported ? met.paused_ns : -1; }
     void client_runs() override {
         if (in_for_.pauses <= 0 || pauses_.uniform() >= in_for_.pauses) return;
         const long long lost = ns_of(in_for_.pause_s * pauses_.exponential());

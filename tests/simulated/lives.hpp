@@ -42,7 +42,7 @@ struct calamity {
     long long at_open = -1;  // of the files that it opens
     long long calls = 0;     // that fail from then on, 0: all
     rlim_t descriptors = 0, file_bytes = 0;  // real limits, 0: none
-    bool is_told_of_size = false;            // a file over the limit is an error, and no signal
+    bool is_told_the_size = false;           // a file over the limit is an error, and no signal
 
     std::string text() const {
         constexpr const char* names[] = {"nothing", "signal", "full disk", "no descriptor",
@@ -53,7 +53,7 @@ struct calamity {
                        at_s, at_byte, at_open, calls,
                        static_cast<unsigned long long>(descriptors),
                        static_cast<unsigned long long>(file_bytes),
-                       is_told_of_size ? ", told" : "");
+                       is_told_the_size ? ", told" : "");
     }
 };
 /// What a life was, told by itself while it lasts.
@@ -108,7 +108,7 @@ inline scenario gate_of_a_life(const virtual_server& at) {
     const bool is_redirected =
         std::freopen(console.c_str(), "w", stdout) && std::freopen(console.c_str(), "a", stderr);
     if (!is_redirected) std::_Exit(99);
-    if (c.is_told_of_size) ::signal(SIGXFSZ, SIG_IGN);
+    if (c.is_told_the_size) ::signal(SIGXFSZ, SIG_IGN);
     for (const auto& [limit, most] : {std::pair{RLIMIT_NOFILE, c.descriptors},
                                       std::pair{RLIMIT_FSIZE, c.file_bytes}}) {
         const rlimit soft{most, RLIM_INFINITY};
@@ -198,10 +198,10 @@ inline void check_colour(const past_life& l, checked& c) {
     if (l.has("result.json")) {
         picojson::value json;
         picojson::parse(json, l.files.at("result.json"));
-        const double told = json.get("exit_code").get<double>();
-        c.must(is_green ? told == 0 : told != 0,
+        const double reported = json.get("exit_code").get<double>();
+        c.must(is_green ? reported == 0 : reported != 0,
                printed("the program ends with %d, by signal %d; result.json says %g", l.code,
-                       l.signal, told));
+                       l.signal, reported));
     }
     if (l.has("junit.xml")) {
         const std::string& junit = l.files.at("junit.xml");
@@ -257,19 +257,19 @@ inline void check_records_until(const record_lines& own, const record_lines& all
 /// As the README has it: 0, 1, 2, 3 and 77 by its own hand; 128 and the signal of a second one.
 inline void check_code(const past_life& l, const calamity& c, bool measured_all, checked& ch) {
     using kind = calamity::kind;
-    const std::string told = printed("it ends with %d, by signal %d", l.code, l.signal);
+    const std::string reported = printed("it ends with %d, by signal %d", l.code, l.signal);
     switch (c.what) {
-    case kind::nothing: return ch.must(l.code == 0, told);
+    case kind::nothing: return ch.must(l.code == 0, reported);
     case kind::signal:
         // Whom no gate listens to is ended by it; who was interrupted is invalid, unless all was
         // over but the writing of it.
         return ch.must(l.signal == c.signal || l.code == 3 || l.code == 128 + c.signal ||
                            (l.code == 0 && measured_all),
-                       told);
+                       reported);
     case kind::full_disk:
-    case kind::no_descriptor: return ch.must(l.code == 2 || l.code == 3, told);
+    case kind::no_descriptor: return ch.must(l.code == 2 || l.code == 3, reported);
     case kind::limits:
-        return ch.must(l.code == 0 || l.code == 2 || l.code == 3 || l.signal == SIGXFSZ, told);
+        return ch.must(l.code == 0 || l.code == 2 || l.code == 3 || l.signal == SIGXFSZ, reported);
     }
 }
 
@@ -298,7 +298,7 @@ inline calamity drawn_calamity(std::uint64_t number, const life_facts& usual) {
     if (c.what == kind::limits && of_descriptors) c.descriptors = 3 + g.below(8);
     else if (c.what == kind::limits) {
         c.file_bytes = 1 + static_cast<rlim_t>(some_of(usual.largest));
-        c.is_told_of_size = g.uniform() < 0.7;
+        c.is_told_the_size = g.uniform() < 0.7;
     }
     return c;
 }

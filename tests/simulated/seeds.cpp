@@ -54,7 +54,7 @@ void add_repeat(fnv1a& hash, const repeat& r) {
     r.seen.gaps.for_each_block([&](const std::vector<std::uint32_t>& b) {
         for (const std::uint32_t gap : b) hash.add(static_cast<long long>(gap));
     });
-    for (const blind_stretch& b : r.seen.blind)
+    for (const client_stall& b : r.seen.stalls)
         for (const long long ns : {b.from_ns, b.to_ns, b.most_delay_ns, b.lost_ns}) hash.add(ns);
 }
 /// Its outcome, and its words with all the digits that people are shown.
@@ -213,7 +213,7 @@ int run_lives(std::uint64_t from, std::uint64_t to) {
 int main(int argc, char** argv) {
     std::uint64_t n = 1000;
     std::string golden, what = "--seeds";
-    bool is_told = argc % 2 == 1, is_all = true;
+    bool is_reported = argc % 2 == 1, is_all = true;
     for (int i = 1; i + 1 < argc; i += 2) {
         const std::string name = argv[i];
         if (name == "--golden") { golden = argv[i + 1]; continue; }
@@ -221,14 +221,14 @@ int main(int argc, char** argv) {
         n = std::strtoull(argv[i + 1], &end, 10);
         what = name;
         is_all = false;
-        is_told = is_told && !*end && n > 0;
+        is_reported = is_reported && !*end && n > 0;
     }
-    if (is_told && what == "--seeds")
+    if (is_reported && what == "--seeds")
         return run_seeds(1, n, golden) | (is_all ? run_lives(1, 80) : 0);
-    if (is_told && what == "--lives") return run_lives(1, n);
-    if (is_told && what == "--life") return run_lives(n, n);
-    if (is_told && what == "--seed") {
-        tell(n);
+    if (is_reported && what == "--lives") return run_lives(1, n);
+    if (is_reported && what == "--life") return run_lives(n, n);
+    if (is_reported && what == "--seed") {
+        report(n);
         return run_seeds(n, n, golden);
     }
     std::fprintf(stderr,

@@ -3,7 +3,7 @@
 // for ever.
 #pragma once
 
-#include "core/measured/reading.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/measured/alertness.hpp"
 #include "simulated/drawn.hpp"
 
@@ -44,7 +44,7 @@ inline void check_records(const drawn& d, const repeat& r, checked& c) {
 /// does not tell, a sleep that lasted as long as it might have.
 inline long long unseen_ns(const drawn& d) {
     if (d.of.pauses == 0) return 0;
-    return alertness::noticed_ns + (d.of.pauses_are_told ? 0 : alertness::tick_ns);
+    return alertness::noticed_ns + (d.of.pauses_are_reported ? 0 : alertness::tick_ns);
 }
 
 /// When the client says that each event of content came, to the microsecond.
@@ -62,7 +62,7 @@ inline std::vector<double> gaps_between(const std::vector<long long>& times) {
     std::sort(gaps.begin(), gaps.end(), std::greater<>());
     return gaps;
 }
-inline std::vector<double> gaps_read(const repeat_data& d, std::size_t i, reading how) {
+inline std::vector<double> gaps_read(const repeat_data& d, std::size_t i, timing_bound how) {
     std::vector<double> gaps;
     for_each_gap(d, i, how, [&](std::uint32_t us) { gaps.push_back(us * 1e3); });
     std::sort(gaps.begin(), gaps.end(), std::greater<>());
@@ -81,8 +81,8 @@ inline void check_stamps_of(const drawn& d, const repeat& r, std::size_t i, chec
     const long long added = r.met.longest_way_ns + unseen_ns(d);
     const auto within = [&](const std::string& what, long long stamp, long long truth,
                             long long leeway) {
-        const long long delay = std::max(possible_delay(r.seen.blind, stamp - leeway),
-                                         possible_delay(r.seen.blind, stamp + leeway));
+        const long long delay = std::max(possible_delay(r.seen.stalls, stamp - leeway),
+                                         possible_delay(r.seen.stalls, stamp + leeway));
         const long long most = added + delay + leeway;
         c.must(stamp - truth >= -leeway && stamp - truth <= most,
                id + ": its " + what + " was stamped " + ms(stamp - truth) +
@@ -100,16 +100,16 @@ inline void check_stamps_of(const drawn& d, const repeat& r, std::size_t i, chec
 
     const auto slack = static_cast<double>(added + 2 * rounded);
     const std::vector<double> truth = gaps_between(e->writes);
-    const std::vector<double> worst = gaps_read(r.seen, i, reading::at_worst);
-    const std::vector<double> best = gaps_read(r.seen, i, reading::at_best);
+    const std::vector<double> worst = gaps_read(r.seen, i, timing_bound::pessimistic);
+    const std::vector<double> best = gaps_read(r.seen, i, timing_bound::optimistic);
     for (std::size_t k = 0; k < truth.size(); ++k)
         c.must(best[k] <= truth[k] + slack && worst[k] >= truth[k] - slack,
                id + printed(": its gap %zu by length was %g ms; read at best it is %g, at worst %g",
                             k + 1, truth[k] * 1e-6, best[k] * 1e-6, worst[k] * 1e-6));
     const auto to_first = static_cast<double>(e->first_write_ns - x.scheduled_ns);
     const auto pace = static_cast<double>(e->last_write_ns - e->first_write_ns);
-    const request_times low = times_of(r.seen, x, reading::at_best);
-    const request_times high = times_of(r.seen, x, reading::at_worst);
+    const request_times low = times_of(r.seen, x, timing_bound::optimistic);
+    const request_times high = times_of(r.seen, x, timing_bound::pessimistic);
     c.must(static_cast<double>(low.to_first) <= to_first + slack &&
                static_cast<double>(high.to_first) >= to_first - slack,
            id + ": its first token came outside of what the best and the worst reading say");

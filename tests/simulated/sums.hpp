@@ -75,9 +75,9 @@ inline sums sums_of(const std::vector<repeat_data>& arm) {
 }
 
 /// result.json, by paths such as "candidate.ttft.mean".
-class told_numbers {
+class reported_numbers {
 public:
-    explicit told_numbers(const picojson::value& of) : of_(of) {}
+    explicit reported_numbers(const picojson::value& of) : of_(of) {}
     const picojson::value& at(const std::string& path) const {
         static const picojson::value none;
         const picojson::value* v = &of_;
@@ -99,16 +99,16 @@ private:
     const picojson::value& of_;
 };
 /// Both are none, or they are the same but for the order in which they were added up.
-inline bool are_same(double told, double summed) {
-    if (std::isnan(summed) || std::isnan(told)) return std::isnan(summed) && std::isnan(told);
-    return std::fabs(told - summed) <= 1e-9 * std::max({1.0, std::fabs(told), std::fabs(summed)});
+inline bool are_same(double reported, double summed) {
+    if (std::isnan(summed) || std::isnan(reported)) return std::isnan(summed) && std::isnan(reported);
+    return std::fabs(reported - summed) <= 1e-9 * std::max({1.0, std::fabs(reported), std::fabs(summed)});
 }
 
-inline void check_arm(const told_numbers& told, const sums& s, checked& c) {
+inline void check_arm(const reported_numbers& reported, const sums& s, checked& c) {
     const auto equal = [&](const std::string& path, double summed) {
-        c.must(are_same(told.number(path), summed),
+        c.must(are_same(reported.number(path), summed),
                printed("result.json: %s is %.17g, its records give %.17g", path.c_str(),
-                       told.number(path), summed));
+                       reported.number(path), summed));
     };
     for (const char* metric : {"ttft", "tpot", "itl", "e2e", "ttft_from_send"})
         equal(std::string("candidate.") + metric + ".mean", s.mean(metric));
@@ -125,7 +125,7 @@ inline void check_arm(const told_numbers& told, const sums& s, checked& c) {
     }
     c.must(all == s.measured, "statuses");
     long long ended = 0;
-    const picojson::value& reasons = told.at("candidate.finish_reasons");
+    const picojson::value& reasons = reported.at("candidate.finish_reasons");
     if (reasons.is<picojson::array>())
         for (const picojson::value& r : reasons.get<picojson::array>())
             ended += std::llround(r.get("count").get<double>());
@@ -137,23 +137,23 @@ inline void check_arm(const told_numbers& told, const sums& s, checked& c) {
     }
     equal("self_check.connections_opened", static_cast<double>(s.connections));
 }
-inline void check_each(const told_numbers& told, const std::vector<repeat_data>& arm,
+inline void check_each(const reported_numbers& reported, const std::vector<repeat_data>& arm,
                        checked& c) {
-    const picojson::value& listed = told.at("candidate.repeats");
+    const picojson::value& listed = reported.at("candidate.repeats");
     const bool are_all =
         listed.is<picojson::array>() && listed.get<picojson::array>().size() == arm.size();
     c.must(are_all, "result.json: its repeats are not those that were measured");
     for (std::size_t i = 0; are_all && i < arm.size(); ++i) {
-        const told_numbers one(listed.get<picojson::array>()[i]);
+        const reported_numbers one(listed.get<picojson::array>()[i]);
         const sums s = sums_of({arm[i]});
-        const auto equal = [&](const char* name, double told_value, double summed) {
-            c.must(are_same(told_value, summed),
+        const auto equal = [&](const char* name, double reported_value, double summed) {
+            c.must(are_same(reported_value, summed),
                    printed("result.json: %s of repeat %zu is %.17g, its records give %.17g", name,
-                           i, told_value, summed));
+                           i, reported_value, summed));
         };
         for (const char* name : {"ttft", "itl", "e2e"}) {
             const std::string mean = std::string("mean(") + name + ")";
-            equal(mean.c_str(), told_numbers(one.at("statistics")).number(mean), s.mean(name));
+            equal(mean.c_str(), reported_numbers(one.at("statistics")).number(mean), s.mean(name));
         }
         equal("events", one.number("content_events"), static_cast<double>(s.events));
         equal("resends", one.number("resends"), static_cast<double>(s.resends));
@@ -180,11 +180,11 @@ inline void check_texts(const std::vector<gate_report>& gates, const sums& s, ch
     for (const char* metric : {"ttft", "tpot", "itl", "e2e", "ttft_from_send"}) {
         const std::string of = std::string("metric=\"") + metric + "\",statistic=\"mean\"} ";
         const std::size_t at = metrics.find(of);
-        const double told =
+        const double reported =
             at == std::string::npos ? infinity : std::strtod(&metrics[at + of.size()], nullptr);
-        c.must(are_same(told, s.mean(metric)),
+        c.must(are_same(reported, s.mean(metric)),
                printed("metrics.txt: the mean of %s is %.17g, its records give %.17g", metric,
-                       told, s.mean(metric)));
+                       reported, s.mean(metric)));
     }
     std::size_t failures = 0, errors = 0;
     for (const slo_verdict& v : g.verdicts) {
@@ -206,8 +206,8 @@ inline void check_sums(const drawn& d, const std::vector<repeat>& all, checked& 
     p.slos = {mean(ttft) <= time_span::from_seconds(1), p99(itl) <= time_span::from_seconds(1)};
     measured_gate m;
     m.seen = evidence_of(all);
-    m.held = terms_of(all[0], p.slos);
-    m.found = assess(m.seen, m.held);
+    m.judged_by = terms_of(all[0], p.slos);
+    m.found = assess(m.seen, m.judged_by);
     const std::vector<gate_report> gates{report_of(p, m, settings{})};
     const sums s = sums_of(m.seen.candidate);
     picojson::value json;
@@ -215,9 +215,9 @@ inline void check_sums(const drawn& d, const std::vector<repeat>& all, checked& 
         json, result_json(gates, environment_facts{}, event_index{}, 0));
     c.must(error.empty(), "result.json: " + error);
     if (!error.empty()) return;
-    const told_numbers told(json.get("gates").get<picojson::array>()[0]);
-    check_arm(told, s, c);
-    check_each(told, m.seen.candidate, c);
+    const reported_numbers reported(json.get("gates").get<picojson::array>()[0]);
+    check_arm(reported, s, c);
+    check_each(reported, m.seen.candidate, c);
     check_texts(gates, s, c);
     for (const slo_verdict& v : gates[0].verdicts) {
         long long measured = 0;

@@ -46,11 +46,11 @@ for signal in TERM:143 HUP:129; do
     kill -s "${signal%:*}" -- "-$run"
     ended "$signal" "${signal#*:}" "passed  one" "KILLED  two"
 done
-printf 'held up by the machine: a test\n' > held-up
-run few_held_up <<< 'count_held_up held-up; count_held_up /dev/null; count_held_up held-up'
-ended few_held_up 0 "passed  one" "passed  two"
-run many_held_up <<< 'for i in 1 2 3; do count_held_up held-up; done'
-ended many_held_up 1 "passed  one" "FAILED  two"
+printf 'stalled by the machine: a test\n' > stalled
+run few_stalled <<< 'count_stalled stalled; count_stalled /dev/null; count_stalled stalled'
+ended few_stalled 0 "passed  one" "passed  two"
+run many_stalled <<< 'for i in 1 2 3; do count_stalled stalled; done'
+ended many_stalled 1 "passed  one" "FAILED  two"
 # What runs beside it ends with it, and a process of its own group too.
 rm -f pid
 run beside << 'END_OF_RUN'

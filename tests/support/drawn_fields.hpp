@@ -76,7 +76,7 @@ protected:
         to = some_text();
         return true;
     }
-    bool visit_words(const field&, std::string_view, std::string& to, bool) override {
+    bool visit_quoted(const field&, std::string_view, std::string& to, bool) override {
         to = lb::printable(some_text(), 1000);
         return true;
     }

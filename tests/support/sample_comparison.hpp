@@ -3,7 +3,7 @@
 
 #include "llmbench.hpp"
 #include "core/comparing/settings.hpp"
-#include "core/comparing/told_apart.hpp"
+#include "core/comparing/setting_ratios.hpp"
 #include "core/reports/comparison_report.hpp"
 
 #include <string>
@@ -39,12 +39,12 @@ inline llmbench::detail::comparison_report sample_comparison(
         c.statistics.push_back(detail::compared(what, std::move(values), prior_sd));
     };
     add(p99(itl).data, rounds_of({0.025, 0.061, 0.066}));
-    std::vector<values_in_rounds> shares(3);
+    std::vector<values_in_rounds> fractions(3);
     for (std::size_t i = 0; i < 3; ++i) {
-        shares[i].measured = {0.9 + 0.03 * static_cast<double>(i)};
-        shares[i].fault = "a share";
+        fractions[i].measured = {0.9 + 0.03 * static_cast<double>(i)};
+        fractions[i].fault = "a fraction";
     }
-    add(goodput(ttft <= 500_ms).data, shares);
+    add(goodput(ttft <= 500_ms).data, fractions);
     add(mean(ttft).data, rounds_of({0.21, 0.15, 0.1}));
     add(mean(e2e).data, rounds_of({1.05, 1.04, 1.06}));
     std::vector<values_in_rounds> reached = rounds_of({2, 1.9, 2.1});
@@ -67,7 +67,7 @@ inline llmbench::detail::comparison_report cut_comparison() {
     c.settings[1].verdicts.clear();
     c.statistics.clear();
     std::vector<llmbench::detail::values_in_rounds> values = rounds_of({0.02, 0.02});
-    values[1] = {.measured = {}, .at_worst = {}, .at_best = {}, .fault = c.settings[1].excluded};
+    values[1] = {.measured = {}, .pessimistic = {}, .optimistic = {}, .fault = c.settings[1].excluded};
     c.statistics.push_back(llmbench::detail::compared(llmbench::p99(llmbench::itl).data, values,
                                                       llmbench::detail::prior_sd));
     c.asked = 1;

@@ -2,7 +2,7 @@
 
 #include "core/planning/planning.hpp"
 #include "core/figures/gate_figures.hpp"
-#include "core/reports/words.hpp"
+#include "core/reports/text.hpp"
 
 #include <utility>
 
@@ -13,7 +13,7 @@ test_gate::operator lb::gate_report() const {
     g.what = what;
     g.target = target;
     g.baseline = baseline;
-    g.held = measured;
+    g.judged_by = measured;
     g.under = measured;
     g.verdicts = verdicts;
     g.self_check = self_check;

@@ -74,7 +74,7 @@ protected:
         add(f, is_schema ? "\"const\": " + lb::json_quoted(t) : type("string"));
         return false;
     }
-    bool visit_words(const field& f, std::string_view, std::string&, bool may_be_null) override {
+    bool visit_quoted(const field& f, std::string_view, std::string&, bool may_be_null) override {
         add(f, may_be_null ? R"("type": ["string", "null"])" : type("string"));
         return false;
     }

@@ -183,7 +183,7 @@ public:
     }
 
     /// What its page of metrics says; without it there is none. Not in the log.
-    void tell(std::function<std::string(const request&)> page) {
+    void report(std::function<std::string(const request&)> page) {
         const std::lock_guard lock(mutex_);
         page_ = std::move(page);
     }

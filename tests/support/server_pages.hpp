@@ -23,7 +23,7 @@ inline void read_at_each_second(repeat_data& d, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i)
         d.server.readings[i].at_ns = timelines::at_ms(1000.0 * static_cast<double>(i));
 }
-inline void tell(repeat_data& d, server_quantity q, const std::vector<double>& values) {
+inline void report(repeat_data& d, server_quantity q, const std::vector<double>& values) {
     if (d.server.readings.empty()) read_at_each_second(d, values.size());
     for (std::size_t i = 0; i < values.size(); ++i)
         d.server.readings[i].values[static_cast<std::size_t>(q)] = values[i];

@@ -71,8 +71,8 @@ lb::repeat_data repeat_of(const lb::plan& p, const server& s, llmbench::run_arm 
     d.window = llmbench::detail::time_interval::between(ns(from), ns(at));
     if (paced) d.asked_rate = d.achieved_rate = rate;
     d.connections_opened = 12;
-    d.cpu_share = 0.08;
-    d.thread_cpu_shares = {0.08};
+    d.cpu_utilization = 0.08;
+    d.thread_cpu_utilization = {0.08};
     return d;
 }
 sample_gates::test_gate gate_of(const std::string& name, const llmbench::scenario& s, const server& candidate, int repeats, const server* baseline) {

@@ -694,8 +694,8 @@ inline void semantics_cases(table& t) {
           "without a finish reason or [DONE]", 2, 2, "");
     fails("truncated", "usage and no end", two + usage(5, 2), "without a finish reason", 2, 2, "");
 
-    const auto error = [&](const char* name, const std::string& event, const char* told) {
-        fails("server", name, role() + one + event, told, 1, 1, "");
+    const auto error = [&](const char* name, const std::string& event, const char* reported) {
+        fails("server", name, role() + one + event, reported, 1, 1, "");
     };
     error("an error of vLLM",
           sse_event(R"({"error":{"object":"error","message":"engine died","type":)"
@@ -734,8 +734,8 @@ inline void semantics_cases(table& t) {
     fails("server", "an error at once", message_event("no slot") + done(), "no slot", 0, 0, "");
     fails("server", "an error behind a finish reason", one + finish() + message_event("late"),
           "late", 1, 1, "stop");
-    const auto malformed = [&](const char* name, const std::string& data, const char* told) {
-        fails("protocol", name, one + "data: " + data + "\n\n" + one + end, told, 1, 1, "");
+    const auto malformed = [&](const char* name, const std::string& data, const char* reported) {
+        fails("protocol", name, one + "data: " + data + "\n\n" + one + end, reported, 1, 1, "");
     };
     malformed("an event that is no JSON", "hello", "not a JSON object: \"hello\"");
     malformed("an event that is a list", "[1,2]", "not a JSON object");

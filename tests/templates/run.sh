@@ -16,15 +16,15 @@ export LC_ALL=C LLMBENCH_PROGRESS=off
 source "$here/../support/too_busy.sh"
 # Nobody is there: what asks through it sees no server.
 export http_proxy=http://127.0.0.1:1
-failed=0 held_up=''
+failed=0 stalled=''
 log=$work/log
 
 # expect WHAT COMMAND...: it succeeds
 expect() {
     if "${@:2}"; then echo "ok: $1"; return; fi
     if [[ -e $log ]] && was_too_busy "$log"; then
-        held_up=$1
-        held_up "$1"
+        stalled=$1
+        stalled "$1"
         return
     fi
     failed=1
@@ -270,4 +270,4 @@ sed 's#^\./gates #./gates | tee log #' "$jenkins" > piped
 job piped 1 "default target,miss"
 expect "the server is gone" ended
 ((failed == 0)) || exit 1
-[[ ! $held_up ]] || exit 77
+[[ ! $stalled ]] || exit 77

@@ -52,7 +52,7 @@ TEST_CASE("how many users fit") {
     INFO(c);
     CHECK(c.low() <= c.high());
     CHECK(c.probes() <= 16);
-    MESSAGE(c.line().c_str(), c.explain().c_str(), c.binding().c_str());
+    MESSAGE(c.line().c_str(), c.explain().c_str(), c.limiting_objective().c_str());
 }
 
 TEST_CASE("it carries what main carries") {

@@ -109,10 +109,10 @@ private:
     void on_other_answer() {
         picojson::value v;
         const bool is_refusal = http_.status() / 100 != 2;
-        const std::string told = !parse_json(only_event(body_), v) ? ""
+        const std::string reported = !parse_json(only_event(body_), v) ? ""
                                  : is_refusal                      ? refusal_message(v)
                                                                    : error_message(v);
-        const std::string detail = told.empty() ? printable(body_, 200) : printable(told);
+        const std::string detail = reported.empty() ? printable(body_, 200) : printable(reported);
         const std::string_view to = http_.header("location");
         const std::string_view later = http_.header("retry-after");
         if (http_.status() / 100 == 3 && !to.empty())
@@ -124,7 +124,7 @@ private:
                            printed("HTTP %d", http_.status()) +
                                (detail.empty() ? "" : ": " + detail) +
                                (later.empty() ? "" : " (Retry-After: " + printable(later) + ")"));
-        else if (!told.empty())
+        else if (!reported.empty())
             timeline_.fail(request_status::server, detail);
         else
             timeline_.fail(request_status::protocol,

@@ -155,12 +155,12 @@ public:
             events_ ? std::max(first_tokens_ - std::max(r.hidden_tokens, 0), 1) : 0;
         r.prompt_tokens = std::max(prompt_tokens_, 0);
         // Usage that counts nothing where there was something is none.
-        const bool told = completion_tokens_ > 0 || tokenless_ ||
+        const bool reported = completion_tokens_ > 0 || tokenless_ ||
                           (completion_tokens_ == 0 && events_ == 0);
         r.cached_tokens = cached_tokens_;
         r.reasoning_tokens = reasoning_tokens_;
-        r.token_source = told ? token_origin::usage : token_origin::events;
-        r.output_tokens = told ? completion_tokens_ : events_;
+        r.token_source = reported ? token_origin::usage : token_origin::events;
+        r.output_tokens = reported ? completion_tokens_ : events_;
         r.status = status_;
         r.finish_reason = printable(finish_reason_, 40);
         r.error = error_;

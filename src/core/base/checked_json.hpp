@@ -72,14 +72,14 @@ public:
         : v_(v), file_(std::move(file)), path_(std::move(path)) {}
 
     /// A member that is there and not null, or nullptr.
-    const picojson::value* told(const char* name) const {
+    const picojson::value* present(const char* name) const {
         const picojson::value* m = member(v_, name);
         return m && !m->is<picojson::null>() ? m : nullptr;
     }
-    bool has(const char* name) const { return told(name) != nullptr; }
+    bool has(const char* name) const { return present(name) != nullptr; }
     double number(const char* name, double least, double most,
                   double otherwise = not_a_number) const {
-        const picojson::value* m = told(name);
+        const picojson::value* m = present(name);
         return m ? number_of(*m, name, least, most) : otherwise;
     }
     /// Of a member at hand.
@@ -91,7 +91,7 @@ public:
     }
     template <class Whole>
     Whole whole(const char* name, double least, double most, Whole otherwise) const {
-        const picojson::value* m = told(name);
+        const picojson::value* m = present(name);
         return m ? whole_of<Whole>(*m, name, least, most) : otherwise;
     }
     template <class Whole>

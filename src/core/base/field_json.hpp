@@ -76,8 +76,8 @@ protected:
         j_.key(f.name).value(t);
         return false;
     }
-    bool visit_words(const field& f, std::string_view t, std::string& to,
-                     bool may_be_null) override {
+    bool visit_quoted(const field& f, std::string_view t, std::string& to,
+                      bool may_be_null) override {
         if (!t.empty() || !may_be_null) return visit_text(f, t, to);
         j_.key(f.name).raw("null");
         return false;
@@ -136,12 +136,12 @@ public:
         : field_visitor(true), digits_(digits), place_(place), insists_(insists), in_{of} {}
 
     void flag(const field& f, bool& b, bool otherwise) override {
-        const picojson::value* v = told(f);
+        const picojson::value* v = present(f);
         if (v && !v->is<bool>()) at().refuse(f.name, "true or false is allowed");
         b = v ? v->get<bool>() : otherwise;
     }
     void number(const field& f, double& n, const number_range& of) override {
-        const picojson::value* v = told(f);
+        const picojson::value* v = present(f);
         n = v ? meant(at().number_of(*v, f.name, of.least, of.most), of) : of.otherwise;
     }
     void exact(const field& f, long long& n, bool) override {
@@ -178,7 +178,7 @@ public:
     }
     bool has(const char* name, bool) override { return at().has(name); }
     bool begin(const field& f, bool) override {
-        const bool there = told(f) != nullptr;
+        const bool there = present(f) != nullptr;
         if (there) in_.push_back(at().at(f.name));
         return there;
     }
@@ -193,12 +193,12 @@ public:
 
 protected:
     bool visit_text(const field& f, std::string_view, std::string& to) override {
-        const picojson::value* v = told(f);
+        const picojson::value* v = present(f);
         if (v && !v->is<std::string>()) at().refuse(f.name, "a text is allowed");
         if (v) to = v->get<std::string>();
         return v != nullptr;
     }
-    bool visit_words(const field& f, std::string_view t, std::string& to, bool) override {
+    bool visit_quoted(const field& f, std::string_view t, std::string& to, bool) override {
         if (!visit_text(f, t, to)) return false;
         to = printable(to, 4 * to.size() + 4);
         return true;
@@ -210,7 +210,7 @@ protected:
         else if (v && of.null != whole_range::no_null) n = of.null;
     }
     void visit_choice(const field& f, int& k, int count, const char* (*name)(int)) override {
-        const picojson::value* v = told(f);
+        const picojson::value* v = present(f);
         if (!v) return;
         for (int i = 0; v->is<std::string>() && i < count; ++i)
             if (v->get<std::string>() == name(i)) { k = i; return; }
@@ -238,7 +238,7 @@ private:
         return v;
     }
     /// The same of a value that is one.
-    const picojson::value* told(const field& f) const {
+    const picojson::value* present(const field& f) const {
         const picojson::value* v = known(f);
         return v && !v->is<picojson::null>() ? v : nullptr;
     }

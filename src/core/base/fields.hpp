@@ -26,7 +26,7 @@ inline constexpr double most_count = 9e15;     // which a double holds to the la
 /// Nanoseconds of a clock: 31 years since it began, so that times can be moved and added.
 inline constexpr double latest_time_ns = 1e18;
 inline constexpr double most_events = 1e7;        // of one answer
-inline constexpr double most_told_tokens = 1e9;   // which a server may say of one request
+inline constexpr double most_reported_tokens = 1e9;  // which a server may say of one request
 inline constexpr double most_of_few = 1e6;         // and of whatever else there are few
 inline constexpr double most_text_bytes = 2147483647;  // of one answer
 inline constexpr double most_rate = 1e12;      // of requests, per second
@@ -90,9 +90,9 @@ public:
     }
     /// Somebody else's, read as what is printable of it; null, where that may be, is "".
     template <class Text>
-    void words(const field& f, Text& t, bool may_be_null) {
+    void quoted(const field& f, Text& t, bool may_be_null) {
         std::string to;
-        if (visit_words(f, {t.data(), t.size()}, to, may_be_null)) t = to;
+        if (visit_quoted(f, {t.data(), t.size()}, to, may_be_null)) t = to;
     }
     template <integer Whole>
     void whole(const field& f, Whole& n, const whole_range& of = {}) {
@@ -168,7 +168,7 @@ public:
 
 protected:
     virtual bool visit_text(const field&, std::string_view, std::string&) { return false; }
-    virtual bool visit_words(const field& f, std::string_view t, std::string& to, bool) {
+    virtual bool visit_quoted(const field& f, std::string_view t, std::string& to, bool) {
         return visit_text(f, t, to);
     }
     virtual void visit_whole(const field&, long long&, const whole_range&) {}

@@ -189,7 +189,7 @@ inline double design_effect(const std::vector<std::vector<bool>>& repeats, std::
 /// The score that a random walk of normal steps, looked at after each of `looks` equal parts,
 /// exceeds with probability alpha at any look: Pocock (1977), one-sided, by the recursive
 /// integration of Armitage, McPherson and Rowe (1969).
-inline double pocock_constant(int looks, double alpha) {
+inline double pocock_constant(int analyses, double alpha) {
     constexpr std::size_t cells = 60;  // of Simpson's rule; the constants come out to four decimals
     const auto crossed = [&](double c) {
         // The density of the walk among the paths that stayed below, on a grid up to the boundary.
@@ -203,7 +203,7 @@ inline double pocock_constant(int looks, double alpha) {
         const auto density = [](double x) { return 0.39894228040143268 * std::exp(-x * x / 2); };
         for (std::size_t i = 0; i <= cells; ++i) weight[i] = simpson(1, i) * density(grid(1, i));
         double sum = 1 - normal_cdf(c);
-        for (int n = 2; n <= looks; ++n) {
+        for (int n = 2; n <= analyses; ++n) {
             for (std::size_t j = 0; j <= cells; ++j) {
                 sum += weight[j] * (1 - normal_cdf(c * std::sqrt(n) - grid(n - 1, j)));
                 next[j] = 0;

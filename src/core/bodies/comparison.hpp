@@ -5,8 +5,8 @@
 #include "api/slo.hpp"
 #include "api/text.hpp"
 #include "core/base/text.hpp"
-#include "core/comparing/told_apart.hpp"
-#include "core/bodies/held.hpp"
+#include "core/comparing/setting_ratios.hpp"
+#include "core/bodies/result_data.hpp"
 
 #include <string>
 #include <vector>
@@ -16,14 +16,14 @@ inline namespace v0 {
 namespace detail {
 
 text best_setting(const box& data, const statistic_data& what) {
-    const auto* h = data.get<held_comparison>();
+    const auto* h = data.get<comparison_data>();
     if (!h) return {};
     const auto best = compared_by(what, *h).best();
     return best ? text(h->names[*best]) : text();
 }
 estimate_t ratio_of_settings(const box& data, const text& of, const text& to,
                              const statistic_data& what) {
-    const auto* h = data.get<held_comparison>();
+    const auto* h = data.get<comparison_data>();
     const std::vector<std::string> names = h ? h->names : std::vector<std::string>{};
     const std::size_t a = place_of_setting(names, str(of)), b = place_of_setting(names, str(to));
     if (a == b) return {1, 1, 1};

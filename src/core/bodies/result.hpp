@@ -16,12 +16,12 @@
 #include "core/judging/outcome.hpp"
 #include "core/judging/judge.hpp"
 #include "core/described/described.hpp"
-#include "core/described/verdict_words.hpp"
+#include "core/described/verdict_text.hpp"
 #include "core/capacity/found.hpp"
 #include "core/capacity/relative.hpp"
 #include "core/capacity/searched.hpp"
 #include "core/planning/check_slo.hpp"
-#include "core/bodies/held.hpp"
+#include "core/bodies/result_data.hpp"
 
 #include <cmath>  // isfinite
 #include <string>
@@ -32,7 +32,7 @@ namespace detail {
 
 estimate_t estimate(const box& data, const statistic_data& what) {
     const auto g = result_access::gate_in(data);
-    if (!g || g->seen.candidate.empty() || !untold_reason(g->seen, what).empty())
+    if (!g || g->seen.candidate.empty() || !unsupported_reason(g->seen, what).empty())
         return {not_a_number, not_a_number, not_a_number};
     slo s;
     s.what = what;
@@ -40,21 +40,21 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     // Any limit will do: to the end, neither the estimate nor its interval depends on it. Only how
     // dependent counted misses are is read off at the limit: there it is the estimate.
     s.bound = 0.5;
-    return with_load_of_tables(g->seen, g->held, [&](const evidence& seen) {
-        const decision v = judge_evidence(seen, g->held, s, true);
+    return with_load_of_tables(g->seen, g->judged_by, [&](const evidence& seen) {
+        const decision v = judge_evidence(seen, g->judged_by, s, true);
         const estimate_t e = v.estimate;
-        const bool counted = g->held.rule.traffic == fresh ||
+        const bool counted = g->judged_by.rule.traffic == fresh ||
                              v.decided_by == verdict_method::counted_misses;
         if (!counted || what.kind != statistic_kind::percentile || !std::isfinite(e.value))
             return e;
         s.bound = e.value;
-        return judge_evidence(seen, g->held, s, true).estimate;
+        return judge_evidence(seen, g->judged_by, s, true).estimate;
     });
 }
 double measured(const box& data, const statistic_data& what) {
     const auto g = result_access::gate_in(data);
-    if (!g || !untold_reason(g->seen, what).empty()) return not_a_number;
-    return with_load_of_tables(g->seen, g->held, [&](const evidence& seen) {
+    if (!g || !unsupported_reason(g->seen, what).empty()) return not_a_number;
+    return with_load_of_tables(g->seen, g->judged_by, [&](const evidence& seen) {
         return pooled_value(what, seen.candidate);
     });
 }
@@ -118,11 +118,11 @@ slo_verdict judge(const result& r, const slo& of) {
     if (g->is_rehearsal)
         return detail::said_of(s, verdict::skipped, "a rehearsal judges nothing");
     if (g->is_shard)
-        return detail::said_of(s, verdict::skipped, detail::shard_words(g->what.share));
+        return detail::said_of(s, verdict::skipped, detail::shard_text(g->what.shard));
     if (s.factor > 0 && detail::is_capacity(s.what.metric))
         s.what.metric = detail::load_metric(g->what);
     detail::check_slo(s, detail::slo_context_of(g->what));
-    return detail::described(detail::judged_also_of_loads(g->seen, g->held, s));
+    return detail::described(detail::judged_also_of_loads(g->seen, g->judged_by, s));
 }
 
 const types::list<record>& result::requests() const& {

@@ -8,7 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/slo_text.hpp"
 #include "core/metric/table.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/value_text.hpp"
 
 #include <cmath>  // fabs, round
 #include <string>

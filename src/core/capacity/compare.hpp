@@ -140,8 +140,9 @@ inline margin_differences differences_of(const std::vector<std::vector<probe_pai
 /// A look at differences that come from some loads in turns, whose means may differ: they spread by
 /// what each load's own do. As of pairs, what is believed may widen what they leave open and never
 /// narrows it.
-inline look look_at_loads(const std::vector<double>& differences, std::size_t loads, double s0,
-                          const judging_rule& rule) {
+inline interim_analysis analysis_of_loads(const std::vector<double>& differences, std::size_t loads,
+                                          double s0,
+                                          const judging_rule& rule) {
     const auto n = static_cast<double>(differences.size()), own_df = n - static_cast<double>(loads);
     double squares = 0;
     for (std::size_t k = 0; k < loads; ++k) {
@@ -149,7 +150,7 @@ inline look look_at_loads(const std::vector<double>& differences, std::size_t lo
         for (std::size_t i = k; i < differences.size(); i += loads) here.push_back(differences[i]);
         squares += sample_variance(here) * static_cast<double>(here.size() - 1);
     }
-    look believed = moderated_look(mean_of(differences), squares, own_df, s0);
+    interim_analysis believed = moderated_analysis(mean_of(differences), squares, own_df, s0);
     believed.se = believed.sd / std::sqrt(n);
     decide(believed, rule);
     if (own_df <= 0) return believed;
@@ -159,17 +160,18 @@ inline look look_at_loads(const std::vector<double>& differences, std::size_t lo
 /// As many looks as there are rounds after the first ones.
 inline judging_rule rule_of_a_comparison(const compare_terms& t) {
     judging_rule r;
-    r.looks = std::max(1, t.most_rounds - first_compared + 1);
-    r.pass_z = pocock_constant(r.looks, r.pass_level);
-    r.fail_z = pocock_constant(r.looks, r.fail_level);
+    r.analyses = std::max(1, t.most_rounds - first_compared + 1);
+    r.pass_z = pocock_constant(r.analyses, r.pass_level);
+    r.fail_z = pocock_constant(r.analyses, r.fail_level);
     return r;
 }
 
 /// The ratio where the lines of both arms are a distance apart, and how sure that is: by the delta
 /// method, for the slope is measured too.
-inline void tell_ratio(capacity_ratio& r, const margin_differences& d, const compare_terms& t) {
+inline void set_ratio(capacity_ratio& r, const margin_differences& d, const compare_terms& t) {
     const double s0 = t.believed_sd * std::sqrt(2.0), tail = student_t_quantile(0.95, prior_df);
-    const look apart = look_at_loads(d.at_equal_loads, compared_loads, s0, judging_rule{});
+    const interim_analysis apart =
+        analysis_of_loads(d.at_equal_loads, compared_loads, s0, judging_rule{});
     const double n = static_cast<double>(d.slopes.size());
     const double span = -std::log(t.factor) * static_cast<double>(compared_loads - 1);
     r.elasticity = mean_of(d.slopes);
@@ -221,14 +223,14 @@ inline capacity_ratio compared(const compare_terms& t, const std::vector<arm_pro
         return out;
     }
     const margin_differences d = differences_of(rounds);
-    tell_ratio(out, d, t);
+    set_ratio(out, d, t);
     if (static_cast<int>(rounds.size()) < first_compared) return out;
     const judging_rule rule = rule_of_a_comparison(t);
     const double s0 = t.believed_sd * std::sqrt(2.0);
-    const look by_factor = look_at_loads(d.by_factor, compared_loads - 1, s0, rule);
-    const look equal = look_at_loads(d.at_equal_loads, compared_loads, s0, rule);
-    const bool keeps = by_factor.outcome == verdict::pass && candidate_over == 0;
-    if (keeps) out.outcome = verdict::pass;
+    const interim_analysis by_factor = analysis_of_loads(d.by_factor, compared_loads - 1, s0, rule);
+    const interim_analysis equal = analysis_of_loads(d.at_equal_loads, compared_loads, s0, rule);
+    const bool holds = by_factor.outcome == verdict::pass && candidate_over == 0;
+    if (holds) out.outcome = verdict::pass;
     else if (equal.outcome == verdict::fail && by_factor.mean > 0) out.outcome = verdict::fail;
     else if (out.reason.empty()) out.reason = "too close to call";
     if (out.outcome != verdict::inconclusive) out.reason.clear();

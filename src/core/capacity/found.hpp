@@ -7,11 +7,11 @@
 #include "api/slo.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/words.hpp"
-#include "core/measured/reading.hpp"
+#include "core/metric/value_text.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/client.hpp"
-#include "core/judging/doubt.hpp"
+#include "core/judging/client_bias.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/numbers.hpp"
@@ -19,7 +19,7 @@
 #include "core/judging/terms.hpp"
 #include "core/judging/validity.hpp"
 #include "core/described/described.hpp"
-#include "core/described/verdict_words.hpp"
+#include "core/described/verdict_text.hpp"
 #include "core/capacity/probes.hpp"
 #include "core/capacity/search.hpp"
 
@@ -46,17 +46,17 @@ inline bool is_to_show(probe_of part) {
 /// are held against far more than this.
 inline bool is_misled(const terms& t, const repeat_data& d, const probe& p) {
     if (is_to_show(p.part)) return false;
-    if (late_share_of(d) > most_late_share) return true;
+    if (late_fraction_of(d) > most_late_fraction) return true;
     if (!client_had_part(d) || p.over) return false;
-    return (worst_margin(t.keeps, d, reading::at_best) < 0) !=
-           (worst_margin(t.keeps, d, reading::at_worst) < 0);
+    return (worst_margin(t.objectives_held, d, timing_bound::optimistic) < 0) !=
+           (worst_margin(t.objectives_held, d, timing_bound::pessimistic) < 0);
 }
 /// The probe that a repeat was, as far as it speaks for itself.
 inline probe probe_of_repeat(const evidence& e, const terms& t, const repeat_data& d) {
     probe p;
     p.part = d.part;
     p.load = d.load;
-    p.margin = worst_margin(t.keeps, d);
+    p.margin = worst_margin(t.objectives_held, d);
     p.over = is_over(d, e.arrival_cv2);
     p.invalid = !d.disturbed.empty() || !self_check_of(e, d).ok || is_misled(t, d, p);
     return p;
@@ -64,8 +64,8 @@ inline probe probe_of_repeat(const evidence& e, const terms& t, const repeat_dat
 
 /// What is held against the evidence at one load.
 inline terms terms_of_a_load(terms t) {
-    t.slos = std::move(t.keeps);
-    t.keeps.clear();
+    t.slos = std::move(t.objectives_held);
+    t.objectives_held.clear();
     t.day_sd = t.stored.day_sd;
     return t;
 }
@@ -90,11 +90,11 @@ inline load_evidence evidence_at(const evidence& e, const terms& t, double load)
 struct found_capacity {
     std::vector<probe> probes{};  // in their order
     search_state state{};
-    std::string binding{};        // what bounds it, "" where nothing does
+    std::string limiting_objective{};  // what bounds it, "" where nothing does
 };
 
 inline std::vector<probe> probes_of(const evidence& e, const terms& t) {
-    const terms held = terms_of_a_load(t);
+    const terms judged_by = terms_of_a_load(t);
     std::map<double, evidence> at;
     std::vector<probe> probes;
     for (const repeat_data& d : e.candidate) {
@@ -103,7 +103,7 @@ inline std::vector<probe> probes_of(const evidence& e, const terms& t) {
             evidence& seen = at[p.load];
             static_cast<load_conditions&>(seen) = e;
             seen.candidate.push_back(d);
-            p.shown = carried_at(seen, held);
+            p.shown = carried_at(seen, judged_by);
         }
         probes.push_back(p);
     }
@@ -111,7 +111,7 @@ inline std::vector<probe> probes_of(const evidence& e, const terms& t) {
 }
 
 /// The objective that is nearest to a miss at this load, or furthest beyond it.
-inline std::string binding_at(const evidence& e, const terms& t, double load) {
+inline std::string limiting_objective_at(const evidence& e, const terms& t, double load) {
     std::vector<const repeat_data*> here;
     for (const repeat_data& d : e.candidate)
         if (d.load == load) here.push_back(&d);
@@ -125,14 +125,14 @@ inline std::string binding_at(const evidence& e, const terms& t, double load) {
         return "the server's throughput";
     std::string name;
     double worst = -infinity;
-    for (const slo& s : t.keeps) {
+    for (const slo& s : t.objectives_held) {
         if (s.is_advisory) continue;
         const double margins = sum_of([&](const repeat_data& d) { return margin_of(s, d); });
         if (margins <= worst) continue;
         worst = margins;
         name = str(s.what.name);
     }
-    const slo errors = error_limit(t.keeps);
+    const slo errors = error_limit(t.objectives_held);
     const double failed = sum_of([&](const repeat_data& d) { return evaluate(errors.what, d); });
     return worst <= 0 && n > 0 && failed / n > errors.bound ? str(errors.what.name) : name;
 }
@@ -141,8 +141,8 @@ inline found_capacity capacity_of(const evidence& e, const terms& t) {
     found_capacity f;
     f.probes = probes_of(e, t);
     f.state = state_of(f.probes);
-    if (f.state.high < infinity) f.binding = binding_at(e, t, f.state.high);
-    else if (f.state.low > 0) f.binding = binding_at(e, t, f.state.low);
+    if (f.state.high < infinity) f.limiting_objective = limiting_objective_at(e, t, f.state.high);
+    else if (f.state.low > 0) f.limiting_objective = limiting_objective_at(e, t, f.state.low);
     return f;
 }
 
@@ -159,14 +159,14 @@ inline bool is_decided(const evidence& e, const terms& t) {
 }
 /// Why what a load seems to show was the client's, and the place of its probe among the repeats.
 /// While it shows nothing more probes come anyway.
-inline std::optional<client_doubt> doubt_at(const evidence& e, const terms& t, double load) {
+inline std::optional<client_bias> bias_at(const evidence& e, const terms& t, double load) {
     const load_evidence at = evidence_at(e, t, load);
-    if (at.places.size() < static_cast<std::size_t>(first_look)) return {};
-    const terms held = terms_of_a_load(t);
-    if (!is_decided(at.seen, held)) return {};
-    std::optional<client_doubt> doubt = assess(at.seen, held).doubt;
-    if (doubt) doubt->repeat = at.places[doubt->repeat];
-    return doubt;
+    if (at.places.size() < static_cast<std::size_t>(first_analysis)) return {};
+    const terms judged_by = terms_of_a_load(t);
+    if (!is_decided(at.seen, judged_by)) return {};
+    std::optional<client_bias> bias = assess(at.seen, judged_by).bias;
+    if (bias) bias->repeat = at.places[bias->repeat];
+    return bias;
 }
 
 /// Calls `f` with the repeats that tables and pooled numbers are of: those at one load, the highest
@@ -174,7 +174,7 @@ inline std::optional<client_doubt> doubt_at(const evidence& e, const terms& t, d
 /// at one load these are the evidence itself, which may be large.
 template <class F>
 auto with_load_of_tables(const evidence& e, const terms& t, F&& f) {
-    if (t.keeps.empty() || e.candidate.empty()) return f(e);
+    if (t.objectives_held.empty() || e.candidate.empty()) return f(e);
     const search_state s = state_of(probes_of(e, t));
     double load = s.low;
     for (const repeat_data& d : e.candidate)
@@ -190,29 +190,31 @@ auto with_load_of_tables(const evidence& e, const terms& t, F&& f) {
 }
 
 inline const char* to_string(carried c) {
-    return c == carried::keeps ? "carried" : c == carried::misses ? "too much" : "nothing";
+    return c == carried::holds ? "carried" : c == carried::misses ? "too much" : "nothing";
 }
 
 // ---- verdicts
 
 /// What decides, or keeps from deciding, at one load.
-inline std::string words_at(const evidence& seen, const terms& t) {
+inline std::string text_at(const evidence& seen, const terms& t) {
     const findings f = assess(seen, terms_of_a_load(t));
     if (f.on.saturated) return described(f.on.saturated);
-    const decision* told = nullptr;
+    const decision* nearest = nullptr;
     for (const verdict v : {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::pass})
         for (const decision& x : f.verdicts) {
-            if (x.what.is_advisory || x.outcome != v || (told && told->outcome != v)) continue;
-            const bool nearer = told && !(headroom(x) >= headroom(*told));
-            if (!told || nearer) told = &x;
+            if (x.what.is_advisory || x.outcome != v || (nearest && nearest->outcome != v))
+                continue;
+            const bool nearer = nearest && !(headroom(x) >= headroom(*nearest));
+            if (!nearest || nearer) nearest = &x;
         }
-    if (!told) return {};
-    const std::string room = room_text(*told), why = described(told->why, *told);
-    return str(told->what.text()) + " " + to_string(told->outcome) + ": " + measured_text(*told) +
+    if (!nearest) return {};
+    const std::string room = room_text(*nearest), why = described(nearest->why, *nearest);
+    return str(nearest->what.text()) + " " + to_string(nearest->outcome) + ": " +
+           measured_text(*nearest) +
            (room.empty() ? "" : ", " + room) + (why.empty() ? "" : "; " + why);
 }
 
-/// "capacity in [11.4, 12.6] req/s, bound by p90(ttft), 13 probes".
+/// "capacity in [11.4, 12.6] req/s, limited by p90(ttft), 13 probes".
 inline std::string capacity_line(metric_id unit, const found_capacity& f) {
     const search_state& s = f.state;
     const std::string low = value_text(unit, s.low), high = value_text(unit, s.high);
@@ -222,12 +224,12 @@ inline std::string capacity_line(metric_id unit, const found_capacity& f) {
         : s.low > 0 ? "capacity at least " + low + ", no load is shown to be too much"
         : s.high < infinity ? "capacity less than " + high + ", no load is shown to be carried"
                             : "no capacity is shown";
-    return found + (f.binding.empty() ? "" : ", bound by " + f.binding) +
+    return found + (f.limiting_objective.empty() ? "" : ", limited by " + f.limiting_objective) +
            printed(", %zu probes", f.probes.size());
 }
 /// What each probe was, and how far an objective that hardly depends on the load can locate it.
 inline std::string probe_text(metric_id unit, const probe& p) {
-    const std::string shows = p.shown == carried::keeps    ? ", shown to be carried"
+    const std::string shows = p.shown == carried::holds    ? ", shown to be carried"
                               : p.shown == carried::misses ? ", shown to be too much"
                                                            : "";
     const std::string margin =
@@ -242,7 +244,7 @@ inline std::string flatness_text(const found_capacity& f) {
     const double sd = prior_sd / std::max(*f.state.elasticity, 0.01);
     return printed("1 %% more load moves %s by %.2g %%: it hardly depends on the load, and cannot "
                    "locate a capacity better than to +-%.0f %%",
-                   f.binding.empty() ? "the objectives" : f.binding.c_str(),
+                   f.limiting_objective.empty() ? "the objectives" : f.limiting_objective.c_str(),
                    *f.state.elasticity, 100 * 2 * sd / std::sqrt(3.0));
 }
 inline std::string capacity_explained(metric_id unit, const found_capacity& f) {
@@ -255,14 +257,14 @@ inline std::string capacity_explained(metric_id unit, const found_capacity& f) {
 /// Why what was measured at a load is none, "" where it is something: answers that are no answers,
 /// a stream that is none. What a load does to a server is no such thing.
 inline std::string invalid_at_a_load(const evidence& e, const terms& t) {
-    const terms held = terms_of_a_load(t);
+    const terms judged_by = terms_of_a_load(t);
     std::set<double> seen;
     for (const repeat_data& d : e.candidate) {
         if (!is_to_show(d.part) || !seen.insert(d.load).second) continue;
         const load_evidence at = evidence_at(e, t, d.load);
-        if (at.places.size() < static_cast<std::size_t>(first_look)) continue;
-        const findings f = assess(at.seen, held);
-        if (f.on.saturated || f.on.invalid || f.doubt) continue;
+        if (at.places.size() < static_cast<std::size_t>(first_analysis)) continue;
+        const findings f = assess(at.seen, judged_by);
+        if (f.on.saturated || f.on.invalid || f.bias) continue;
         for (const decision& v : f.verdicts)
             if (v.outcome == verdict::invalid && !v.what.is_advisory)
                 return str(v.what.text()) + ": " + described(v.why, v);
@@ -295,7 +297,7 @@ inline decision capacity_verdict(const evidence& e, const terms& t, const ground
     }
     const load_evidence at = evidence_at(e, t, asked);
     v.requests = measured_requests(at.seen, at.seen.candidate.size());
-    const cause stopped = in_words(because::stopped, e.stopped);
+    const cause stopped = with_text(because::stopped, e.stopped);
     if (f.probes.empty() && stopped) return decided(v, verdict::inconclusive, stopped);
     if (g.invalid) return decided(v, verdict::invalid, g.invalid);
     if (!(asked > 0)) return decided(v, verdict::inconclusive, {because::baseline_unknown});
@@ -303,12 +305,12 @@ inline decision capacity_verdict(const evidence& e, const terms& t, const ground
         return decided(v, verdict::invalid, {because::not_monotone, {f.state.low, f.state.high}});
     if (f.state.low >= asked) v.outcome = verdict::pass;
     else if (f.state.high <= asked) v.outcome = verdict::fail;
-    else if (cause why = in_words(because::told, fault_of_search(e, t, f)))
+    else if (cause why = with_text(because::reported, fault_of_search(e, t, f)))
         return decided(v, verdict::invalid, std::move(why));
-    v.at_the_load = at.places.empty() ? "" : words_at(at.seen, t);
+    v.at_the_load = at.places.empty() ? "" : text_at(at.seen, t);
     v.why = {{because::carries, {f.state.low, f.state.high}}};
     if (v.outcome == verdict::inconclusive && stopped) v.why.push_back(stopped);
-    if (cause here = in_words(because::told, v.at_the_load)) v.why.push_back(std::move(here));
+    if (cause here = with_text(because::reported, v.at_the_load)) v.why.push_back(std::move(here));
     return v;
 }
 

@@ -6,7 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/measured/reading.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/judge.hpp"
@@ -27,21 +27,21 @@ namespace detail {
 /// How far from its limit a statistic is on the side of a miss: the log of their ratio, of shares
 /// the difference of their logits. Below 0 it keeps the limit.
 inline double margin_of(const slo& s, const repeat_data& d,
-                        reading how = reading::as_measured) {
+                        timing_bound how = timing_bound::measured) {
     const double value = evaluate(s.what, d, how);
     const double sign = s.at_most ? 1 : -1;
     if (std::isnan(value)) return infinity;
-    if (!is_share(s.what.metric)) return sign * std::log(value / s.bound);
+    if (!is_request_fraction(s.what.metric)) return sign * std::log(value / s.bound);
     const double n = static_cast<double>(std::max<std::size_t>(d.records.size(), 1));
-    const auto logit = [&](double share) {
-        const double inside = std::clamp(share, 0.5 / n, 1 - 0.5 / n);
+    const auto logit = [&](double fraction) {
+        const double inside = std::clamp(fraction, 0.5 / n, 1 - 0.5 / n);
         return std::log(inside / (1 - inside));
     };
     return sign * (logit(value) - logit(s.bound));
 }
 /// Of the objective that is nearest to a miss, or furthest beyond it.
 inline double worst_margin(const std::vector<slo>& slos, const repeat_data& d,
-                           reading how = reading::as_measured) {
+                           timing_bound how = timing_bound::measured) {
     double worst = -infinity;
     for (const slo& s : slos)
         if (!s.is_advisory) worst = std::max(worst, margin_of(s, d, how));
@@ -67,35 +67,35 @@ inline double asked_load(const slo& s, double baseline_carries) {
 /// objectives, and 2.5 % that one which keeps them is shown to miss any.
 inline judging_options options_of_an_end() {
     judging_options o;
-    o.false_pass = o.false_fail = share(0.025);
+    o.false_pass = o.false_fail = fraction(0.025);
     return o;
 }
 /// How sure a load must be shown to keep all of these, or to miss any. It keeps them if it keeps
 /// each; it misses if it misses one, the guard on errors among them.
-inline judging_rule rule_of_a_load(judging_options o, const std::vector<slo>& keeps,
-                                   int most = last_look) {
+inline judging_rule rule_of_a_load(judging_options o, const std::vector<slo>& objectives_held,
+                                   int most = last_analysis) {
     double blocking = 1;  // the guard
-    for (const slo& s : keeps) blocking += !s.is_advisory;
-    o.false_fail = share(o.false_fail.fraction / blocking);
+    for (const slo& s : objectives_held) blocking += !s.is_advisory;
+    o.false_fail = fraction(o.false_fail.value / blocking);
     o.holm = false;
-    judging_rule r = rule_of(o, replayed, first_look, std::max(most, last_look));
+    judging_rule r = rule_of(o, replayed, first_analysis, std::max(most, last_analysis));
     r.trusts_belief = true;  // a search measures many loads, each of them twice at least
     return r;
 }
 
 /// What all the evidence at one load shows of it.
 inline carried carried_at(const evidence& e, const terms& t) {
-    if (e.candidate.size() < static_cast<std::size_t>(first_look)) return carried::open;
+    if (e.candidate.size() < static_cast<std::size_t>(first_analysis)) return carried::open;
     const findings f = assess(e, t);
     const bool all_failed = std::all_of(e.candidate.begin(), e.candidate.end(), is_all_failed);
     if (all_failed || f.on.saturated) return carried::misses;
-    bool keeps = true;
+    bool holds = true;
     for (const decision& v : f.verdicts) {
         if (v.what.is_advisory) continue;
         if (v.outcome == verdict::fail) return carried::misses;
-        keeps = keeps && v.outcome == verdict::pass;
+        holds = holds && v.outcome == verdict::pass;
     }
-    return keeps ? carried::keeps : carried::open;
+    return holds ? carried::holds : carried::open;
 }
 
 }  // namespace detail

@@ -6,7 +6,7 @@
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
-#include "core/measured/reading.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/judge.hpp"
@@ -16,7 +16,7 @@
 #include "core/judging/terms.hpp"
 #include "core/judging/validity.hpp"
 #include "core/described/described.hpp"
-#include "core/described/verdict_words.hpp"
+#include "core/described/verdict_text.hpp"
 #include "core/capacity/compare.hpp"
 #include "core/capacity/found.hpp"
 #include "core/capacity/probes.hpp"
@@ -45,7 +45,7 @@ inline std::vector<probe> baseline_lead(const evidence& e, const terms& t) {
 inline cause fault_of_lead(const evidence& e) {
     for (const repeat_data& d : e.baseline) {
         if (d.interrupted) return {because::interrupted};
-        if (cause gone = in_words(because::server_gone, d.target_gone))
+        if (cause gone = with_text(because::server_gone, d.target_gone))
             return of_server(std::move(gone), true);
     }
     const std::size_t n = e.baseline.size();
@@ -69,11 +69,11 @@ inline std::vector<compared_pair> compared_pairs(const evidence& e) {
 /// One arm of a pair. A delay of the client is no part of its server's margin where a reading says
 /// so; whether that decides is seen by reading it both ways.
 inline arm_probe arm_probe_of(const evidence& e, const terms& t, const repeat_data& d,
-                              reading how) {
+                              timing_bound how) {
     const probe p = probe_of_repeat(e, t, d);
-    return {d.arm, d.load, worst_margin(t.keeps, d, how), p.over, p.invalid};
+    return {d.arm, d.load, worst_margin(t.objectives_held, d, how), p.over, p.invalid};
 }
-inline std::vector<arm_probe> compared_probes(const evidence& e, const terms& t, reading how) {
+inline std::vector<arm_probe> compared_probes(const evidence& e, const terms& t, timing_bound how) {
     std::vector<arm_probe> probes;
     for (const compared_pair& p : compared_pairs(e)) {
         probes.push_back(arm_probe_of(e, t, e.baseline[p.baseline], opposite(how)));
@@ -94,31 +94,32 @@ inline std::optional<compare_terms> compare_terms_of(const evidence& e, const te
 }
 
 /// The pair whose margins the client may have moved the most, where that may have decided.
-inline std::optional<client_doubt> doubt_of_ratio(const evidence& e, const terms& t,
-                                                  const slo& s) {
+inline std::optional<client_bias> bias_of_ratio(const evidence& e, const terms& t,
+                                                const slo& s) {
     const auto c = compare_terms_of(e, t, s);
     if (!c) return {};
-    const auto outcome = [&](reading how) {
+    const auto outcome = [&](timing_bound how) {
         return compared(*c, compared_probes(e, t, how)).outcome;
     };
-    const verdict v = outcome(reading::as_measured);
+    const verdict v = outcome(timing_bound::measured);
     if (v == verdict::inconclusive) return {};
-    const reading other = v == verdict::pass ? reading::at_worst : reading::at_best;
+    const timing_bound other =
+        v == verdict::pass ? timing_bound::pessimistic : timing_bound::optimistic;
     if (outcome(other) == v) return {};
-    client_doubt doubt{{because::client_in_probes, {}, whose::client}, 0};
+    client_bias bias{{because::client_in_probes, {}, whose::client}, 0};
     double most = -1;
     for (const compared_pair& p : compared_pairs(e)) {
         const repeat_data& d = e.candidate[p.candidate];
         if (!d.disturbed.empty()) continue;
         double width = 0;
         for (const repeat_data* x : {&d, &e.baseline[p.baseline]})
-            width += std::abs(worst_margin(t.keeps, *x, reading::at_worst) -
-                              worst_margin(t.keeps, *x, reading::at_best));
+            width += std::abs(worst_margin(t.objectives_held, *x, timing_bound::pessimistic) -
+                              worst_margin(t.objectives_held, *x, timing_bound::optimistic));
         if (!(width > most)) continue;
         most = width;
-        doubt.repeat = p.candidate;
+        bias.repeat = p.candidate;
     }
-    return doubt;
+    return bias;
 }
 
 /// One arm at the loads that are compared.
@@ -131,13 +132,13 @@ inline evidence compared_arm(const evidence& e, run_arm arm) {
 }
 /// Why an arm's probes are nothing to be compared, "" where they are.
 inline std::string fault_of_probes(const evidence& alone, const terms& t) {
-    const terms held = terms_of_a_load(t);
+    const terms judged_by = terms_of_a_load(t);
     const grounds g = grounds_of(alone);
     if (g.invalid) return described(g.invalid);
-    for (const slo& s : held.slos) {
+    for (const slo& s : judged_by.slos) {
         if (s.is_advisory) continue;
-        cause why = fault_of_verdict(alone, held, g, decide_evidence(alone, held, s));
-        if (!why) why = sample_fault(alone, held.rule, s);
+        cause why = fault_of_verdict(alone, judged_by, g, decide_evidence(alone, judged_by, s));
+        if (!why) why = sample_fault(alone, judged_by.rule, s);
         if (why) return str(s.text()) + ": " + described(why, s);
     }
     return {};
@@ -152,11 +153,11 @@ inline decision relative_verdict(const evidence& e, const terms& t, const ground
     const std::vector<compared_pair> pairs = compared_pairs(e);
     v.repeats = static_cast<int>(pairs.size());
     v.requests = measured_requests(e, e.candidate.size());
-    const cause stopped = in_words(because::stopped, e.stopped);
+    const cause stopped = with_text(because::stopped, e.stopped);
     if (pairs.empty() && stopped) return decided(v, verdict::inconclusive, stopped);
     if (cause lost = pairs.empty() ? fault_of_lead(e) : g.invalid)
         return decided(v, verdict::invalid, std::move(lost));
-    const std::vector<arm_probe> probes = compared_probes(e, t, reading::as_measured);
+    const std::vector<arm_probe> probes = compared_probes(e, t, timing_bound::measured);
     if (probes.empty() ? client_gave_up(baseline_lead(e, t)) : client_gave_up(pairs_of(probes)))
         return decided(v, verdict::invalid, {because::gave_up});
     const auto c = compare_terms_of(e, t, s);
@@ -167,25 +168,26 @@ inline decision relative_verdict(const evidence& e, const terms& t, const ground
         const evidence alone = compared_arm(e, arm);
         const std::string who = std::string(to_string(arm)) + ": ";
         if (const std::string why = fault_of_probes(alone, t); !why.empty())
-            return decided(v, verdict::invalid, in_words(because::told, who + why));
-        const decision errors = judge_evidence(alone, terms_of_a_load(t), error_limit(t.keeps),
+            return decided(v, verdict::invalid, with_text(because::reported, who + why));
+        const decision errors =
+            judge_evidence(alone, terms_of_a_load(t), error_limit(t.objectives_held),
                                                false, true);
         if (errors.outcome == verdict::pass) continue;
         const bool is_own = arm == run_arm::candidate;
         const verdict o = is_own ? errors.outcome
                                  : errors.outcome == verdict::fail ? verdict::invalid
                                                                    : verdict::inconclusive;
-        return decided(v, o, in_words(because::told, who + flat_line(described(errors))));
+        return decided(v, o, with_text(because::reported, who + flat_line(described(errors))));
     }
-    if (const auto doubt = doubt_of_ratio(e, t, s))
-        return decided(v, verdict::invalid, doubt->why);
+    if (const auto bias = bias_of_ratio(e, t, s))
+        return decided(v, verdict::invalid, bias->why);
     const capacity_ratio r = compared(*c, probes);
     v.outcome = r.outcome;
     v.estimate = {r.ratio, r.low, r.high};
     const bool known = std::isfinite(r.ratio) && std::isfinite(r.high);
     v.why = {known ? cause{because::candidate_carries, {c->capacity, r.ratio, r.low, r.high}}
                    : cause{because::baseline_breaks, {c->capacity}}};
-    if (cause why = in_words(because::told, r.reason)) v.why.push_back(std::move(why));
+    if (cause why = with_text(because::reported, r.reason)) v.why.push_back(std::move(why));
     if (v.outcome == verdict::inconclusive && stopped) v.why.push_back(stopped);
     v.at_the_load = described(v.why, v);
     return v;
@@ -195,7 +197,7 @@ inline decision relative_verdict(const evidence& e, const terms& t, const ground
 
 /// What a look at the evidence finds, of a gate of one load or of several.
 inline findings assess_loads(const evidence& e, const terms& t) {
-    if (t.keeps.empty()) return assess(e, t);
+    if (t.objectives_held.empty()) return assess(e, t);
     findings f;
     f.on = grounds_of(e);
     f.on.saturated = {};  // where it was, is part of what was searched
@@ -210,7 +212,7 @@ inline findings assess_loads(const evidence& e, const terms& t) {
 /// The verdict on one more SLO, as if the gate had stated it too. Of a search only capacities can
 /// be judged, unless all of it was at one load.
 inline decision judged_also_of_loads(const evidence& e, const terms& t, const slo& s) {
-    if (t.keeps.empty()) return judged_also(e, t, s);
+    if (t.objectives_held.empty()) return judged_also(e, t, s);
     if (is_capacity(s.what.metric) && s.factor > 0 && e.has_live_baseline())
         return relative_verdict(e, t, grounds_of(e), s);
     if (is_capacity(s.what.metric))

@@ -21,7 +21,7 @@ inline namespace v0 {
 namespace detail {
 
 /// What is shown of a load by all the evidence at it.
-enum class carried : unsigned char { open, keeps, misses };
+enum class carried : unsigned char { open, holds, misses };
 
 /// One run of the scenario at one load.
 struct probe {
@@ -81,10 +81,10 @@ inline std::vector<probe> without_evidence(const std::vector<probe>& probes) {
 }
 
 struct bracket {
-    const probe* keeps = nullptr;   // the highest load below the lowest miss
+    const probe* holds = nullptr;   // the highest load below the lowest miss
     const probe* misses = nullptr;  // the lowest load that looks missed
-    bool is_closed() const { return keeps && misses; }
-    double ratio() const { return misses->load / keeps->load; }
+    bool is_closed() const { return holds && misses; }
+    double ratio() const { return misses->load / holds->load; }
 };
 inline bracket bracket_of(const std::vector<probe>& probes) {
     bracket b;
@@ -92,8 +92,8 @@ inline bracket bracket_of(const std::vector<probe>& probes) {
         if (!p.invalid && looks_missed(p) && (!b.misses || p.load < b.misses->load)) b.misses = &p;
     for (const probe& p : probes)
         if (!p.invalid && !looks_missed(p) && (!b.misses || p.load < b.misses->load) &&
-            (!b.keeps || p.load > b.keeps->load))
-            b.keeps = &p;
+            (!b.holds || p.load > b.holds->load))
+            b.holds = &p;
     return b;
 }
 
@@ -153,7 +153,7 @@ inline margin_curve curve_of(const std::vector<probe>& probes) {
 inline search_state state_of(const std::vector<probe>& probes) {
     search_state s;
     for (const probe& p : probes) {
-        if (p.shown == carried::keeps) s.low = std::max(s.low, p.load);
+        if (p.shown == carried::holds) s.low = std::max(s.low, p.load);
         if (p.shown == carried::misses) s.high = std::min(s.high, p.load);
     }
     const std::vector<probe> before = without_evidence(probes);
@@ -184,16 +184,16 @@ inline constexpr double step_up = 2, largest_step_down = 4;
 /// margins lies above a curve that bends upwards, so that its root is a bound of the capacity.
 inline double outwards_of(const search_terms& t, const std::vector<probe>& before,
                           const bracket& b) {
-    if (!b.keeps) {
+    if (!b.holds) {
         const double step = 1 + 0.5 * static_cast<double>(before.size());
         return moved_from(b.misses->load, t, probe_of::bracket,
                           b.misses->load / std::min(step, largest_step_down));
     }
-    double next = b.keeps->load * step_up;
+    double next = b.holds->load * step_up;
     const margin_curve c = curve_of(before);
     if (c.knots.size() > 1)
-        next = std::min(next, std::max(1.1 * std::exp(c.crosses(0)), 1.2 * b.keeps->load));
-    return moved_from(b.keeps->load, t, probe_of::bracket, next);
+        next = std::min(next, std::max(1.1 * std::exp(c.crosses(0)), 1.2 * b.holds->load));
+    return moved_from(b.holds->load, t, probe_of::bracket, next);
 }
 
 inline constexpr int least_refined = 1, most_refined = 3;
@@ -201,16 +201,16 @@ inline constexpr double narrow_bracket = 1.25;
 
 /// Whether the ends of a bracket are near enough for evidence.
 inline bool is_refined(const search_terms& t, const bracket& b, int refined) {
-    if (t.whole && b.misses->load - b.keeps->load <= 1) return true;
+    if (t.whole && b.misses->load - b.holds->load <= 1) return true;
     return refined >= most_refined || (refined >= least_refined && b.ratio() <= narrow_bracket);
 }
 /// Inside a bracket: where its margins put the root, but never nearer to the load that keeps, for
 /// the root of a curve that bends upwards is above that of its chord.
 inline double interpolated(const bracket& b) {
-    double share = 0.5;
-    if (has_size(*b.misses) && has_size(*b.keeps))
-        share = -b.keeps->margin / (b.misses->margin - b.keeps->margin);
-    return b.keeps->load * std::pow(b.ratio(), std::clamp(share, 0.5, 0.85));
+    double fraction = 0.5;
+    if (has_size(*b.misses) && has_size(*b.holds))
+        fraction = -b.holds->margin / (b.misses->margin - b.holds->margin);
+    return b.holds->load * std::pow(b.ratio(), std::clamp(fraction, 0.5, 0.85));
 }
 
 // ---- show
@@ -223,7 +223,7 @@ struct end_facts {
     double spare;  // standard errors of a mean that its distance has to spare
 };
 // Beyond a knee a chord overstates the margin, so the upper end has more to spare.
-inline constexpr end_facts low_end{-1, 2.413, first_look, 1};
+inline constexpr end_facts low_end{-1, 2.413, first_analysis, 1};
 inline constexpr end_facts high_end{1, 2.675, first_fail, 2.25};
 inline const end_facts& facts_of(probe_of part) {
     return part == probe_of::low ? low_end : high_end;
@@ -260,7 +260,7 @@ inline double spread_near(const search_terms& t, const std::vector<probe>& probe
 
 /// How far from 0 the mean of n margins that spread by sd must be for the rule to show it.
 inline double reach_of(const search_terms& t, double n, double sd, double z) {
-    const look l = moderated_look(0, (n - 1) * sd * sd, n - 1, t.believed_sd);
+    const interim_analysis l = moderated_analysis(0, (n - 1) * sd * sd, n - 1, t.believed_sd);
     return student_t_quantile(normal_cdf(z), l.df) * l.sd / std::sqrt(n);
 }
 
@@ -303,7 +303,7 @@ inline end_place end_place_of(const search_terms& t, const std::vector<probe>& p
     const end_facts& f = facts_of(part);
     const margin_curve c = curve_of(probes);
     const double root = c.crosses(0);
-    const int most = std::clamp((left - spare_probes) / 2, f.first, last_look);
+    const int most = std::clamp((left - spare_probes) / 2, f.first, last_analysis);
     const double spare = f.spare + spare_of_a_step * static_cast<double>(steps);
     end_place e;
     for (int n = f.first;; ++n) {
@@ -325,11 +325,11 @@ inline end_place end_place_of(const search_terms& t, const std::vector<probe>& p
 inline double chance_of(const search_terms& t, const tried_end& mine, const end_place& place,
                         probe_of part, int left) {
     const end_facts& f = facts_of(part);
-    if (mine.shown != carried::open || mine.times >= last_look || mine.times + left < f.first)
+    if (mine.shown != carried::open || mine.times >= last_analysis || mine.times + left < f.first)
         return 0;
     if (mine.margins.size() < static_cast<std::size_t>(mine.times))
         return part == probe_of::high;  // the load outgrew the server
-    const double n = mine.times, most = std::min<double>(last_look, n + left);
+    const double n = mine.times, most = std::min<double>(last_analysis, n + left);
     const double short_of = reach_of(t, most, place.sd, f.z) - f.outwards * mean_of(mine.margins);
     return normal_cdf(-short_of / (place.sd * std::sqrt(1 / n - 1 / most)));
 }
@@ -350,7 +350,7 @@ inline std::optional<double> next_of_end(const search_terms& t, const std::vecto
     } else {
         const double last = mine.loads.back();
         const bool last_chance = left == f.first;  // to show another load
-        const double enough = mine.times < first_look ? hopeless_at_first
+        const double enough = mine.times < first_analysis ? hopeless_at_first
                               : last_chance           ? hopeless_at_last
                                                       : hopeless;
         if (chance_of(t, mine, place, part, left) > enough) return last;
@@ -441,24 +441,24 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
         int refined = 0;
         for (const probe& p : before) refined += p.part == probe_of::refine;
         const double next = in_range(t, probe_of::refine, interpolated(b));
-        if (!is_refined(t, b, refined) && next > b.keeps->load && next < b.misses->load)
+        if (!is_refined(t, b, refined) && next > b.holds->load && next < b.misses->load)
             return {probe_of::refine, next, {}};
         return next_evidence(t, probes, s, left);
     }
     const double next = outwards_of(t, before, b);
-    if (next != (b.keeps ? b.keeps : b.misses)->load) return {probe_of::bracket, next, {}};
+    if (next != (b.holds ? b.holds : b.misses)->load) return {probe_of::bracket, next, {}};
     // All loads that may be tried look alike: only one end can be shown.
-    const probe_of part = b.keeps ? probe_of::low : probe_of::high;
+    const probe_of part = b.holds ? probe_of::low : probe_of::high;
     const tried_end mine = tried(probes, part);
-    if (mine.shown == (b.keeps ? carried::keeps : carried::misses))
-        return {{}, 0, b.keeps ? "the highest load that was allowed keeps its objectives"
+    if (mine.shown == (b.holds ? carried::holds : carried::misses))
+        return {{}, 0, b.holds ? "the highest load that was allowed keeps its objectives"
                                : "the lowest load that was allowed misses its objectives"};
-    if (mine.shown != carried::open || mine.times >= last_look)
-        return {{}, 0, b.keeps ? "the highest load that was allowed could not be shown to keep its "
+    if (mine.shown != carried::open || mine.times >= last_analysis)
+        return {{}, 0, b.holds ? "the highest load that was allowed could not be shown to keep its "
                                  "objectives"
                                : "the lowest load that was allowed could not be shown to miss its "
                                  "objectives"};
-    return {part, b.keeps ? in_range(t, part, t.most) : in_range(t, part, t.least), {}};
+    return {part, b.holds ? in_range(t, part, t.most) : in_range(t, part, t.least), {}};
 }
 
 }  // namespace detail

@@ -8,7 +8,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/value_text.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/samples.hpp"
@@ -140,12 +140,13 @@ inline plan searching(plan p, const judging_options& judging, scenario_use use) 
             continue;
         }
         least = std::max(least, least_replayed(s.what));
-        p.search.keeps.push_back(s);
+        p.search.objectives_held.push_back(s);
     }
     p.requests = least;
     p.search.to_the_interval = use == scenario_use::find_capacity;
-    p.rule = p.search.to_the_interval ? rule_of_a_load(options_of_an_end(), p.search.keeps)
-                                      : rule_of_a_load(judging, p.search.keeps, p.most_repeats);
+    const std::vector<slo>& to_hold = p.search.objectives_held;
+    p.rule = p.search.to_the_interval ? rule_of_a_load(options_of_an_end(), to_hold)
+                                      : rule_of_a_load(judging, to_hold, p.most_repeats);
     p.most_if_noisy = 0;
     return asking_for(std::move(p), 0);
 }
@@ -200,7 +201,7 @@ inline next_on_arms next_compared(const plan& p, const evidence& e, const terms&
     const auto terms_of_pairs = compare_terms_of(e, t, p.slos[0]);
     if (!terms_of_pairs) return {{{}, 0, "the baseline's capacity was not found"}, {}};
     const pair_step next =
-        next_pair(*terms_of_pairs, compared_probes(e, t, reading::as_measured));
+        next_pair(*terms_of_pairs, compared_probes(e, t, timing_bound::measured));
     const run_arm second =
         next.first == run_arm::baseline ? run_arm::candidate : run_arm::baseline;
     return {{probe_of::compared, next.load, next.done}, {next.first, second}};
@@ -241,7 +242,7 @@ inline plan at_load(plan p, double load, double answer_s) {
     p.warmup_requests = 0;
     const double filling_s = std::max(std::min(lead_of_a_probe, seconds / 4), answer_s);
     p.warmup_s = std::max({p.warmup_s, warmup_s, p.arrivals.users_ramp_s + filling_s});
-    p.slos = p.search.keeps;
+    p.slos = p.search.objectives_held;
     p.search = {};
     p.requests = 0;
     p.duration_s = seconds;

@@ -8,7 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/pooled.hpp"
-#include "core/measured/reading.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/baseline_errors.hpp"
 #include "core/judging/evidence.hpp"
@@ -19,7 +19,7 @@
 #include "core/judging/terms.hpp"
 #include "core/judging/validity.hpp"
 #include "core/described/sentences.hpp"
-#include "core/comparing/told_apart.hpp"
+#include "core/comparing/setting_ratios.hpp"
 
 #include <algorithm>  // count_if, max, none_of
 #include <cmath>  // exp, isfinite, isnan
@@ -35,13 +35,13 @@ namespace detail {
 struct measured_setting {
     std::string name{};
     const evidence& seen;
-    const terms& held;
+    const terms& judged_by;
     const findings& found;
     std::string lost{};  // why its server could not be measured at all
 };
 
 /// A setting as a comparison tells it.
-struct setting_told {
+struct reported_setting {
     std::string name{};
     std::string excluded{};            // why it is compared on nothing
     std::vector<verdict> verdicts{};   // of the objectives
@@ -49,7 +49,7 @@ struct setting_told {
 
 /// Several settings of a server on one trace.
 struct settings_comparison {
-    std::vector<setting_told> settings{};
+    std::vector<reported_setting> settings{};
     std::vector<slo> objectives{};
     std::size_t rounds = 0, planned_rounds = 0;
     std::string stopped{};  // why there are fewer rounds than planned
@@ -85,7 +85,7 @@ inline std::string exclusion_of(const measured_setting& s) {
     if (s.seen.candidate.empty())
         return s.seen.stopped.empty() ? "nothing was measured" : s.seen.stopped;
     if (s.found.on.invalid) return described(s.found.on.invalid);
-    const slo limit = error_limit(s.held.slos);
+    const slo limit = error_limit(s.judged_by.slos);
     if (const double errors = pooled_value(limit.what, s.seen.candidate); errors > limit.bound)
         return printed("%.3g %% of its requests failed (%s), where %.3g %% may", errors * 100,
                        failure_example(s.seen.candidate).c_str(), limit.bound * 100);
@@ -104,65 +104,67 @@ inline slo statistic_alone(const statistic_data& what, double typical) {
 /// Why a statistic of a setting says too little to be compared, "" where it does not.
 inline std::string fault_of_statistic(const measured_setting& m, const statistic_data& what,
                                       const std::vector<double>& values) {
-    if (is_share(what.metric)) return "a share";
+    if (is_request_fraction(what.metric)) return "a fraction";
     std::size_t infinite = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
         if (std::isnan(values[i]))
             return is_of_start(what.metric)
                        ? "startup_time is only known of a process that is started"
                        : printed("round %zu has no value of it", i + 1);
-        infinite += !(started(what.metric, values[i]) > 0) || !std::isfinite(values[i]);
+        infinite += !(with_offset(what.metric, values[i]) > 0) || !std::isfinite(values[i]);
     }
     if (infinite > 0 && is_of_server(what.metric))
         return printed("it is not above zero in %zu of %zu rounds", infinite, values.size());
     if (infinite > 0)
         return printed("failed requests reach it in %zu of %zu rounds", infinite, values.size());
     const slo alone = statistic_alone(what, std::exp(mean_of(logs_of(what.metric, values))));
-    cause why = sample_fault(m.seen, m.held.rule, alone);
-    if (!why) why = fault_of_verdict(m.seen, m.held, m.found.on, undecided(alone));
+    cause why = sample_fault(m.seen, m.judged_by.rule, alone);
+    if (!why) why = fault_of_verdict(m.seen, m.judged_by, m.found.on, undecided(alone));
     return described(why, alone);
 }
 
-inline values_in_rounds values_of_setting(const measured_setting& m, const setting_told& told,
+inline values_in_rounds values_of_setting(const measured_setting& m,
+                                          const reported_setting& reported,
                                           const statistic_data& what) {
     const std::vector<repeat_data>& arm = m.seen.candidate;
     values_in_rounds v;
-    if (arm.empty() || !m.lost.empty()) return v.fault = told.excluded, v;
-    if (is_share(what.metric)) {
+    if (arm.empty() || !m.lost.empty()) return v.fault = reported.excluded, v;
+    if (is_request_fraction(what.metric)) {
         v.measured = {pooled_value(what, arm)};
-        v.fault = "a share";
+        v.fault = "a fraction";
         return v;
     }
     v.measured = values_of(what, arm).each;
-    v.fault = told.excluded.empty() ? fault_of_statistic(m, what, v.measured) : told.excluded;
+    v.fault =
+        reported.excluded.empty() ? fault_of_statistic(m, what, v.measured) : reported.excluded;
     if (!v.fault.empty() || std::none_of(arm.begin(), arm.end(), client_had_part)) return v;
-    v.at_worst = values_of(what, arm, reading::at_worst).each;
-    v.at_best = values_of(what, arm, reading::at_best).each;
+    v.pessimistic = values_of(what, arm, timing_bound::pessimistic).each;
+    v.optimistic = values_of(what, arm, timing_bound::optimistic).each;
     return v;
 }
 
 /// All of them by one statistic.
 inline compared_statistic compared_by(const statistic_data& what,
                                       const std::vector<measured_setting>& all,
-                                      const std::vector<setting_told>& told) {
+                                      const std::vector<reported_setting>& reported) {
     std::vector<values_in_rounds> values;
     double s0 = prior_sd;
     for (std::size_t i = 0; i < all.size(); ++i) {
-        values.push_back(values_of_setting(all[i], told[i], what));
-        s0 = std::max(s0, prior_sd_of(all[i].seen, all[i].held, statistic_alone(what, 1)));
+        values.push_back(values_of_setting(all[i], reported[i], what));
+        s0 = std::max(s0, prior_sd_of(all[i].seen, all[i].judged_by, statistic_alone(what, 1)));
     }
     return compared(what, std::move(values), s0);
 }
 
-inline std::vector<setting_told> told_settings(const std::vector<measured_setting>& all,
-                                               const std::vector<slo>& objectives) {
-    std::vector<setting_told> told;
+inline std::vector<reported_setting> settings_as_reported(const std::vector<measured_setting>& all,
+                                                          const std::vector<slo>& objectives) {
+    std::vector<reported_setting> reported;
     for (const measured_setting& m : all) {
-        told.push_back({m.name, exclusion_of(m), {}});
+        reported.push_back({m.name, exclusion_of(m), {}});
         for (std::size_t i = 0; i < objectives.size() && i < m.found.verdicts.size(); ++i)
-            told.back().verdicts.push_back(m.found.verdicts[i].outcome);
+            reported.back().verdicts.push_back(m.found.verdicts[i].outcome);
     }
-    return told;
+    return reported;
 }
 /// All of them by every statistic. `streams`: whether answers come token by token.
 inline settings_comparison comparison_of_settings(const std::vector<measured_setting>& all,
@@ -171,14 +173,14 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
     settings_comparison c;
     c.objectives = objectives;
     c.planned_rounds = planned_rounds;
-    c.settings = told_settings(all, objectives);
+    c.settings = settings_as_reported(all, objectives);
     for (std::size_t i = 0; i < all.size(); ++i) {
         if (c.settings[i].excluded.empty())
             c.rounds = std::max(c.rounds, all[i].seen.candidate.size());
         if (c.stopped.empty()) c.stopped = all[i].seen.stopped;
     }
     const auto left = std::count_if(c.settings.begin(), c.settings.end(),
-                                    [](const setting_told& s) { return s.excluded.empty(); });
+                                    [](const reported_setting& s) { return s.excluded.empty(); });
     for (const statistic_data& what : compared_statistics(objectives, streams, c.asked)) {
         compared_statistic s = compared_by(what, all, c.settings);
         // What nobody asked for and says nothing of settings that can be compared is not told.

@@ -11,7 +11,7 @@
 #include "core/judging/rule.hpp"
 #include "core/judging/scale.hpp"
 #include "core/judging/terms.hpp"
-#include "core/judging/witness.hpp"
+#include "core/judging/cross_check.hpp"
 #include "core/described/sentences.hpp"
 
 #include <cmath>  // isfinite, isnan
@@ -74,13 +74,13 @@ struct arithmetic {
     void add(const std::string& name, const std::vector<double>& values) {
         inputs.push_back({name, list<double>(values)});
     }
-    void add_look(const look& l, const judging_rule& rule) {
+    void add_analysis(const interim_analysis& l, const judging_rule& rule) {
         line += printed(
             "; mean %.6g, sd %.6g (%s), df %.0f, standard error %.6g; bounds: pass %.6g + %.4f x "
             "se = %.6g < 0, fail %.6g - %.4f x se = %.6g > 0 (t quantiles of the normal scores "
-            "%.4f and %.4f, Pocock's for %d looks at %.4g and %.4g)",
+            "%.4f and %.4f, Pocock's for %d interim analyses at %.4g and %.4g)",
             l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t, l.pass_bound, l.mean,
-            l.fail_t, l.fail_bound, l.pass_z, l.fail_z, rule.looks, rule.pass_level,
+            l.fail_t, l.fail_bound, l.pass_z, l.fail_z, rule.analyses, rule.pass_level,
             rule.fail_level);
         add("mean", {l.mean});
         add("sd", {l.sd});
@@ -91,11 +91,11 @@ struct arithmetic {
         add("pass_bound", {l.pass_bound});
         add("fail_bound", {l.fail_bound});
     }
-    void add_counts(const look_at_misses& l) {
+    void add_counts(const analysis_of_misses& l) {
         const miss_counts& c = l.seen;
         line += printed("misses %.0f of %.0f, design effect %.3f, so %.6g of %.6g independent "
                         "ones; upper bound %.6g at level %.4g, lower bound %.6g at level %.4g "
-                        "(one-sided Clopper-Pearson); allowed share of misses %.6g",
+                        "(one-sided Clopper-Pearson); allowed fraction of misses %.6g",
                         c.k, c.n, c.effect, c.k / c.effect, c.n / c.effect, l.upper(), l.at.pass,
                         l.lower(), l.at.fail, c.allowed);
         add("misses", {c.k});
@@ -107,9 +107,9 @@ struct arithmetic {
         add("upper_bound", {l.upper()});
         add("lower_bound", {l.lower()});
         if (!std::isfinite(l.at.product)) return;
-        line += printed("; product of the repeats' shares over it %.6g, a miss from %.6g",
+        line += printed("; product of the repeats' fractions over it %.6g, a miss from %.6g",
                         c.product, l.at.product);
-        add("product_of_shares", {c.product});
+        add("product_of_fractions", {c.product});
         add("product_that_fails", {l.at.product});
     }
 };
@@ -147,7 +147,7 @@ inline arithmetic arithmetic_of(const decision& d) {
             a.add("stored_values", d.stored_values);
             a.add("day_to_day_sd", {d.stored.day_sd});
         }
-        a.add_look(d.last, d.rule);
+        a.add_analysis(d.last, d.rule);
         break;
     case verdict_method::batch_means:
         if (d.repeats == 0) break;
@@ -157,7 +157,7 @@ inline arithmetic arithmetic_of(const decision& d) {
         a.add("limit", {d.limit});
         a.add("run_sd", {d.run_sd});
         a.add("stages", {static_cast<double>(d.repeats)});
-        a.add_look(d.last, d.rule);
+        a.add_analysis(d.last, d.rule);
         break;
     case verdict_method::slices:
         if (std::isnan(d.dependence)) break;
@@ -166,7 +166,7 @@ inline arithmetic arithmetic_of(const decision& d) {
         a.add("slice_logs", d.values);
         a.add("limit", {d.limit});
         a.add("dependence", {d.dependence});
-        a.add_look(d.last, d.rule);
+        a.add_analysis(d.last, d.rule);
         break;
     case verdict_method::loads:
     case verdict_method::margins:
@@ -214,7 +214,7 @@ inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::str
     v.outcome = outcome;
     v.reason = reason;
     v.advice = text();
-    v.causes = {{sentence_of(because::told).name, {}, {}}};
+    v.causes = {{sentence_of(because::reported).name, {}, {}}};
     return v;
 }
 /// What is said of an objective without a number.
@@ -249,15 +249,15 @@ inline std::string difference_text(const cross_check& c) {
     const auto add = [&](const std::string& words) { t += (t.empty() ? "" : "; ") + words; };
     if (const double foreign = foreign_requests(c); foreign > 0)
         add(printed("%.0f request%s of somebody else", foreign, foreign == 1 ? "" : "s"));
-    if (is_multiple(c.requests_told, c.finished))
-        add(printed("it counts each request %.0f times", c.requests_told / c.finished));
+    if (is_multiple(c.requests_reported, c.finished))
+        add(printed("it counts each request %.0f times", c.requests_reported / c.finished));
     const bool all_finished = c.finished >= 0.99 * c.sent;
-    if (all_finished && differs(c.tokens_told, c.tokens))
+    if (all_finished && differs(c.tokens_reported, c.tokens))
         add(printed("it counts %.0f generated tokens, the usage in its answers %.0f",
-                    c.tokens_told, c.tokens));
-    if (all_finished && differs(c.prompt_tokens_told, c.prompt_tokens))
+                    c.tokens_reported, c.tokens));
+    if (all_finished && differs(c.prompt_tokens_reported, c.prompt_tokens))
         add(printed("it counts %.0f prompt tokens, the usage in its answers %.0f",
-                    c.prompt_tokens_told, c.prompt_tokens));
+                    c.prompt_tokens_reported, c.prompt_tokens));
     return t;
 }
 

@@ -11,7 +11,7 @@
 #include "api/result.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/value_text.hpp"
 #include "core/judging/decision.hpp"
 
 #include <algorithm>  // min
@@ -33,9 +33,9 @@ struct cause_sentence {
 };
 inline constexpr cause_sentence cause_sentences[] = {
     {because::nothing, "nothing", ""},
-    {because::told, "told", "{w}"},
+    {because::reported, "reported", "{w}"},
     {because::stopped, "stopped", "{w}"},
-    {because::untold, "untold", "{w}"},
+    {because::unsupported, "unsupported", "{w}"},
     {because::server_gone, "server_gone", "{w}"},
     {because::interrupted, "interrupted", "the run was interrupted"},
     {because::no_requests, "no_requests", "no request was measured"},
@@ -64,7 +64,8 @@ inline constexpr cause_sentence cause_sentences[] = {
      "leaves {.3g%} % beyond it"},
     {because::no_size, "no_size", "{0} of {0} repeats have so many failures that the statistic is "
      "{infinite|zero}"},
-    {because::no_finite_value, "no_finite_value", "in {0} of {0} repeats the server told no finite "
+    {because::no_finite_value, "no_finite_value",
+     "in {0} of {0} repeats the server reported no finite "
      "value"},
     {because::pairs_spread, "pairs_spread", "the pairs spread by {.2g%} %, more than the {.2g%} % "
      "believed of them"},
@@ -96,7 +97,7 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::sent_late, "sent_late", "{.0f%} % of the requests of a repeat were sent over {t} "
      "late, so its load was not the one asked for"},
     {because::client_part, "client_part", nullptr},
-    {because::client_in_probes, "client_in_probes", "it was held up, and without that its probes "
+    {because::client_in_probes, "client_in_probes", "it was stalled, and without that its probes "
      "could show otherwise"},
 
     {because::over_saturated, "over_saturated", "{baseline |}over-saturated: requests in flight "
@@ -110,7 +111,7 @@ inline constexpr cause_sentence cause_sentences[] = {
      "ignore_eos, or stops by itself"},
     {because::stops_by_itself, "stops_by_itself", "{c} brought fewer tokens than forced: it does "
      "not heed ignore_eos, or stops by itself ({0} finish reasons are another than \"length\")"},
-    {because::too_long, "too_long", "{c} tell of more tokens than forced: it does not heed the "
+    {because::too_long, "too_long", "{c} report more tokens than forced: it does not heed the "
      "length, or its usage is wrong"},
     {because::filtered, "filtered", "{c} were cut off by a content filter: they are not the "
      "answers that were asked for"},
@@ -138,7 +139,7 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::baseline_may_fail, "baseline_may_fail", "{0} of {0} requests failed ({w}), where "
      "{.3g%} % may, which so few do not show"},
 
-    {because::page_told, "page_told", "{w} (repeat {0})"},
+    {because::metrics_reported, "metrics_reported", "{w} (repeat {0})"},
     {because::restarted_before, "restarted_before", "it restarted before repeat {0}, or another "
      "one answers at its address: the counters on its page began anew"},
     {because::restarted_in, "restarted_in", "it restarted in repeat {0}, or another one answers at "
@@ -214,10 +215,10 @@ public:
             return std::string(next() != 0 ? place.substr(0, bar) : place.substr(bar + 1));
         const statistic_data& what = of_.what.what;
         switch (place.front()) {
-        case 'w': return cause_.words;
+        case 'w': return cause_.text;
         case 'n': return str(what.name);
         case 'l': return limit_text(what.metric, of_.limit);
-        case 's': return told_ == 1 ? "" : "s";
+        case 's': return reported_ == 1 ? "" : "s";
         case 't': return time_text(next());
         case 'v': return value_text(what.metric, next());
         case 'd': return value_text(what.of, next());
@@ -225,7 +226,7 @@ public:
         case 'x': return needs_text(facts_of(static_cast<metric_id>(next())).needs);
         case 'o': return to_string(static_cast<verdict>(next()));
         case 'b': return limit_to_write(of_.what, next());
-        case '0': return printed("%.0f", told_ = next());
+        case '0': return printed("%.0f", reported_ = next());
         case 'c': {
             const double n = next();
             return printed("%.0f of %.0f completed requests", n, next());
@@ -246,7 +247,7 @@ private:
     const cause& cause_;
     const verdict_numbers& of_;
     std::size_t at_ = 0;
-    double told_ = 0;
+    double reported_ = 0;
 };
 
 inline const char* to_string(whose w) {
@@ -282,7 +283,7 @@ inline std::string all_together_text(const cause& c, const verdict_numbers& of) 
            (is_met ? "within" : is_over ? "over" : "under") + " the limit; the " + which + ": " +
            verdict_value_text(of, other);
 }
-/// "it was held up 20 times, for up to 98 ms, and p95(itl) could be anything from 2 ms to 90 ms;
+/// "it was stalled 20 times, for up to 98 ms, and p95(itl) could be anything from 2 ms to 90 ms;
 /// the limit is 40 ms".
 inline std::string client_part_text(const cause& c) {
     const double times = c.numbers[0], factor = c.numbers[5], bound = c.numbers[6];
@@ -296,9 +297,9 @@ inline std::string client_part_text(const cause& c) {
                                            : "; the limit is " + limit_text(metric, bound);
     const std::string did = times == 0
                                 ? "it sent late"
-                                : printed("it was held up %.0f time%s, for up to ", times,
+                                : printed("it was stalled %.0f time%s, for up to ", times,
                                           times == 1 ? "" : "s") + time_text(c.numbers[1]);
-    return did + ", and " + c.words + " could be anything from " + shown(c.numbers[2]) + " to " +
+    return did + ", and " + c.text + " could be anything from " + shown(c.numbers[2]) + " to " +
            shown(c.numbers[3]) + limit;
 }
 

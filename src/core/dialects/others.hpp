@@ -75,7 +75,7 @@ inline void write_tgi(body_writer& b, const std::string&, const request_spec& r)
 inline void read_tgi_details(const picojson::value& v, stream_event& e) {
     const picojson::value* details = member(v, "details");
     if (!details) return;
-    e.finish_reason = finish_word(string_member(*details, "finish_reason"));
+    e.finish_reason = finish_reason_of(string_member(*details, "finish_reason"));
     e.completion_tokens = count_member(*details, "generated_tokens");
     e.prompt_tokens = count_member(*details, "input_length");
 }
@@ -106,7 +106,7 @@ inline void write_triton(body_writer& b, const std::string&, const request_spec&
 inline void read_triton(const picojson::value& v, stream_event& e, stream_memory& memory) {
     e.take_text(v, "text_output");
     memory.say(v, "text_output");
-    e.finish_reason = finish_word(string_member(v, "finish_reason"));
+    e.finish_reason = finish_reason_of(string_member(v, "finish_reason"));
     e.prompt_tokens = count_member(v, "num_input_tokens");
     if (const int n = count_member(v, "num_output_tokens"); n >= 0)
         note_output_tokens(e, memory.tokens += n);
@@ -141,7 +141,7 @@ inline void read_ollama(const picojson::value& v, stream_event& e, stream_memory
     }
     const picojson::value* done = member(v, "done");
     e.done = done && done->evaluate_as_boolean();
-    e.finish_reason = finish_word(string_member(v, "done_reason"));
+    e.finish_reason = finish_reason_of(string_member(v, "done_reason"));
     e.completion_tokens = count_member(v, "eval_count");
     e.prompt_tokens = count_member(v, "prompt_eval_count");
 }
@@ -157,7 +157,7 @@ inline void read_llama_cpp(const picojson::value& v, stream_event& e, stream_mem
     e.prompt_tokens = count_member(v, "tokens_evaluated");
     if (const picojson::value* timings = member(v, "timings"))
         e.cached_tokens = count_member(*timings, "cache_n");
-    e.finish_reason = finish_word(string_member(v, "stop_type"));
+    e.finish_reason = finish_reason_of(string_member(v, "stop_type"));
     const auto said = [&](const char* name) {
         const picojson::value* m = member(v, name);
         return m && m->is<bool>() && m->get<bool>();
@@ -240,13 +240,13 @@ inline void read_anthropic(const picojson::value& v, stream_event& e, stream_mem
         if (!piece) continue;
         take_anthropic_piece(*piece, e);
         memory.say(*piece, "text");
-        e.finish_reason = finish_word(string_member(*piece, "stop_reason"));
+        e.finish_reason = finish_reason_of(string_member(*piece, "stop_reason"));
     }
 }
 inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
                                  stream_memory& memory) {
     read_anthropic_usage(v, e);
-    e.finish_reason = finish_word(string_member(v, "stop_reason"));
+    e.finish_reason = finish_reason_of(string_member(v, "stop_reason"));
     const picojson::value* blocks = member(v, "content");
     if (!blocks || !blocks->is<picojson::array>()) return;
     for (const picojson::value& block : blocks->get<picojson::array>()) {

@@ -72,11 +72,11 @@ struct stream_event {
     }
     /// Of several choices the reason of the first one counts, unless another one's tells of a
     /// failure.
-    static void note_finish(std::string& reason, int& of_choice, const std::string& told,
+    static void note_finish(std::string& reason, int& of_choice, const std::string& reported,
                             int choice) {
         const bool is_first = reason.empty() || choice <= of_choice;
-        if (is_failure(reason) || (!is_first && !is_failure(told))) return;
-        reason = told;
+        if (is_failure(reason) || (!is_first && !is_failure(reported))) return;
+        reason = reported;
         of_choice = choice;
     }
     /// "abort" (vLLM, SGLang), "error" (OpenRouter), "cancelled" and "timeout" (TensorRT-LLM),
@@ -117,8 +117,8 @@ inline std::string error_message(const picojson::value& v) {
 
 /// The same of a body with an error status, where a "message" may stand alone (mistral.rs).
 inline std::string refusal_message(const picojson::value& v) {
-    const std::string told = error_message(v);
-    return told.empty() ? string_member(v, "message") : told;
+    const std::string reported = error_message(v);
+    return reported.empty() ? string_member(v, "message") : reported;
 }
 
 /// What the reader of one stream remembers from event to event.
@@ -137,7 +137,7 @@ struct stream_memory {
 };
 
 /// The word that OpenAI has for why an answer ended, where it has one.
-inline std::string finish_word(const std::string& said) {
+inline std::string finish_reason_of(const std::string& said) {
     constexpr std::pair<std::string_view, const char*> words[] = {
         {"eos_token", "stop"},  {"stop_sequence", "stop"}, {"eos", "stop"},
         {"word", "stop"},       {"end_turn", "stop"},      {"limit", "length"},

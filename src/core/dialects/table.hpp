@@ -38,7 +38,7 @@ struct api_traits {
     bool ends_with_body = false;    // a stream has no event that ends it
     bool forces_lengths = false;    // else an answer ends where the model ends it
     bool generates = true;          // else an answer in one piece has no tokens
-    bool tells_usage = true;        // else each event counts as one token
+    bool reports_usage = true;      // else each event counts as one token
     bool takes_images = false;
     bool takes_token_ids = false;   // as a prompt
     asked_answer (*asks)(const request_spec&) = nullptr;  // where it does not generate
@@ -68,7 +68,7 @@ inline constexpr api_traits apis[] = {
      .models = "/info", .models_in = "", .model_as = "model_id", .needs_model = false},
     {.name = "triton", .path = "/v2/models/{model}/generate_stream",
      .whole_path = "/v2/models/{model}/generate",
-     .ends_with_body = true, .forces_lengths = true, .tells_usage = false,
+     .ends_with_body = true, .forces_lengths = true, .reports_usage = false,
      .write = write_triton, .read = read_triton, .models = "", .ready = "/v2/health/ready",
      .metrics = ":8002"},
     {.name = "ollama", .path = "/api/chat", .framed = framing::lines, .takes_images = true,
@@ -85,7 +85,7 @@ inline constexpr api_traits apis[] = {
     {.name = "sglang", .path = "/generate", .forces_lengths = true,
      .write = write_sglang, .read = read_sglang, .needs_model = false},
     {.name = "plain_text", .path = "/generate", .framed = framing::pieces,
-     .ends_with_body = true, .tells_usage = false,
+     .ends_with_body = true, .reports_usage = false,
      .write = write_plain_text, .models = "", .needs_model = false, .ready = "/readyz"},
     {.name = "anthropic", .path = "/v1/messages", .takes_images = true,
      .write = write_anthropic, .read = read_anthropic, .read_whole = read_anthropic_whole,

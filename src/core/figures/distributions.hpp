@@ -37,8 +37,8 @@ inline std::vector<curve_point> quantile_line(metric_id id, const sorted_values&
     std::vector<curve_point> line;
     const double deepest = nines_of(sorted.size());
     for (int k = 0; k <= line_points && sorted.size() > 0; ++k) {
-        const double share = static_cast<double>(k) / line_points;
-        const double q = is_speed(id) ? share : 1 - std::pow(10, -deepest * share);
+        const double fraction = static_cast<double>(k) / line_points;
+        const double q = is_speed(id) ? fraction : 1 - std::pow(10, -deepest * fraction);
         line.push_back({sorted.at(nearest_rank_of(sorted.size(), q)), q});
     }
     // No share below all of them is at most the largest value: it is the end of the last step.

@@ -5,8 +5,8 @@
 #include "core/base/random.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/described/verdict_words.hpp"
-#include "core/metric/words.hpp"
+#include "core/described/verdict_text.hpp"
+#include "core/metric/value_text.hpp"
 #include "core/judging/pairs.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/scale.hpp"
@@ -69,15 +69,15 @@ struct reaches {
 inline reaches reaches_of_run(const std::vector<double>& draws, double noise, double s0,
                               const judging_rule& rule, const stored_side& other, bool in_pairs) {
     reaches all;
-    const auto look_of = [&](std::size_t n, double at) {
+    const auto analysis_at = [&](std::size_t n, double at) {
         std::vector<double> distances;
         for (std::size_t i = 0; i < n; ++i) distances.push_back(at + noise * draws[i]);
-        return in_pairs ? look_at_pairs(distances, s0, rule)
-                        : look_at_repeats(distances, s0, rule, other);
+        return in_pairs ? analysis_of_pairs(distances, s0, rule)
+                        : analysis_of_repeats(distances, s0, rule, other);
     };
-    const int first = in_pairs ? first_pair_look : first_look;
+    const int first = in_pairs ? first_pair_analysis : first_analysis;
     for (auto n = static_cast<std::size_t>(std::min(first, rule.most)); n <= draws.size(); ++n) {
-        const look far_in = look_of(n, -100), far_out = look_of(n, 100);
+        const interim_analysis far_in = analysis_at(n, -100), far_out = analysis_at(n, 100);
         all.passes_to = std::max(all.passes_to, -100 - far_in.pass_bound);
         if (n >= static_cast<std::size_t>(std::min(first_fail, rule.most)))
             all.fails_from = std::min(all.fails_from, 100 - far_out.fail_bound);
@@ -144,7 +144,7 @@ inline foreseen foreseen_of_counts(const slo_verdict& v, const judging_rule& rul
     const double trials = number_of(v, "trials", 0), misses = number_of(v, "misses", 0);
     const double allowed = number_of(v, "allowed", 0), repeats = std::max(1, v.repeats);
     const double n = std::floor(trials / effect * std::max(rule.most / repeats, 1.0));
-    if (n < 1 || !is_share(v.what.what.metric)) return {};
+    if (n < 1 || !is_request_fraction(v.what.what.metric)) return {};
     const double pass_level = number_of(v, "pass_level", 0);
     const double fail_level = number_of(v, "fail_level", 0);
     // How many misses at least have this bound on that side of what is allowed.
@@ -166,7 +166,8 @@ inline foreseen foreseen_of_counts(const slo_verdict& v, const judging_rule& rul
     const auto at_least = [&](double k, double p) {
         return k <= 0 ? 1 : k > n || p <= 0 ? 0 : incomplete_beta(k, n - k + 1, p);
     };
-    const double high = bisect(0, 1, 0.9, [&](double share) { return at_least(fails, share); });
+    const double high =
+        bisect(0, 1, 0.9, [&](double fraction) { return at_least(fails, fraction); });
     const double p = misses / trials, shown = fails > n ? not_a_number : high;
     return {v.what.at_most ? shown : 1 - shown,
             std::clamp(at_least(open, p) - at_least(fails, p), 0.0, 1.0)};
@@ -186,7 +187,7 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
     std::string t = printed("inconclusive in %.0f %% of the runs", f.inconclusive * 100);
     if (f.shows_from != f.shows_from) return t + ", and too few requests to show any miss";
     const double beyond = v.limit > 0 ? std::fabs(f.shows_from / v.limit - 1) * 100 : 0;
-    const bool says_more = beyond > 0 && !is_share(v.what.what.metric);
+    const bool says_more = beyond > 0 && !is_request_fraction(v.what.what.metric);
     return t + "; a miss is shown in nine of ten from " + verdict_value_text(v, f.shows_from) +
            " on" + (says_more ? printed(", %.3g %% outside the limit", beyond) : "");
 }

@@ -12,7 +12,7 @@
 #include "core/judging/evidence.hpp"
 #include "core/judging/server.hpp"
 #include "core/judging/terms.hpp"
-#include "core/judging/witness.hpp"
+#include "core/judging/cross_check.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/capacity/found.hpp"
 #include "core/figures/definitions.hpp"
@@ -83,7 +83,7 @@ struct gate_figures {
 
 /// What result.json tells of each repeat, so that a later run can be compared with it.
 inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vector<slo>& slos,
-                                                   const std::vector<statistic_data>& told = {}) {
+                                                   const std::vector<statistic_data>& more = {}) {
     std::vector<statistic_data> kept;
     const auto keep = [&](const statistic_data& s) {
         for (const statistic_data& k : kept)
@@ -98,9 +98,9 @@ inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vec
     }
     for (const metric_facts& m : metric_table)
         if (is_throughput(m.id)) keep(make_statistic(statistic_kind::value, m.id, 0));
-    for (const statistic_data& s : told) keep(s);
+    for (const statistic_data& s : more) keep(s);
     for (const slo& s : slos)
-        if (!is_share(s.what.metric)) keep(s.what);
+        if (!is_request_fraction(s.what.metric)) keep(s.what);
     return kept;
 }
 
@@ -165,7 +165,7 @@ inline void add_timelines(gate_figures& g, const evidence& e, const list<predica
 inline gate_figures with_objective(gate_figures g, const evidence& e, const slo& s) {
     const metric_id id = s.what.metric;
     const bool known = std::count(g.metrics.begin(), g.metrics.end(), id) > 0;
-    if (is_of_requests(id) && !known && !is_untold(e, id)) {
+    if (is_of_requests(id) && !known && !is_unsupported(e, id)) {
         g.metrics.push_back(id);
         g.candidate.distributions.push_back(distribution_of(id, e.candidate));
         g.baseline.distributions.push_back(distribution_of(id, e.baseline));
@@ -178,12 +178,13 @@ inline gate_figures with_objective(gate_figures g, const evidence& e, const slo&
 }
 
 /// Figures of files have none of what these do not tell.
-inline gate_figures without_untold(gate_figures g, const evidence& e) {
-    std::erase_if(g.metrics, [&](metric_id m) { return is_untold(e, m); });
+inline gate_figures without_unsupported(gate_figures g, const evidence& e) {
+    std::erase_if(g.metrics, [&](metric_id m) { return is_unsupported(e, m); });
     g.table_rows = g.metrics.size();
-    std::erase_if(g.kept, [&](const statistic_data& s) { return !untold_reason(e, s).empty(); });
-    const bool knows_times = !is_untold(e, metric_id::ttft) &&
-                             !is_untold(e, metric_id::request_throughput);
+    std::erase_if(g.kept,
+                  [&](const statistic_data& s) { return !unsupported_reason(e, s).empty(); });
+    const bool knows_times = !is_unsupported(e, metric_id::ttft) &&
+                             !is_unsupported(e, metric_id::request_throughput);
     if (!knows_times) g.grid = {};
     return g;
 }
@@ -194,16 +195,16 @@ inline gate_figures figures_of(const plan& p, const evidence& e, const std::vect
     if (reasoning_counts_of(e.candidate).requests + reasoning_counts_of(e.baseline).requests > 0)
         g.metrics.insert(g.metrics.begin() + 1, metric_id::time_to_first_answer);
     g.table_rows = g.metrics.size();
-    g.kept = kept_statistics(p, slos, told_statistics(e));
+    g.kept = kept_statistics(p, slos, reported_statistics(e));
     g.grid = grid_of(e);
-    g = without_untold(std::move(g), e);
+    g = without_unsupported(std::move(g), e);
     g.candidate = arm_figures_of(p, g, e.candidate);
     g.baseline = arm_figures_of(p, g, e.baseline);
     for (auto& [metric, value] : g.candidate.run_values)
-        if (is_untold(e, metric)) value = not_a_number;
+        if (is_unsupported(e, metric)) value = not_a_number;
     for (repeat_figures& r : g.candidate.repeats) {
-        if (is_untold(e, metric_id::output_throughput)) r.output_throughput = not_a_number;
-        if (is_untold(e, metric_id::request_throughput)) r.request_throughput = not_a_number;
+        if (is_unsupported(e, metric_id::output_throughput)) r.output_throughput = not_a_number;
+        if (is_unsupported(e, metric_id::request_throughput)) r.request_throughput = not_a_number;
     }
     for_each_repeat(e, [&](const repeat_data& d) { g.counted_gaps += d.pooled_gaps.size(); });
     for (const slo& s : slos) g = with_objective(std::move(g), e, s);
@@ -216,7 +217,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
     double load = 0;
     gate_figures g = with_load_of_tables(e, t, [&](const evidence& at) {
         if (!at.candidate.empty()) load = at.candidate.front().load;
-        return figures_of(p, at, t.keeps);
+        return figures_of(p, at, t.objectives_held);
     });
     for (auto* arm : {&g.candidate, &g.baseline}) {
         arm->repeats.clear();

@@ -4,7 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/value_text.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
@@ -33,14 +33,14 @@ struct load_point {
 /// What a search found, empty where no load was searched.
 struct load_curve {
     metric_id unit = metric_id::capacity_in_rate;
-    std::vector<slo> keeps{};
+    std::vector<slo> objectives_held{};
     std::vector<load_point> points{};
     search_state state{};
-    std::string binding{}, line{};
+    std::string limiting_objective{}, line{};
     std::string flat{};   // why it cannot be located better
     std::string fault{};  // why it says nothing
     double of_tables = 0;  // the load that tables are of
-    bool empty() const { return keeps.empty(); }
+    bool empty() const { return objectives_held.empty(); }
     /// "at 12 req/s", "" where all of a gate was at one load.
     std::string tables_at() const {
         return of_tables > 0 ? "at " + value_text(unit, of_tables) : "";
@@ -51,9 +51,9 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
     if (!p.searches()) return c;
     const found_capacity found = capacity_of(e, t);
     c.unit = load_metric(p);
-    c.keeps = t.keeps;
+    c.objectives_held = t.objectives_held;
     c.state = found.state;
-    c.binding = found.binding;
+    c.limiting_objective = found.limiting_objective;
     c.line = capacity_line(c.unit, found);
     c.flat = flatness_text(found);
     c.fault = fault_of_search(e, t, found);
@@ -65,7 +65,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
                       std::count_if(d.records.begin(), d.records.end(), is_measured),
                       {},
                       d.disturbed};
-        for (const slo& s : t.keeps) at.values.push_back(evaluate(s.what, d));
+        for (const slo& s : t.objectives_held) at.values.push_back(evaluate(s.what, d));
         c.points.push_back(at);
     });
     return c;

@@ -73,7 +73,7 @@ inline std::size_t usage_below_events(const std::vector<repeat_data>& arm) {
 /// Measured requests that reasoned before their answer, or without one, and what of their output
 /// tokens that was, of those that tell it.
 struct reasoning_counts {
-    std::size_t requests = 0, untold = 0;
+    std::size_t requests = 0, unreported = 0;
     long long tokens = 0, output = 0;
     long long hidden = 0;  // never streamed
 };
@@ -88,7 +88,7 @@ inline reasoning_counts reasoning_counts_of(const std::vector<repeat_data>& arm)
             if (!is_pooled(r) || !has_reasoned(r)) continue;
             ++c.requests;
             c.hidden += std::max(r.hidden_tokens, 0);
-            if (r.reasoning_tokens < 0) { ++c.untold; continue; }
+            if (r.reasoning_tokens < 0) { ++c.unreported; continue; }
             c.tokens += r.reasoning_tokens;
             c.output += r.output_tokens;
         }

@@ -30,7 +30,7 @@ inline std::vector<rank_part> rank_figures_of(const std::vector<repeat_data>& ar
             if (std::fabs(r.off_s) > std::fabs(at->off_s)) at->off_s = r.off_s;
             if (!(r.error_s <= at->error_s)) at->error_s = r.error_s;
             at->synchronised = at->synchronised && r.synchronised;
-            at->cpu_share = std::max(at->cpu_share, r.cpu_share);
+            at->cpu_utilization = std::max(at->cpu_utilization, r.cpu_utilization);
             at->memory_bytes = std::max(at->memory_bytes, r.memory_bytes);
             at->lateness_p99 = std::max(at->lateness_p99, r.lateness_p99);
             at->requests += r.requests;
@@ -64,12 +64,12 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
         unsynchronised += !r.synchronised && std::isnan(r.error_s);
         off = std::max(off, std::fabs(r.off_s));
     }
-    const auto share = [](double x) { return printed("%.1f %%", 100 * x); };
+    const auto fraction = [](double x) { return printed("%.1f %%", 100 * x); };
     std::string t = printed("%zu programs on %zu machine%s sent the load; they began within ",
                             all.size(), hosts.size(), hosts.size() == 1 ? "" : "s");
     t += time_text(off) + ", sent late by p99 " +
          range_text(all, [](const rank_part& r) { return r.lateness_p99; }, time_text) + ", used " +
-         range_text(all, [](const rank_part& r) { return r.cpu_share; }, share) +
+         range_text(all, [](const rank_part& r) { return r.cpu_utilization; }, fraction) +
          " of a core and " +
          range_text(all, [](const rank_part& r) { return r.memory_bytes; }, memory_text);
     if (hosts.size() > 1 && unsynchronised > 0)

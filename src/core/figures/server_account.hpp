@@ -5,13 +5,13 @@
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/value_text.hpp"
 #include "core/measured/pooled.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/server_values.hpp"
-#include "core/measured/server_word.hpp"
+#include "core/measured/server_metrics.hpp"
 #include "core/judging/evidence.hpp"
-#include "core/judging/witness.hpp"
+#include "core/judging/cross_check.hpp"
 #include "core/described/described.hpp"
 
 #include <cmath>  // isnan
@@ -23,7 +23,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-struct told_value {
+struct reported_value {
     statistic_data what{};
     double value = not_a_number;
 };
@@ -33,7 +33,7 @@ struct server_account {
     std::string of{}, problem{};
     std::size_t readings = 0;
     std::size_t missed = 0;
-    std::vector<told_value> values{};
+    std::vector<reported_value> values{};
     std::size_t checked = 0, repeats = 0;  // whose requests were held against the server's counts
     std::string differences{};             // that this showed, and nobody is to blame for
 };
@@ -46,20 +46,20 @@ inline statistic_data usual_statistic(metric_id m) {
                                          : statistic_kind::value,
                           m, 0);
 }
-inline std::vector<told_value> told_values(const std::vector<repeat_data>& arm) {
-    std::vector<told_value> told;
+inline std::vector<reported_value> reported_values(const std::vector<repeat_data>& arm) {
+    std::vector<reported_value> reported;
     for (const metric_facts& f : metric_table) {
         const bool is_any = f.id == metric_id::server_metric;  // whose series objectives name
         if (!is_of_server(f.id) || is_any) continue;
         const statistic_data what = usual_statistic(f.id);
         const double v = pooled_value(what, arm);
-        if (!std::isnan(v)) told.push_back({what, v});
+        if (!std::isnan(v)) reported.push_back({what, v});
     }
-    return told;
+    return reported;
 }
-inline std::vector<statistic_data> told_statistics(const evidence& e) {
+inline std::vector<statistic_data> reported_statistics(const evidence& e) {
     std::vector<statistic_data> all;
-    for (const told_value& t : told_values(e.candidate)) all.push_back(t.what);
+    for (const reported_value& t : reported_values(e.candidate)) all.push_back(t.what);
     return all;
 }
 
@@ -67,7 +67,7 @@ inline server_account server_account_of(const std::vector<repeat_data>& arm) {
     server_account a;
     a.repeats = arm.size();
     for (const repeat_data& d : arm) {
-        const server_word& w = d.server;
+        const server_metrics& w = d.server;
         a.is_read = a.is_read || w.is_read;
         if (!w.of.empty()) a.of = w.of;
         a.readings += w.readings.size();
@@ -77,7 +77,7 @@ inline server_account server_account_of(const std::vector<repeat_data>& arm) {
         a.checked += c.is_made;
         if (a.differences.empty()) a.differences = difference_text(c);
     }
-    if (a.is_read) a.values = told_values(arm);
+    if (a.is_read) a.values = reported_values(arm);
     return a;
 }
 
@@ -88,13 +88,13 @@ inline std::string account_text(const server_account& a) {
     if (a.missed > 0)
         t += printed(" (%zu failed: ", a.missed) + printable(a.problem, 200) + ")";
     std::string values;
-    for (const told_value& v : a.values)
+    for (const reported_value& v : a.values)
         values += (values.empty() ? ": " : ", ") + str(v.what.name) + " " +
                   value_text(v.what.metric, v.value);
     return t + values;
 }
 /// What came of holding our numbers against the server's, "" where that was not possible.
-inline std::string witness_text(const server_account& a) {
+inline std::string cross_check_text(const server_account& a) {
     if (a.checked == 0) return {};
     if (!a.differences.empty()) return "the server's counts differ from ours: " + a.differences;
     return "the server counts what we do";

@@ -9,7 +9,7 @@
 #include "core/base/text.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/measured/server_word.hpp"
+#include "core/measured/server_metrics.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/figures/steps.hpp"
 

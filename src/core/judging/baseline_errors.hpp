@@ -35,7 +35,7 @@ inline cause errors_of_baseline(const evidence& e, const terms& t, const slo& li
     for (const repeat_data& r : e.baseline) misses.push_back(misses_of(limit, r));
     const miss_counts c = counted_misses(e, t, limit, misses);
     if (c.n == 0 || c.k <= c.allowed * c.n) return {};
-    const look_at_misses seen{c, count_levels_of(limit, t.rule)};
+    const analysis_of_misses seen{c, count_levels_of(limit, t.rule)};
     return {seen.outcome() == verdict::fail ? because::baseline_fails : because::baseline_may_fail,
             {c.k, c.n, c.allowed}, whose::baseline_server, failure_example(e.baseline)};
 }

@@ -29,7 +29,8 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
         calibrated c;
         c.what = s;
         rows.push_back(c);
-        if (is_share(s.what.metric) || is_of_server(s.what.metric) || is_drift(s.what.metric))
+        if (is_request_fraction(s.what.metric) || is_of_server(s.what.metric) ||
+            is_drift(s.what.metric))
             continue;
         const double sign = s.at_most ? 1 : -1, limit = s.factor > 0 ? s.factor : s.bound;
         std::vector<double> logs;

@@ -4,8 +4,8 @@
 #include "api/result.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/measured/blind.hpp"
-#include "core/measured/reading.hpp"
+#include "core/measured/client_stalls.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/evidence.hpp"
@@ -24,7 +24,7 @@ inline double missed_after_s(const repeat_data& d) {
     return std::max(static_cast<double>(late_send_ns) * 1e-9, 0.1 * between);
 }
 /// The share of measured sends that missed their time, 0 where no rate was asked for.
-inline double late_share_of(const repeat_data& d) {
+inline double late_fraction_of(const repeat_data& d) {
     if (!(d.asked_rate > 0)) return 0;
     const double most = missed_after_s(d) * 1e9;
     double sends = 0, late = 0;
@@ -37,16 +37,16 @@ inline double late_share_of(const repeat_data& d) {
 }
 
 /// Over this the load was another one than planned.
-inline constexpr double most_late_share = 0.20;
+inline constexpr double most_late_fraction = 0.20;
 
 /// Stretches in which it did not run; one in which it was only busy is none of those.
-inline std::size_t held_up_times(const blind_stretches& blind) {
+inline std::size_t stall_count(const client_stalls& stalls) {
     return static_cast<std::size_t>(std::count_if(
-        blind.begin(), blind.end(), [](const blind_stretch& s) { return s.lost_ns > 0; }));
+        stalls.begin(), stalls.end(), [](const client_stall& s) { return s.lost_ns > 0; }));
 }
-inline double held_up_longest_s(const blind_stretches& blind) {
+inline double longest_stall_s(const client_stalls& stalls) {
     long long longest = 0;
-    for (const blind_stretch& s : blind) longest = std::max(longest, s.most_delay_ns);
+    for (const client_stall& s : stalls) longest = std::max(longest, s.most_delay_ns);
     return static_cast<double>(longest) * 1e-9;
 }
 
@@ -63,8 +63,8 @@ std::vector<double> pooled_lateness(const Repeats& repeats) {
     return late;
 }
 
-inline bool client_was_saturated(const load_conditions& under, double cpu_share) {
-    return cpu_share > 0.9 && !under.spins;
+inline bool client_was_saturated(const load_conditions& under, double cpu_utilization) {
+    return cpu_utilization > 0.9 && !under.spins;
 }
 
 /// What the client did, over all of these repeats. `late`: pooled_lateness.
@@ -75,7 +75,7 @@ self_check_t client_conduct(const Repeats& repeats, const std::vector<double>& l
         c.lateness_p50 = nearest_rank(late, 0.5);
         c.lateness_p99 = nearest_rank(late, 0.99);
         c.lateness_max = late.back();
-        c.late_share =
+        c.late_fraction =
             static_cast<double>(late.end() - std::upper_bound(late.begin(), late.end(), 0.010)) /
             static_cast<double>(late.size());
     }
@@ -87,13 +87,13 @@ self_check_t client_conduct(const Repeats& repeats, const std::vector<double>& l
         add_handshakes(c.handshakes_resumed, d.handshakes_resumed);
         content += static_cast<double>(d.content_events);
         coalesced += static_cast<double>(d.coalesced_events);
-        c.cpu_share = std::max(c.cpu_share, d.cpu_share);
+        c.cpu_utilization = std::max(c.cpu_utilization, d.cpu_utilization);
         c.loop_lag_p99 = std::max(c.loop_lag_p99, d.loop_lag_p99);
         c.loop_lag_max = std::max(c.loop_lag_max, d.loop_lag_max);
         c.stamp_lag_p99 = std::max(c.stamp_lag_p99, d.stamp_lag_p99);
         c.stamp_lag_max = std::max(c.stamp_lag_max, d.stamp_lag_max);
-        c.held_up += static_cast<long long>(held_up_times(d.blind));
-        c.held_up_max = std::max(c.held_up_max, held_up_longest_s(d.blind));
+        c.stalls += static_cast<long long>(stall_count(d.stalls));
+        c.stall_max = std::max(c.stall_max, longest_stall_s(d.stalls));
         c.asked_rate += d.asked_rate;
         c.achieved_rate += d.achieved_rate;
     });
@@ -101,7 +101,7 @@ self_check_t client_conduct(const Repeats& repeats, const std::vector<double>& l
         c.asked_rate /= count;
         c.achieved_rate /= count;
     }
-    if (content > 0) c.coalesced_share = coalesced / content;
+    if (content > 0) c.coalesced_fraction = coalesced / content;
     return c;
 }
 
@@ -131,8 +131,8 @@ template <class Repeats>
 own_check self_check_of(const load_conditions& under, const Repeats& repeats) {
     const std::vector<double> late = pooled_lateness(repeats);
     own_check c{client_conduct(repeats, late)};
-    if (client_was_saturated(under, c.cpu_share))
-        c.why = {because::client_is_busy, {c.cpu_share}, whose::client};
+    if (client_was_saturated(under, c.cpu_utilization))
+        c.why = {because::client_is_busy, {c.cpu_utilization}, whose::client};
     else if (c.asked_rate > 0 && late.size() >= 50 &&
              std::fabs(c.achieved_rate / c.asked_rate - 1) > 0.02)
         c.why = {because::client_off_rate, {c.achieved_rate, c.asked_rate}, whose::client};

@@ -8,7 +8,7 @@
 #include "core/base/statistics.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/measured/reading.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/evidence.hpp"
@@ -32,8 +32,8 @@ inline double allowed_misses(const slo& s) {
     return s.at_most ? s.bound : 1 - s.bound;
 }
 inline std::vector<bool> misses_of(const slo& s, const repeat_data& d,
-                                   reading how = reading::as_measured) {
-    if (is_share(s.what.metric)) return misses_of(s.what, d, how);
+                                   timing_bound how = timing_bound::measured) {
+    if (is_request_fraction(s.what.metric)) return misses_of(s.what, d, how);
     std::vector<bool> misses;
     for (const double v : values_in_order(s.what.metric, d, how))
         misses.push_back(is_worse(s.at_most, v, s.bound));
@@ -68,15 +68,15 @@ inline double burst_size(const std::vector<std::vector<bool>>& repeats, double a
 /// The repeats as clusters, whatever the misses do inside them: at a true share within the limit
 /// each repeat's own is expected to be the allowed one at most, so that the product of their ratios
 /// to it exceeds 1 / alpha in a share alpha of all gates at most, at whichever look (Ville 1939).
-inline double product_of_shares(const std::vector<double>& shares, double allowed) {
+inline double product_of_fractions(const std::vector<double>& fractions, double allowed) {
     double product = 1;
-    for (const double share : shares) product *= share / allowed;
+    for (const double fraction : fractions) product *= fraction / allowed;
     return product;
 }
 
 /// Whether repeats are clusters of misses: of everything but the quantiles of fresh traffic.
 inline bool fails_by_repeats(const slo& s, const judging_rule& r) {
-    return is_share(s.what.metric) || r.traffic != fresh;
+    return is_request_fraction(s.what.metric) || r.traffic != fresh;
 }
 
 /// What the requests of a stage share, as they had one run of the server: by how much its believed
@@ -150,16 +150,16 @@ inline miss_counts counted_misses(const evidence& e, const terms& t, const slo& 
                                   const std::vector<std::vector<bool>>& misses, double allowed) {
     miss_counts c;
     c.allowed = allowed;
-    std::vector<double> shares;
+    std::vector<double> fractions;
     for (const auto& r : misses) {
         const auto k = static_cast<double>(std::count(r.begin(), r.end(), true));
         const auto n = static_cast<double>(r.size());
         c.k += k;
         c.n += n;
-        if (n > 0) shares.push_back(k / n);
+        if (n > 0) fractions.push_back(k / n);
     }
     if (c.n > 0) c.effect = effect_of(e, t, s, misses);
-    if (fails_by_repeats(s, t.rule)) c.product = product_of_shares(shares, c.allowed);
+    if (fails_by_repeats(s, t.rule)) c.product = product_of_fractions(fractions, c.allowed);
     return c;
 }
 
@@ -179,7 +179,7 @@ inline void estimate_counts(decision& d, const evidence& e) {
     const slo& s = d.what;
     const auto& [c, at, scale] = *d.counted;
     const double upper = c.upper(at.pass), lower = c.lower(at.pass);
-    if (!is_share(s.what.metric)) {
+    if (!is_request_fraction(s.what.metric)) {
         const estimate_t q =
             quantile_estimate(e, s, static_cast<std::size_t>(d.repeats), c, at.pass);
         d.estimate = {q.value * scale, q.low * scale, q.high * scale};
@@ -248,19 +248,19 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
     const bool of_errors = s.what.metric == metric_id::error_rate;
     // The looks of the gate's other verdicts.
     const auto first = static_cast<std::size_t>(t.rule.traffic == fresh     ? 1
-                                                : e.has_live_baseline() ? first_pair_look
-                                                                        : first_look);
+                                                : e.has_live_baseline() ? first_pair_analysis
+                                                                        : first_analysis);
     std::vector<std::vector<bool>> misses;
-    int looks = 0;
+    int analyses = 0;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         misses.push_back(misses_of(s, e.candidate[i], t.read));
         const bool at_the_end = i + 1 == e.candidate.size();
-        if (!at_the_end && (i + 1 < first || looks + 1 >= t.rule.looks)) continue;
-        ++looks;
+        if (!at_the_end && (i + 1 < first || analyses + 1 >= t.rule.analyses)) continue;
+        ++analyses;
         const miss_counts c = counted_misses(e, t, s, misses);
         if (c.n == 0) continue;
         d.repeats = static_cast<int>(i + 1);
-        d.counted = look_at_misses{c, levels};
+        d.counted = analysis_of_misses{c, levels};
         const verdict outcome = d.counted->outcome();
         if (i + 1 < first) break;
         if (of_errors || outcome != verdict::inconclusive) d.outcome = outcome;

@@ -21,8 +21,8 @@ namespace detail {
 /// which says what its numbers are.
 enum class because : unsigned char {
     nothing,
-    told,       // in somebody's words
-    stopped, untold, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
+    reported,   // in somebody's words
+    stopped, unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
     // the numbers
     too_close, too_few_to_fail, all_together, cut_off, cached, cached_in_both,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
@@ -39,7 +39,7 @@ enum class because : unsigned char {
     usage_over_prompt, in_one_piece, in_a_lump, comes_in_lumps, baseline_fails,
     baseline_may_fail,
     // the server's page
-    page_told, restarted_before, restarted_in, served_others, others_requests, others_tokens,
+    metrics_reported, restarted_before, restarted_in, served_others, others_requests, others_tokens,
     queue_stood, cache_full, cache_preempts, preempted, clocks_lower,
     // loads
     carries, not_monotone, baseline_unknown, no_edge, nothing_compared, gave_up, baseline_breaks,
@@ -54,16 +54,16 @@ struct cause {
     because what = because::nothing;
     std::vector<double> numbers{};
     whose of = whose::nobody;
-    std::string words{};  // others': an error, a name
+    std::string text{};   // others': an error, a name
     explicit operator bool() const { return what != because::nothing; }
 };
 inline cause of_server(cause c, bool is_baseline) {
     c.of = is_baseline ? whose::baseline_server : whose::server;
     return c;
 }
-inline cause in_words(because what, std::string words) {
-    if (words.empty()) return {};
-    return {what, {}, whose::nobody, std::move(words)};
+inline cause with_text(because what, std::string text) {
+    if (text.empty()) return {};
+    return {what, {}, whose::nobody, std::move(text)};
 }
 inline double as_number(std::size_t n) { return static_cast<double>(n); }
 
@@ -106,7 +106,7 @@ struct count_levels {
 
 /// What a look at misses was: how many there are, held against which levels, and of a percentile
 /// that is held against a baseline the limit's ratio to the value that it stands for.
-struct look_at_misses {
+struct analysis_of_misses {
     miss_counts seen{};
     count_levels at{};
     double scale = 1;
@@ -135,8 +135,8 @@ struct decision : verdict_numbers {
     bool paired = false;             // with a live baseline, and not with a stored one
     std::vector<double> values{};    // of repeats, pairs, batches or slices
     std::vector<double> distances{}; // of these from the limit
-    look last{};
-    std::optional<look_at_misses> counted{};
+    interim_analysis last{};
+    std::optional<analysis_of_misses> counted{};
     judging_rule rule{};
     stored_side stored{};
     std::vector<double> stored_values{};

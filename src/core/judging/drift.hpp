@@ -7,7 +7,7 @@
 #include "core/measured/drift.hpp"
 #include "core/measured/pooled.hpp"
 #include "core/measured/rates.hpp"
-#include "core/measured/reading.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/evidence.hpp"
@@ -52,14 +52,14 @@ inline double dependence_of_slices(const std::vector<double>& logs) {
 }
 
 /// A look at the slices, which are means of their logarithms over the repeats so far.
-inline look look_at_drift(const slo& s, const std::vector<double>& logs,
-                          const judging_rule& rule) {
+inline interim_analysis analysis_of_drift(const slo& s, const std::vector<double>& logs,
+                                          const judging_rule& rule) {
     const auto k = static_cast<long>(logs.size() / 3);
     const double first = mean_of({logs.begin(), logs.begin() + k}),
                  last = mean_of({logs.end() - k, logs.end()});
     const double alike = dependence_of_slices(logs);
     const double longer = (1 + alike) / (1 - alike), n = static_cast<double>(k);
-    look l;
+    interim_analysis l;
     l.spread = spread_of::measured;
     l.mean = (s.at_most ? 1 : -1) * (last - first - std::log(s.bound));
     l.sd = std::sqrt(sum_of_products(around_their_line(logs), 0) / (3 * n - 2));
@@ -71,7 +71,7 @@ inline look look_at_drift(const slo& s, const std::vector<double>& logs,
 
 /// What the first and the last third show, the typical repeat's, and how long a repeat is.
 inline cause thirds_of(const statistic_data& drift, const std::vector<repeat_data>& arm,
-                       std::size_t repeats, reading how) {
+                       std::size_t repeats, timing_bound how) {
     double first = 0, last = 0;
     for (std::size_t i = 0; i < repeats; ++i) {
         first += std::log(value_of_part(drift, arm[i], 0, 3, how)) / static_cast<double>(repeats);
@@ -99,7 +99,7 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
     const std::size_t k = slices_of_third(s.what, measured);
     std::vector<double> sums(3 * k, 0.0);
     d.values.assign(3 * k, 0.0);
-    int looks = 0;
+    int analyses = 0;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         const std::vector<double> slices = slices_of(s.what, e.candidate[i], k, t.read);
         for (std::size_t j = 0; j < slices.size(); ++j) {
@@ -110,9 +110,9 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
                                {because::no_finite_part, {as_number(i + 1)}});
         }
         const bool at_the_end = i + 1 == e.candidate.size();
-        if (!at_the_end && looks + 1 >= t.rule.looks) continue;
-        ++looks;
-        d.last = look_at_drift(s, d.values, t.rule);
+        if (!at_the_end && analyses + 1 >= t.rule.analyses) continue;
+        ++analyses;
+        d.last = analysis_of_drift(s, d.values, t.rule);
         d.outcome = d.last.outcome;
         d.repeats = static_cast<int>(i + 1);
         if (d.outcome != verdict::inconclusive && !to_the_end) break;

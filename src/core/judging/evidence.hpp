@@ -26,7 +26,7 @@ struct set_aside_repeat {
 
 /// What is no evidence of some metrics, as whoever measured left it out or means another thing by
 /// the name: why, in a sentence, and of which. Of all where none is named.
-struct untold_metrics {
+struct unsupported_metrics {
     std::string why{};
     std::vector<metric_id> of{};
 };
@@ -41,7 +41,7 @@ struct load_conditions {
     double most_skew_s = infinity;        // by which the parts of a shared load may begin apart
     std::string stopped{};                // why there are fewer repeats than planned
     std::vector<set_aside_repeat> set_aside{};
-    std::vector<untold_metrics> untold{};  // by the files that it was read from
+    std::vector<unsupported_metrics> unsupported{};  // by the files that it was read from
     std::vector<std::string> notes{};      // on these, a sentence each
     // Among its requests are some, told as cancelled, that had not ended when their run did.
     bool has_cut_off = false;
@@ -57,8 +57,8 @@ struct evidence : load_conditions {
 };
 
 /// Why nothing can be said of a metric, or of one that a predicate compares; "" where it can.
-inline std::string untold_reason(const load_conditions& under, const statistic_data& what) {
-    for (const untold_metrics& u : under.untold) {
+inline std::string unsupported_reason(const load_conditions& under, const statistic_data& what) {
+    for (const unsupported_metrics& u : under.unsupported) {
         const bool concerned = concerns_a_metric(what, [&](metric_id m) {
             return std::find(u.of.begin(), u.of.end(), m) != u.of.end();
         });
@@ -66,10 +66,10 @@ inline std::string untold_reason(const load_conditions& under, const statistic_d
     }
     return {};
 }
-inline bool is_untold(const load_conditions& under, metric_id m) {
+inline bool is_unsupported(const load_conditions& under, metric_id m) {
     statistic_data what;
     what.metric = m;
-    return !untold_reason(under, what).empty();
+    return !unsupported_reason(under, what).empty();
 }
 
 using arm_list = std::vector<const std::vector<repeat_data>*>;

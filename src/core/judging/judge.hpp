@@ -9,7 +9,7 @@
 #include "core/metric/table.hpp"
 #include "core/judging/baseline_errors.hpp"
 #include "core/judging/decision.hpp"
-#include "core/judging/doubt.hpp"
+#include "core/judging/client_bias.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/numbers.hpp"
 #include "core/judging/rule.hpp"
@@ -31,7 +31,7 @@ namespace detail {
 /// What a prefix cache did for what passes, nothing where it did nothing to speak of.
 inline cause part_of_cache(const grounds& g, const slo& s) {
     const bool compares = s.factor > 0 && g.baseline_cache.prompt > 0;
-    const double mine = g.cache.share(), other = compares ? g.baseline_cache.share() : 0;
+    const double mine = g.cache.fraction(), other = compares ? g.baseline_cache.fraction() : 0;
     if (!concerns(s.what, &metric_facts::is_of_prefill) || std::max(mine, other) < 0.01) return {};
     return compares ? cause{because::cached_in_both, {mine, other}}
                     : cause{because::cached, {mine}};
@@ -67,7 +67,7 @@ inline decision explained(decision v, const std::vector<cause>& state) {
 inline decision with_a_way_out(decision v, bool is_guard) {
     const slo& s = v.what;
     if (v.why.empty()) v.why = {{because::too_close}};
-    else if (!is_share(s.what.metric)) return v;
+    else if (!is_request_fraction(s.what.metric)) return v;
     const double would_pass = s.at_most ? v.estimate.high : v.estimate.low;
     const double off = would_pass / std::max(v.limit, v.estimate.value);
     const bool is_near = std::isfinite(would_pass) && off < 3 && off > 1.0 / 3;
@@ -77,12 +77,13 @@ inline decision with_a_way_out(decision v, bool is_guard) {
 }
 
 /// The verdict of one SLO on all requests as they are told.
-inline decision judged_as_told(const evidence& e, const terms& t, const grounds& g,
-                               const slo& s, bool is_guard) {
+inline decision judged_as_reported(const evidence& e, const terms& t, const grounds& g,
+                                   const slo& s, bool is_guard) {
     if (e.candidate.empty() && !e.stopped.empty())
-        return decided(undecided(s), verdict::inconclusive, in_words(because::stopped, e.stopped));
+        return decided(undecided(s), verdict::inconclusive, with_text(because::stopped, e.stopped));
     const arms_grounds& on = g.of(s);
-    if (cause why = in_words(because::untold, untold_reason(e, s.what)); !on.invalid && why)
+    if (cause why = with_text(because::unsupported, unsupported_reason(e, s.what));
+        !on.invalid && why)
         return decided(undecided(s), verdict::invalid, std::move(why));
     decision v = judge_evidence(e, t, s, false, is_guard);
     if (on.invalid) return decided(std::move(v), verdict::invalid, on.invalid);
@@ -102,7 +103,7 @@ inline decision judged_as_told(const evidence& e, const terms& t, const grounds&
                                              : verdict::inconclusive, why);
     if (v.outcome == verdict::inconclusive && !e.stopped.empty()) {
         v.advice = {};
-        v.why.insert(v.why.begin(), in_words(because::stopped, e.stopped));
+        v.why.insert(v.why.begin(), with_text(because::stopped, e.stopped));
         return v;
     }
     if (v.outcome == verdict::inconclusive) return with_a_way_out(std::move(v), is_guard);
@@ -136,9 +137,9 @@ inline maybe_ended ended_part_of(const evidence& e, const grounds& g) {
 /// known: what it decides is decided by nobody. The guard speaks of those that are.
 inline decision judged(const evidence& e, const terms& t, const grounds& g,
                           const maybe_ended& ended, const slo& s, bool is_guard = false) {
-    const decision v = judged_as_told(e, t, g, s, is_guard);
+    const decision v = judged_as_reported(e, t, g, s, is_guard);
     if (!ended || g.of(s).invalid) return v;
-    const decision other = judged_as_told(ended->seen, t, ended->on, s, is_guard);
+    const decision other = judged_as_reported(ended->seen, t, ended->on, s, is_guard);
     if (is_guard || v.outcome == other.outcome) return is_guard ? other : v;
     return decided(v, verdict::invalid,
                    {because::cut_off, {static_cast<double>(v.outcome),
@@ -149,11 +150,11 @@ inline decision judged(const evidence& e, const terms& t, const grounds& g,
 /// `doubt`: why the first of them that is none through the client's fault is none.
 inline std::vector<decision> judge_each(const evidence& e, const terms& t, const grounds& g,
                                            const maybe_ended& ended,
-                                           std::optional<client_doubt>& doubt) {
+                                           std::optional<client_bias>& bias) {
     std::vector<decision> out;
-    doubt.reset();
+    bias.reset();
     for (const slo& s : t.slos)
-        out.push_back(explained(settled(e, t, judged(e, t, g, ended, s), &doubt), g.state));
+        out.push_back(explained(settled(e, t, judged(e, t, g, ended, s), &bias), g.state));
     if (!states_error_rate(t.slos)) out.push_back(judged(e, t, g, ended, error_guard(), true));
     return out;
 }
@@ -162,7 +163,7 @@ inline std::vector<decision> judge_each(const evidence& e, const terms& t, const
 /// missed.
 inline std::vector<decision> judge_stepwise(const evidence& e, const terms& t, const grounds& g,
                                                const maybe_ended& ended,
-                                               std::optional<client_doubt>& doubt) {
+                                               std::optional<client_bias>& bias) {
     terms stricter = t;
     auto left = std::count_if(t.slos.begin(), t.slos.end(),
                               [](const slo& s) { return !s.is_advisory; });
@@ -170,7 +171,7 @@ inline std::vector<decision> judge_stepwise(const evidence& e, const terms& t, c
     for (;;) {
         stricter.rule = t.rule.failing_at(t.rule.fail_level /
                                           static_cast<double>(std::max(1l, left)));
-        std::vector<decision> out = judge_each(e, stricter, g, ended, doubt);
+        std::vector<decision> out = judge_each(e, stricter, g, ended, bias);
         long failed = 0;  // the guard is none of them
         for (std::size_t i = 0; i < t.slos.size(); ++i)
             failed += !out[i].what.is_advisory && out[i].outcome == verdict::fail;
@@ -184,17 +185,17 @@ inline std::vector<decision> judge_stepwise(const evidence& e, const terms& t, c
 struct findings {
     grounds on{};
     std::vector<decision> verdicts{};
-    std::optional<client_doubt> doubt{};  // why one that counts is invalid through the client
+    std::optional<client_bias> bias{};    // why one that counts is invalid through the client
 };
 inline findings assess(const evidence& e, const terms& t) {
     findings f;
     f.on = grounds_of(e);
     const maybe_ended ended = ended_part_of(e, f.on);
-    f.verdicts = t.rule.holm ? judge_stepwise(e, t, f.on, ended, f.doubt)
-                             : judge_each(e, t, f.on, ended, f.doubt);
-    if (f.doubt && f.on.self_check.ok) {
+    f.verdicts = t.rule.holm ? judge_stepwise(e, t, f.on, ended, f.bias)
+                             : judge_each(e, t, f.on, ended, f.bias);
+    if (f.bias && f.on.self_check.ok) {
         f.on.self_check.ok = false;
-        f.on.self_check.why = f.doubt->why;
+        f.on.self_check.why = f.bias->why;
     }
     return f;
 }

@@ -26,7 +26,7 @@ namespace detail {
 inline decision judge_repeats(const evidence& e, const terms& t, const slo& s, bool to_the_end,
                               bool is_guard = false) {
     const bool is_fresh = t.rule.traffic == fresh && !is_of_start(s.what.metric);
-    const bool counts = is_share(s.what.metric) ||
+    const bool counts = is_request_fraction(s.what.metric) ||
                         (is_fresh && s.what.kind == statistic_kind::percentile);
     const bool mean = is_fresh && s.what.kind == statistic_kind::mean;
     decision d = is_drift(s.what.metric) ? judge_drift(e, t, s, to_the_end)
@@ -55,13 +55,13 @@ inline decision estimated(decision d, const evidence& e) {
     case verdict_method::moderated_t:
     case verdict_method::noisy_t:
     case verdict_method::t:
-        estimate_look(d, d.rule.most, static_cast<double>(d.distances.size()), d.stored);
+        estimate_analysis(d, d.rule.most, static_cast<double>(d.distances.size()), d.stored);
         break;
     case verdict_method::batch_means:
-        estimate_look(d, batches_of_fresh, batches_of_fresh, d.stored);
+        estimate_analysis(d, batches_of_fresh, batches_of_fresh, d.stored);
         break;
     case verdict_method::slices:
-        estimate_look(d, d.rule.most, d.rule.most);
+        estimate_analysis(d, d.rule.most, d.rule.most);
         d.advice = {};  // on limits, which would be of repeats
         break;
     default: break;

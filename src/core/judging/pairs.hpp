@@ -13,9 +13,9 @@ namespace detail {
 /// A look at the log ratios of pairs. What is believed of a machine's noise may widen what they
 /// leave open and never narrows it: four pairs know their own spread well enough to be asked, and a
 /// machine whose level shifts within them spreads them far beyond any belief.
-inline look look_at_pairs(const std::vector<double>& distances, double s0,
-                          const judging_rule& rule) {
-    const look believed = look_at(distances, s0, rule);
+inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, double s0,
+                                          const judging_rule& rule) {
+    const interim_analysis believed = analysis_of(distances, s0, rule);
     if (distances.size() < 2) return believed;
     const double n = static_cast<double>(distances.size());
     return unless_wider(believed, sample_variance(distances), n - 1, n, s0, rule);

@@ -32,7 +32,7 @@ inline double known_noise(const terms& t, const slo& s) {
     const double own = std::max(std::sqrt(sample_variance(logs)), prior_sd);
     // Both runs have it, and what days differ by.
     const double of_old = own * own / static_cast<double>(logs.size());
-    return std::sqrt(own * own + last_look * (of_old + t.stored.day_sd * t.stored.day_sd));
+    return std::sqrt(own * own + last_analysis * (of_old + t.stored.day_sd * t.stored.day_sd));
 }
 
 /// A limit with room: which regression it would pass, and one that would seldom be inconclusive.
@@ -46,8 +46,8 @@ inline std::optional<easy_limit> too_easy(const terms& t, const verdict_numbers&
     const double sd = known_noise(t, s), value = v.estimate.value;
     const bool passes = v.outcome == verdict::pass && std::isfinite(value) && value > 0;
     if (!passes || !(sd > 0) || !(v.limit > 0)) return {};
-    const double z = student_t_quantile(normal_cdf(t.rule.pass_z), prior_df + last_look - 1);
-    const double se = sd / std::sqrt(static_cast<double>(last_look)), sign = s.at_most ? 1 : -1;
+    const double z = student_t_quantile(normal_cdf(t.rule.pass_z), prior_df + last_analysis - 1);
+    const double se = sd / std::sqrt(static_cast<double>(last_analysis)), sign = s.at_most ? 1 : -1;
     // What would still be shown to meet the limit in most runs.
     const double slips = std::exp(sign * std::log(v.limit / value) - z * se) - 1;
     if (slips < slips_through) return {};

@@ -20,11 +20,11 @@ inline constexpr double prior_sd = 0.04;
 inline constexpr double prior_startup_sd = 0.10;
 inline constexpr double prior_df = 8;
 inline constexpr double noisy_sd = 0.05, noisy_df = 3;  // what is believed of a noisy machine
-inline constexpr int first_look = 2, last_look = 5;
+inline constexpr int first_analysis = 2, last_analysis = 5;
 inline constexpr int first_fail = 3;  // two repeats hardly know their own spread: red takes a third
-inline constexpr int first_pair_look = 4, last_pair_look = 8;
-inline constexpr int last_noisy_pair_look = 12;  // where eight spread by more than is believed
-inline constexpr int last_noisy_look = 8;  // where their own spread left five repeats open
+inline constexpr int first_pair_analysis = 4, last_pair_analysis = 8;
+inline constexpr int last_noisy_pair_analysis = 12;  // where eight spread by more than is believed
+inline constexpr int last_noisy_analysis = 8;  // where their own spread left five repeats open
 inline constexpr int last_stage = 3;  // of fresh traffic: n, 2n and 4n requests
 inline constexpr double four_in_five = 0.8416;  // normal quantile of 80 %
 
@@ -32,8 +32,8 @@ inline constexpr double four_in_five = 0.8416;  // normal quantile of 80 %
 /// them: its bounds lie z standard errors away, z from pocock_constant.
 struct judging_rule {
     traffic_mode traffic = replayed;
-    int looks = 5;  // at least as many as there will be; five is the least, for heavy tails
-    int most = last_look;  // repeats, pairs or stages at the last look
+    int analyses = 5;  // at least as many as there will be; five is the least, for heavy tails
+    int most = last_analysis;  // repeats, pairs or stages at the last look
     double pass_level = 0.05, fail_level = 0.01;
     double pass_z = 2.12, fail_z = 2.80;  // Pocock's 2.122 for 5 %; a little over his 2.754 for 1 %
     double half_fail_z = 2.99;            // for half of 1 %: a share can fail in two ways
@@ -44,34 +44,34 @@ struct judging_rule {
     judging_rule failing_at(double level) const {
         judging_rule r = *this;
         r.fail_level = level;
-        r.fail_z = std::max(fail_z, pocock_constant(looks, level));
-        r.half_fail_z = std::max(half_fail_z, pocock_constant(looks, level / 2));
+        r.fail_z = std::max(fail_z, pocock_constant(analyses, level));
+        r.half_fail_z = std::max(half_fail_z, pocock_constant(analyses, level / 2));
         return r;
     }
 };
-inline double half_fail_z_of(int looks, double fail_level) {
+inline double half_fail_z_of(int analyses, double fail_level) {
     const judging_rule usual;
-    return looks == usual.looks && fail_level == usual.fail_level
+    return analyses == usual.analyses && fail_level == usual.fail_level
                ? usual.half_fail_z
-               : pocock_constant(looks, fail_level / 2);
+               : pocock_constant(analyses, fail_level / 2);
 }
-/// `more_looks`: those after `most` repeats.
+/// `more_analyses`: those after `most` repeats.
 inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int first, int most,
-                            int more_looks = 0) {
+                            int more_analyses = 0) {
     judging_rule r;
     r.traffic = traffic;
-    r.looks = std::max(5, most - first + 1 + more_looks);
+    r.analyses = std::max(5, most - first + 1 + more_analyses);
     r.most = most;
-    r.pass_level = o.false_pass.fraction;
-    r.fail_level = o.false_fail.fraction;
+    r.pass_level = o.false_pass.value;
+    r.fail_level = o.false_fail.value;
     r.holm = o.holm;
-    r.half_fail_z = half_fail_z_of(r.looks, r.fail_level);
-    const bool usual = r.looks <= 6 && r.pass_level == 0.05 && r.fail_level == 0.01;
-    if (usual && r.looks == 6) r.pass_z = 2.17;  // a little over 2.164, as 2.80 is over 2.792
+    r.half_fail_z = half_fail_z_of(r.analyses, r.fail_level);
+    const bool usual = r.analyses <= 6 && r.pass_level == 0.05 && r.fail_level == 0.01;
+    if (usual && r.analyses == 6) r.pass_z = 2.17;  // a little over 2.164, as 2.80 is over 2.792
     if (usual) return r;
-    r.alone_z = pocock_constant(r.looks + 1, r.pass_level);
-    r.pass_z = pocock_constant(r.looks, r.pass_level);
-    r.fail_z = pocock_constant(r.looks, r.fail_level);
+    r.alone_z = pocock_constant(r.analyses + 1, r.pass_level);
+    r.pass_z = pocock_constant(r.analyses, r.pass_level);
+    r.fail_z = pocock_constant(r.analyses, r.fail_level);
     return r;
 }
 /// What a rule counts its evidence in.
@@ -86,14 +86,14 @@ inline verdict_unit counting_unit(const judging_rule& r, bool in_pairs) {
 enum class spread_of : unsigned char { moderated, noisy, measured };
 
 /// The state of one look: distances of ln(statistic) from ln(limit), negative where the SLO is met.
-struct look {
+struct interim_analysis {
     verdict outcome = verdict::inconclusive;
     double mean = 0, sd = 0, df = 0, se = 0, pass_z = 0, fail_z = 0, pass_t = 0, fail_t = 0;
     double prior_df = 0, prior_sd = 0, pass_bound = 0, fail_bound = 0, detectable = 0;
     spread_of spread = spread_of::moderated;
 };
 /// The verdict that mean, standard error and degrees of freedom allow.
-inline void decide(look& l, const judging_rule& rule) {
+inline void decide(interim_analysis& l, const judging_rule& rule) {
     l.pass_z = rule.pass_z;
     l.fail_z = rule.fail_z;
     l.pass_t = student_t_quantile(normal_cdf(l.pass_z), l.df);
@@ -108,8 +108,8 @@ inline void decide(look& l, const judging_rule& rule) {
 
 /// A look before its standard error is known: what is believed of the noise, moderated by these
 /// squares with so many degrees of freedom.
-inline look moderated_look(double mean, double squares, double own_df, double s0) {
-    look l;
+inline interim_analysis moderated_analysis(double mean, double squares, double own_df, double s0) {
+    interim_analysis l;
     const double measured_variance = own_df > 0 ? squares / own_df : 0;
     l.mean = mean;
     // Noisy is what a machine of that noise would show in one run of twenty at most.
@@ -124,24 +124,27 @@ inline look moderated_look(double mean, double squares, double own_df, double s0
     return l;
 }
 /// A look by this variance alone, with so many degrees of freedom. `shares`: 1 / n for n values.
-inline look measured_look(double mean, double variance, double df, double shares, double day_sd,
-                          double s0, const judging_rule& rule) {
-    look l;
+inline interim_analysis measured_analysis(double mean, double variance, double df, double shares,
+                                          double day_sd,
+                                          double s0, const judging_rule& rule) {
+    interim_analysis l;
     l.spread = spread_of::measured;
     l.mean = mean;
     l.prior_sd = s0;
     l.sd = std::sqrt(variance);
     l.se = std::sqrt(variance * shares + day_sd * day_sd);
     // What days differ by is told, not measured (Satterthwaite 1946).
-    const double told = day_sd > 0 ? l.se * l.se / std::max(variance * shares, 1e-12) : 1;
-    l.df = std::min(df * told * told, 1e4);
+    const double reported = day_sd > 0 ? l.se * l.se / std::max(variance * shares, 1e-12) : 1;
+    l.df = std::min(df * reported * reported, 1e4);
     decide(l, rule);
     return l;
 }
 /// The same look at n values by their own variance alone, where that leaves more open.
-inline look unless_wider(const look& believed, double variance, double df, double n, double s0,
-                         const judging_rule& rule) {
-    const look measured = measured_look(believed.mean, variance, df, 1 / n, 0, s0, rule);
+inline interim_analysis unless_wider(const interim_analysis& believed, double variance, double df,
+                                     double n, double s0,
+                                     const judging_rule& rule) {
+    const interim_analysis measured =
+        measured_analysis(believed.mean, variance, df, 1 / n, 0, s0, rule);
     return measured.pass_t * measured.se > believed.pass_t * believed.se ? measured : believed;
 }
 
@@ -160,10 +163,11 @@ inline own_spread own_spread_of(const std::vector<double>& distances, const stor
     return {(n - 1) * sample_variance(distances) + others * other.variance, n - 1 + others,
             1 / n + (other.repeats > 0 ? 1 / other.repeats : 0)};
 }
-inline look look_at(const std::vector<double>& distances, double s0, const judging_rule& rule = {},
-                    const stored_side& other = {}) {
+inline interim_analysis analysis_of(const std::vector<double>& distances, double s0,
+                                    const judging_rule& rule = {},
+                                    const stored_side& other = {}) {
     const own_spread own = own_spread_of(distances, other);
-    look l = moderated_look(mean_of(distances), own.squares, own.df, s0);
+    interim_analysis l = moderated_analysis(mean_of(distances), own.squares, own.df, s0);
     l.se = std::sqrt(l.sd * l.sd * own.shares + other.day_sd * other.day_sd);
     decide(l, rule);
     return l;
@@ -172,15 +176,17 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
 /// A look at the repeats of a machine of which nothing is known: what is believed of all machines
 /// may widen what repeats leave open, as a few of them may look quieter than they are, and never
 /// narrows it. No test could: two repeats of a machine of 12 % look quiet in every third gate.
-inline look look_at_repeats(const std::vector<double>& distances, double s0,
-                            const judging_rule& rule, const stored_side& other = {}) {
-    const look believed = look_at(distances, s0, rule, other);
+inline interim_analysis analysis_of_repeats(const std::vector<double>& distances, double s0,
+                                            const judging_rule& rule,
+                                            const stored_side& other = {}) {
+    const interim_analysis believed = analysis_of(distances, s0, rule, other);
     const own_spread own = own_spread_of(distances, other);
     if (rule.trusts_belief || own.df <= 0) return believed;
     judging_rule alone = rule;
     alone.pass_z = std::max(rule.pass_z, rule.alone_z);
-    const look measured = measured_look(believed.mean, own.squares / own.df, own.df, own.shares,
-                                        other.day_sd, s0, alone);
+    const interim_analysis measured =
+        measured_analysis(believed.mean, own.squares / own.df, own.df, own.shares,
+                                                        other.day_sd, s0, alone);
     const bool is_wider = believed.mean < 0 ? measured.pass_bound > believed.pass_bound
                                             : measured.fail_bound < believed.fail_bound;
     return is_wider ? measured : believed;

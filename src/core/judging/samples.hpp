@@ -33,7 +33,7 @@ inline constexpr long long least_values = 10;
 /// Values in each repeat of replayed traffic without which a statistic of it says nothing: three
 /// beyond a percentile. 0: there is no such number.
 inline long long least_replayed(const statistic_data& w) {
-    if (is_share(w.metric) || is_of_start(w.metric) || is_of_server(w.metric)) return 0;
+    if (is_request_fraction(w.metric) || is_of_start(w.metric) || is_of_server(w.metric)) return 0;
     if (is_drift(w.metric)) return least_of_drift(w);
     if (w.kind != statistic_kind::percentile) return least_values;
     return static_cast<long long>(rounded_up(3 / tail_of(w)));
@@ -70,7 +70,8 @@ inline std::size_t values_behind(const statistic_data& w, const repeat_data& d) 
 /// fault.
 inline cause sample_fault(const evidence& e, const judging_rule& rule, const slo& s) {
     const statistic_data& w = s.what;
-    const bool is_fresh = rule.traffic == fresh && !is_share(w.metric) && !is_of_start(w.metric);
+    const bool is_fresh =
+        rule.traffic == fresh && !is_request_fraction(w.metric) && !is_of_start(w.metric);
     const auto needed =
         static_cast<std::size_t>(is_fresh ? least_fresh(w, rule) : least_replayed(w));
     const bool is_tail =

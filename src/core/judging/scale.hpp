@@ -20,7 +20,7 @@ namespace detail {
 inline bool is_on_the_log(const slo& s) {
     return s.factor > 0 || s.what.metric != metric_id::server_metric;
 }
-inline double started(metric_id m, double value) { return value + facts_of(m).grain; }
+inline double with_offset(metric_id m, double value) { return value + facts_of(m).offset; }
 /// The limit as values are held against it: half a request beyond one on whole requests, so that
 /// what is equal to it meets it.
 inline double line_of(const slo& s, double limit) {
@@ -39,7 +39,7 @@ inline double distance_of(const slo& s, double value, double limit) {
     // Further than that nothing is told apart, and squares of it are numbers.
     if (!is_on_the_log(s)) return std::clamp(sign * (value - line) / step_of(line), -1e6, 1e6);
     const metric_id m = s.what.metric;
-    return sign * (log_of(started(m, value)) - std::log(started(m, line)));
+    return sign * (log_of(with_offset(m, value)) - std::log(with_offset(m, line)));
 }
 /// The value at a distance.
 inline double at_distance(const slo& s, double distance, double limit) {
@@ -47,11 +47,11 @@ inline double at_distance(const slo& s, double distance, double limit) {
     if (s.factor > 0) return limit * std::exp(sign * distance);
     const double line = line_of(s, limit);
     if (!is_on_the_log(s)) return line + sign * distance * step_of(line);
-    const double grain = facts_of(s.what.metric).grain;
-    return std::max((line + grain) * std::exp(sign * distance) - grain, 0.0);
+    const double offset = facts_of(s.what.metric).offset;
+    return std::max((line + offset) * std::exp(sign * distance) - offset, 0.0);
 }
 /// A distance as a share of the limit.
-inline double share_of_limit(const slo& s, double distance) {
+inline double fraction_of_limit(const slo& s, double distance) {
     return is_on_the_log(s) ? std::expm1(distance) : distance;
 }
 

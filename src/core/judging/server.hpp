@@ -7,7 +7,7 @@
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/blind.hpp"
+#include "core/measured/client_stalls.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
@@ -65,16 +65,16 @@ struct gathered_by_client {
     bool piece = false, lump = false;
     double events = 0;
 };
-inline gathered_by_client gathered_by(const blind_stretches& blind, const record& r) {
+inline gathered_by_client gathered_by(const client_stalls& stalls, const record& r) {
     gathered_by_client g;
-    const double late = static_cast<double>(possible_delay(blind, r.first_token_ns)) * 1e-9;
+    const double late = static_cast<double>(possible_delay(stalls, r.first_token_ns)) * 1e-9;
     g.piece = late > 0 && late * 10 >= wait_s(r);
     const double lost =
         static_cast<double>(lost_in(
-            blind, time_interval::between(r.first_token_ns, r.last_token_ns))) * 1e-9;
-    const double lost_share = lost > 0 ? std::min(lost / spread_s(r), 1.0) : 0;
+            stalls, time_interval::between(r.first_token_ns, r.last_token_ns))) * 1e-9;
+    const double lost_fraction = lost > 0 ? std::min(lost / spread_s(r), 1.0) : 0;
     // The pace that tells what was hidden is of the time in which the client ran.
-    g.lump = late > 0 && late * 2 >= hidden_s(r) * (1 - lost_share);
+    g.lump = late > 0 && late * 2 >= hidden_s(r) * (1 - lost_fraction);
     if (lost > 0) g.events = lost / spread_s(r) * (r.events - 1);
     return g;
 }
@@ -99,7 +99,7 @@ inline double fast_gap_of(const std::vector<repeat_data>& arm) {
 inline void add_stream(answer_counts& c, const repeat_data& d, const record& r, double fast_gap) {
     const bool hides = fast_gap == 0 || fast_gap * paced_tokens(r) > 0.010;
     const bool in_one_piece = is_in_one_piece(r) && hides;
-    const gathered_by_client client = gathered_by(d.blind, r);
+    const gathered_by_client client = gathered_by(d.stalls, r);
     if ((in_one_piece && client.piece) || (begins_in_a_lump(r) && client.lump)) return;
     c.paced += paced_tokens(r) > 0;
     c.in_one_piece += in_one_piece;
@@ -132,7 +132,7 @@ inline answer_counts answer_counts_of(const std::vector<repeat_data>& arm) {
     for (const repeat_data& d : arm) {
         c.too_short += static_cast<std::size_t>(d.short_outputs);
         c.too_long += static_cast<std::size_t>(d.long_outputs);
-        const long long told = c.cache.requests;
+        const long long reported = c.cache.requests;
         for (std::size_t i = 0; i < d.records.size(); ++i) {
             const record& r = d.records[i];
             const bool ok = r.status == request_status::ok;
@@ -146,7 +146,7 @@ inline answer_counts answer_counts_of(const std::vector<repeat_data>& arm) {
                 n.missing += ok && !has_value(f.id, d, i);
             }
         }
-        if (c.cache.requests > told && d.shared_tokens < 0) c.cache.shared = -1;
+        if (c.cache.requests > reported && d.shared_tokens < 0) c.cache.shared = -1;
         if (c.cache.shared >= 0 && d.shared_tokens > 0) c.cache.shared += d.shared_tokens;
     }
     return c;

@@ -5,7 +5,7 @@
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/reading.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
 
@@ -31,13 +31,15 @@ struct stored_baseline {
 /// other terms.
 struct terms {
     std::vector<slo> slos{};
-    std::vector<slo> keeps{};  // what a searched load must keep: then `slos` are of its capacity
+    // what a searched load must keep: then `slos` are of its capacity
+    std::vector<slo> objectives_held{};
     judging_rule rule{};
     std::map<std::string, double> noise{};  // calibrated sd of the log statistic, under its name
     std::string noise_file{};               // where that was read
     stored_baseline stored{};
     double day_sd = 0;  // of what today's server is held against, where that is an earlier day's
-    reading read = reading::as_measured;  // of the candidate; of a live baseline the other way
+    // of the candidate; of a live baseline the other way
+    timing_bound read = timing_bound::measured;
 };
 
 /// Under which a calibration is kept: the ratio to a baseline has a noise of its own.

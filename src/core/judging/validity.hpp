@@ -12,12 +12,12 @@
 #include "core/judging/decision.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/evidence.hpp"
-#include "core/judging/held_back.hpp"
+#include "core/judging/buffered.hpp"
 #include "core/judging/saturation.hpp"
 #include "core/judging/server.hpp"
 #include "core/judging/server_state.hpp"
 #include "core/judging/terms.hpp"
-#include "core/judging/witness.hpp"
+#include "core/judging/cross_check.hpp"
 
 #include <cstddef>  // size_t
 #include <string>
@@ -34,9 +34,9 @@ inline cause fault_of_arm(const evidence& e, const std::vector<repeat_data>& arm
     std::size_t measured = 0, succeeded = 0;
     const record* example = nullptr;
     for (const repeat_data& d : arm) {
-        if (cause why = in_words(because::server_gone, d.target_gone))
+        if (cause why = with_text(because::server_gone, d.target_gone))
             return of_server(std::move(why), is_baseline);
-        if (cause why = witness_against(e, d)) return of_server(std::move(why), is_baseline);
+        if (cause why = cross_check_fault(e, d)) return of_server(std::move(why), is_baseline);
         for (const record& r : d.records) {
             if (!is_measured(r)) continue;
             ++measured;
@@ -53,12 +53,12 @@ inline cause fault_of_arm(const evidence& e, const std::vector<repeat_data>& arm
 /// Why nothing at all can be said of these arms, nothing where something can.
 inline cause fault_of_gate(const evidence& e, const arm_list& arms) {
     if (e.candidate.empty() && !e.stopped.empty()) return {};
-    for (const untold_metrics& u : e.untold)
-        if (u.of.empty()) return {because::untold, {}, whose::nobody, u.why};
+    for (const unsupported_metrics& u : e.unsupported)
+        if (u.of.empty()) return {because::unsupported, {}, whose::nobody, u.why};
     if (cause lack = client_lack(arms)) return lack;
     cause lost;
     for_each_repeat(arms, [&](const repeat_data& d) {
-        if (!lost) lost = in_words(because::told, skew_fault(d.ranks, e.most_skew_s));
+        if (!lost) lost = with_text(because::reported, skew_fault(d.ranks, e.most_skew_s));
     });
     for_each_repeat(e, [&](const repeat_data& d) {
         if (!lost && d.interrupted) lost = {because::interrupted};
@@ -101,19 +101,19 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
     if (s.factor > 0 && !compared) return {because::no_baseline};
     if (!is_of_service(s.what.metric)) return {};
     const own_check& check = g.of(s).self_check;
-    if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_share > 0.05 &&
-        check.cpu_share > 0.8)
-        return {because::read_together, {check.coalesced_share}, whose::client};
+    if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_fraction > 0.05 &&
+        check.cpu_utilization > 0.8)
+        return {because::read_together, {check.coalesced_fraction}, whose::client};
     if (concerns(s.what, &metric_facts::is_hurt_by_lateness) ||
-        client_was_saturated(e, check.cpu_share))
+        client_was_saturated(e, check.cpu_utilization))
         if (check.why) return check.why;
-    if (is_of_server(s.what.metric)) return server_word_fault(e, v);
+    if (is_of_server(s.what.metric)) return server_metrics_fault(e, v);
     for (const answer_counts* arm : {&g.candidate, &g.baseline}) {
         const bool is_baseline = arm == &g.baseline;
         if (is_baseline && (s.factor <= 0 || !e.has_live_baseline())) continue;
         cause held = fault_of_stream(*arm, s.what);
         if (is_baseline) held.of = whose::baseline;
-        if (held && !stands_though_held_back(e, t, *arm, v)) return held;
+        if (held && !stands_though_buffered(e, t, *arm, v)) return held;
         if (cause why = fault_of_answers(*arm, s.what, e.short_outputs_expected))
             return of_server(std::move(why), is_baseline);
     }

@@ -9,7 +9,7 @@
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/pooled.hpp"
-#include "core/measured/reading.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/evidence.hpp"
@@ -28,13 +28,14 @@ inline namespace v0 {
 namespace detail {
 
 /// The reader's numbers of a look with a standard error. `repeats` of `most` are known.
-inline void estimate_look(decision& d, double most, double repeats, const stored_side& other = {}) {
-    const look& l = d.last;
+inline void estimate_analysis(decision& d, double most, double repeats,
+                              const stored_side& other = {}) {
+    const interim_analysis& l = d.last;
     const double sign = d.what.at_most ? 1 : -1;
     const auto back = [&](double distance) { return at_distance(d.what, distance, d.limit); };
     const double reach = l.pass_t * l.se;
     d.estimate = {back(l.mean), back(l.mean - sign * reach), back(l.mean + sign * reach)};
-    d.detectable = d.limit == 0 ? 0 : share_of_limit(d.what, std::log1p(l.detectable));
+    d.detectable = d.limit == 0 ? 0 : fraction_of_limit(d.what, std::log1p(l.detectable));
     most = std::max(most, repeats);
     const double more = l.df + most - repeats;
     if (!(more > 2) || !(l.mean < 0)) return;  // two repeats alone say little of what five would
@@ -45,7 +46,7 @@ inline void estimate_look(decision& d, double most, double repeats, const stored
     const double to_write = back(l.mean + (t + 1.645) * last_se);
     if (-l.mean < (t + four_in_five) * last_se && to_write > 0)
         d.advice = {because::headroom_in_noise,
-                    {-share_of_limit(d.what, l.mean), l.sd, to_write}};
+                    {-fraction_of_limit(d.what, l.mean), l.sd, to_write}};
 }
 
 /// What the repeats of a gate are held against where an objective speaks of a baseline.
@@ -59,8 +60,8 @@ struct comparison {
     /// What is held against the limit, of a value of the candidate and one of the baseline.
     double of(double value, double base) const {
         if (!relative) return value;
-        value = started(of_metric, value);
-        base = started(of_metric, base);
+        value = with_offset(of_metric, value);
+        base = with_offset(of_metric, base);
         if (!paired) return value / std::exp(base_log);
         return std::isfinite(base) && base > 0 ? value / base : not_a_number;
     }
@@ -81,7 +82,7 @@ inline comparison comparison_of(const evidence& e, const terms& t, const slo& s)
     const auto at = t.stored.values.find(str(s.what.name));
     std::vector<double> logs;
     if (at != t.stored.values.end())
-        for (const double x : at->second) logs.push_back(std::log(started(s.what.metric, x)));
+        for (const double x : at->second) logs.push_back(std::log(with_offset(s.what.metric, x)));
     if (logs.empty() || !std::isfinite(mean_of(logs))) {
         c.is_missing = true;
         return c;
@@ -97,7 +98,7 @@ struct looked_at {
     std::size_t unbounded = 0;
     void add(double value, const slo& s, double limit) {
         values.push_back(value);
-        const bool has_no_log = started(s.what.metric, value) == 0 && is_on_the_log(s);
+        const bool has_no_log = with_offset(s.what.metric, value) == 0 && is_on_the_log(s);
         const bool miss = s.at_most ? value == infinity : has_no_log || value == -infinity;
         unbounded += miss;
         if (!miss) distances.push_back(distance_of(s, value, limit));
@@ -150,7 +151,7 @@ inline verdict decide_by_counts(decision& d, const evidence& e, const terms& t,
         misses.push_back(misses_of(s, e.candidate[i], t.read));
     const miss_counts counts = counted_misses(e, t, s, misses, l.allowed);
     if (counts.n == 0) return verdict::inconclusive;
-    d.counted = look_at_misses{counts, count_levels_of(s, t.rule), d.limit / l.bound};
+    d.counted = analysis_of_misses{counts, count_levels_of(s, t.rule), d.limit / l.bound};
     d.why = {{because::failed_or_beyond, {counts.k, counts.n, counts.allowed}}};
     const verdict outcome = d.counted->outcome();
     return outcome == verdict::pass && !l.may_pass ? verdict::inconclusive : outcome;
@@ -162,9 +163,9 @@ inline verdict decide_by_gaps(const decision& d, const evidence& e, const terms&
     if (c.relative) return verdict::inconclusive;
     std::vector<double> shares;
     for (std::size_t i = 0; i < repeats; ++i)
-        shares.push_back(share_of_gaps_beyond(d.what.bound, d.what.what.metric, e.candidate[i],
-                                              t.read));
-    const double product = product_of_shares(shares, allowed_misses(d.what));
+        shares.push_back(fraction_of_gaps_beyond(d.what.bound, d.what.what.metric, e.candidate[i],
+                                                 t.read));
+    const double product = product_of_fractions(shares, allowed_misses(d.what));
     return product >= count_levels_of(d.what, t.rule).product ? verdict::fail
                                                               : verdict::inconclusive;
 }
@@ -189,7 +190,7 @@ inline void decide_by_misses(decision& d, const looked_at& seen, const evidence&
 
 /// A percentile is as small as its repeats say only if failures are fewer than it leaves beyond it,
 /// which their count must show where there are any.
-inline void doubt_by_failures(decision& d, const evidence& e, const terms& t) {
+inline void withdraw_over_failures(decision& d, const evidence& e, const terms& t) {
     const slo& s = d.what;
     if (s.what.kind != statistic_kind::percentile || facts_of(s.what.metric).is_of_gaps) return;
     std::vector<std::vector<bool>> misses;
@@ -209,8 +210,8 @@ inline void doubt_by_failures(decision& d, const evidence& e, const terms& t) {
 /// One look at the values: what it decides by itself, and what it is too early for.
 inline void decide_by_values(decision& d, const looked_at& seen, const comparison& c, double s0,
                              const judging_rule& rule, std::size_t first, std::size_t fails_from) {
-    d.last = c.paired ? look_at_pairs(seen.distances, s0, rule)
-                      : look_at_repeats(seen.distances, s0, rule, c.stored);
+    d.last = c.paired ? analysis_of_pairs(seen.distances, s0, rule)
+                      : analysis_of_repeats(seen.distances, s0, rule, c.stored);
     if (seen.values.size() >= first) d.outcome = d.last.outcome;
     d.why.clear();
     if (d.outcome == verdict::fail && seen.values.size() < fails_from)
@@ -233,7 +234,7 @@ inline void explain_spread(decision& d, const evidence& e, const terms& t) {
     const own_spread own = own_spread_of(d.distances, d.stored);
     if (d.paired && spread > s0)
         d.why = {{because::pairs_spread, {spread, s0}}};
-    else if (moderated_look(d.last.mean, own.squares, own.df, s0).spread == spread_of::noisy)
+    else if (moderated_analysis(d.last.mean, own.squares, own.df, s0).spread == spread_of::noisy)
         d.why.insert(d.why.begin(), {because::repeats_spread, {spread, noisy_sd}});
 }
 
@@ -250,12 +251,12 @@ inline decision judge_values(const evidence& e, const terms& t, const slo& s,
     const double s0 = prior_sd_of(e, t, s);
     const judging_rule rule = rule_for(e, t, s);
     const auto first = static_cast<std::size_t>(
-        startup ? 1 : e.has_live_baseline() ? first_pair_look : first_look);
+        startup ? 1 : e.has_live_baseline() ? first_pair_analysis : first_analysis);
     const auto fails_from =
         static_cast<std::size_t>(startup ? 1 : std::min(first_fail, t.rule.most));
 
     looked_at seen;
-    int looks = 0;
+    int analyses = 0;
     const std::size_t n =
         c.paired ? std::min(e.candidate.size(), e.baseline.size()) : e.candidate.size();
     for (std::size_t i = 0; i < n; ++i) {
@@ -269,11 +270,12 @@ inline decision judge_values(const evidence& e, const terms& t, const slo& s,
         d.requests = measured_requests(e, seen.values.size());
         // No more looks than the constants allow for, however many repeats there are.
         const bool at_the_end = i + 1 == n;
-        if (!at_the_end && (seen.values.size() < first || looks + 1 >= t.rule.looks)) continue;
-        ++looks;
+        if (!at_the_end && (seen.values.size() < first || analyses + 1 >= t.rule.analyses))
+            continue;
+        ++analyses;
         if (seen.unbounded > 0) decide_by_misses(d, seen, e, t, c, fails_from);
         else decide_by_values(d, seen, c, s0, rule, first, fails_from);
-        if (d.outcome == verdict::pass) doubt_by_failures(d, e, t);
+        if (d.outcome == verdict::pass) withdraw_over_failures(d, e, t);
         if (d.outcome != verdict::inconclusive && !to_the_end) break;
     }
     if (seen.values.empty())
@@ -303,7 +305,7 @@ inline bool asks_for_more(const evidence& e, const terms& t, const verdict_numbe
     for (std::size_t i = 0; i < e.candidate.size(); ++i) seen.add(c.of_repeat(i), s, limit);
     if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
     if (c.paired) return std::sqrt(sample_variance(seen.distances)) > s0;
-    return look_at_repeats(seen.distances, s0, rule_for(e, t, s), c.stored).spread ==
+    return analysis_of_repeats(seen.distances, s0, rule_for(e, t, s), c.stored).spread ==
            spread_of::measured;
 }
 
@@ -326,7 +328,7 @@ inline decision judge_fresh_mean(const evidence& e, const terms& t, const slo& s
                 mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
                          values.begin() + static_cast<long>((b + 1) * values.size() / batches)}));
         const double mean = mean_of(values);
-        look l;
+        interim_analysis l;
         l.spread = spread_of::measured;
         l.df = batches - 1;
         l.mean = (s.at_most ? 1 : -1) * std::log(mean / s.bound);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/base/time_interval.hpp"
-#include "core/measured/blind.hpp"
+#include "core/measured/client_stalls.hpp"
 
 #include <algorithm>  // max, min
 
@@ -74,11 +74,11 @@ public:
         return lost_in(found_.all(), time_interval::between(time_ns, last_ns_)) +
                std::max(now_lost, 0ll);
     }
-    const blind_stretches& found() const { return found_.all(); }
+    const client_stalls& found() const { return found_.all(); }
 
 private:
     /// `turns`: so many of them later, what it was told of had come in afterwards.
-    void hold_up(const blind_stretch& s, long long turns) {
+    void hold_up(const client_stall& s, long long turns) {
         if (!is_behind()) open_ = s;
         else {
             open_.to_ns = s.to_ns;
@@ -96,8 +96,8 @@ private:
         open_ = {};
     }
 
-    blind_log found_{};
-    blind_stretch open_{};  // to_ns is 0 where there is none
+    stall_log found_{};
+    client_stall open_{};   // to_ns is 0 where there is none
     long long turn_ = 0, clear_in_turn_ = 0, turns_for_all_ = 0;
     long long last_ns_ = 0, slept_ns_ = 0, woke_ns_ = 0, ticked_ns_ = 0;
     long long waited_ns_ = -1;

@@ -56,7 +56,7 @@ inline bool begins_in_a_lump(const record& r) { return hidden_s(r) > 0.010; }
 
 /// How long before its first stamp an answer's tokens may have been generated: never before it was
 /// asked for.
-inline long long held_back_ns(const record& r) {
+inline long long buffered_ns(const record& r) {
     const double waited = wait_s(r);
     const double hidden = is_in_one_piece(r) ? waited : std::min(hidden_s(r), waited);
     return static_cast<long long>(hidden * 1e9);
@@ -70,7 +70,7 @@ inline int events_read_together(const record& r) {
     return fast && !is_in_one_piece(r) ? 0 : r.events - r.reads;
 }
 
-/// Whether usage tells of more tokens than the text can be: each has a byte at least, but for a few
+/// Whether usage reports more tokens than the text can be: each has a byte at least, but for a few
 /// special ones. Where nothing is known of the text, the number of events says how many it can be.
 inline bool usage_is_over_content(const record& r) {
     if (r.token_source != token_origin::usage) return false;

@@ -10,7 +10,7 @@
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/rates.hpp"
-#include "core/measured/reading.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 
 #include <algorithm>  // clamp, max
@@ -41,7 +41,7 @@ inline std::size_t slices_of_third(const statistic_data& drift, double measured_
 
 /// The statistic that drifts, in some time: of the requests planned in it.
 inline double value_in(const statistic_data& drift, const repeat_data& d,
-                       const time_interval& when, reading how = reading::as_measured) {
+                       const time_interval& when, timing_bound how = timing_bound::measured) {
     if (is_throughput(drift.of)) return rate_in(drift.of, d, when, how);
     const statistic_data what = drifting(drift);
     metric_sample s;
@@ -57,10 +57,10 @@ inline double value_in(const statistic_data& drift, const repeat_data& d,
 }
 /// One part of so many equal ones of the steady window.
 inline double value_of_part(const statistic_data& drift, const repeat_data& d, std::size_t part,
-                            std::size_t parts, reading how = reading::as_measured) {
+                            std::size_t parts, timing_bound how = timing_bound::measured) {
     const auto at = [&](std::size_t i) {
-        const double share = static_cast<double>(i) / static_cast<double>(parts);
-        const double into_ns = share * d.window.length_ns();
+        const double fraction = static_cast<double>(i) / static_cast<double>(parts);
+        const double into_ns = fraction * d.window.length_ns();
         return d.window.from_ns() + static_cast<long long>(into_ns) + (i == parts);
     };
     return value_in(drift, d, time_interval::between(at(part), at(part + 1)), how);
@@ -68,7 +68,7 @@ inline double value_of_part(const statistic_data& drift, const repeat_data& d, s
 
 /// The last third over the first one, NaN where either has no value.
 inline double drift_of(const statistic_data& drift, const repeat_data& d,
-                       reading how = reading::as_measured) {
+                       timing_bound how = timing_bound::measured) {
     if (d.window.is_empty()) return not_a_number;
     const double first = value_of_part(drift, d, 0, 3, how);
     return first > 0 ? value_of_part(drift, d, 2, 3, how) / first : not_a_number;
@@ -76,7 +76,8 @@ inline double drift_of(const statistic_data& drift, const repeat_data& d,
 
 /// All slices of a run, in order.
 inline std::vector<double> slices_of(const statistic_data& drift, const repeat_data& d,
-                                     std::size_t of_third, reading how = reading::as_measured) {
+                                     std::size_t of_third,
+                                     timing_bound how = timing_bound::measured) {
     std::vector<double> values;
     for (std::size_t i = 0; i < 3 * of_third; ++i)
         values.push_back(value_of_part(drift, d, i, 3 * of_third, how));

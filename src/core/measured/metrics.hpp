@@ -9,11 +9,11 @@
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/blind.hpp"
+#include "core/measured/client_stalls.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/rates.hpp"
-#include "core/measured/reading.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/server_values.hpp"
 
@@ -30,17 +30,17 @@ namespace detail {
 
 /// The longest gap of one request, 0 where it has none.
 inline double longest_gap(const repeat_data& d, std::size_t i,
-                          reading how = reading::as_measured) {
+                          timing_bound how = timing_bound::measured) {
     const record& r = d.records[i];
     if (d.gaps_counted) {
         const double delay = static_cast<double>(most_delay_in(
-            d.blind, time_interval::between(r.first_token_ns - 1, r.last_token_ns))) / 1e9;
+            d.stalls, time_interval::between(r.first_token_ns - 1, r.last_token_ns))) / 1e9;
         const double measured = d.longest_gaps[i] / 1e6;
         switch (how) {
-        case reading::at_worst: return measured + (gap_count(r) > 0 ? delay : 0);
-        case reading::at_best: return std::max(0.0, measured - delay);
-        case reading::as_held_back:
-            return std::max(measured, static_cast<double>(held_back_ns(r)) / 1e9);
+        case timing_bound::pessimistic: return measured + (gap_count(r) > 0 ? delay : 0);
+        case timing_bound::optimistic: return std::max(0.0, measured - delay);
+        case timing_bound::buffered:
+            return std::max(measured, static_cast<double>(buffered_ns(r)) / 1e9);
         default: return measured;
         }
     }
@@ -51,7 +51,7 @@ inline double longest_gap(const repeat_data& d, std::size_t i,
 
 /// A metric of one completed request in SI units, NaN where it has none.
 inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
-                            reading how = reading::as_measured) {
+                            timing_bound how = timing_bound::measured) {
     const record& r = d.records[i];
     const request_times t = times_of(d, r, how);
     // Divided, as the limits are written: a time on its limit is equal to it.
@@ -63,7 +63,7 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
         after_first > 0 ? seconds(t.first_to_last) / after_first : not_a_number;
     // What took no time has no speed, but where the time is what the client may have taken away.
     const auto speed = [&](double n, double s) {
-        return s > 0 ? n / s : s == 0 && how == reading::at_best ? infinity : not_a_number;
+        return s > 0 ? n / s : s == 0 && how == timing_bound::optimistic ? infinity : not_a_number;
     };
     switch (m) {
     case metric_id::ttft: return ttft_s;
@@ -108,7 +108,7 @@ struct metric_sample {
     std::size_t without_value = 0;
 };
 inline metric_sample sample_of(metric_id m, const repeat_data& d,
-                               reading how = reading::as_measured) {
+                               timing_bound how = timing_bound::measured) {
     metric_sample s;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
@@ -126,7 +126,7 @@ inline metric_sample sample_of(metric_id m, const repeat_data& d,
 
 /// Values of a metric in the order of the planned sends; failed requests have the worst one.
 inline std::vector<double> values_in_order(metric_id id, const repeat_data& d,
-                                           reading how = reading::as_measured) {
+                                           timing_bound how = timing_bound::measured) {
     std::vector<double> values;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         if (!is_part_of(id, d.records[i])) continue;
@@ -140,7 +140,7 @@ inline std::vector<double> values_in_order(metric_id id, const repeat_data& d,
 /// Whether one measured request satisfies a predicate. Failed ones never do; a metric that the
 /// request has no value for is satisfied.
 inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, std::size_t i,
-                      reading how = reading::as_measured) {
+                      timing_bound how = timing_bound::measured) {
     if (d.records[i].status != request_status::ok) return false;
     std::vector<bool> stack;
     for (const predicate_step& s : steps) {
@@ -160,7 +160,7 @@ inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, s
 /// Misses of a share metric, one per measured request in order. Throws std::invalid_argument of a
 /// goodput without a condition: whoever asks a result for one was refused by no plan.
 inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
-                                   reading how = reading::as_measured) {
+                                   timing_bound how = timing_bound::measured) {
     if (what.metric == metric_id::goodput && !is_condition(what.where))
         refuse({str(what.name), ": ", no_condition_text});
     std::vector<bool> misses;
@@ -178,9 +178,9 @@ inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data
 class ranked_gaps {
 public:
     ranked_gaps() = default;
-    explicit ranked_gaps(const repeat_data& d, reading how = reading::as_measured)
+    explicit ranked_gaps(const repeat_data& d, timing_bound how = timing_bound::measured)
         : counts_(d.pooled_gaps), how_(how) {
-        if (d.gaps_counted && how != reading::as_measured) moved_ = moved_gaps_of(d);
+        if (d.gaps_counted && how != timing_bound::measured) moved_ = moved_gaps_of(d);
         if (d.gaps_counted) return;
         std::uint32_t longest = 0;
         const auto each = [&](auto&& f) {
@@ -248,13 +248,13 @@ private:
     /// Which of the counted ones were moved is not known: at best the longest, at worst any.
     double counted_at(std::uint64_t rank) const {
         const std::uint64_t moved = std::min(moved_.count, counts_.size());
-        if (how_ == reading::at_best) return rank < moved ? 0 : counts_.at(rank - moved);
+        if (how_ == timing_bound::optimistic) return rank < moved ? 0 : counts_.at(rank - moved);
         return rank + moved < counts_.size() ? counts_.at(rank + moved)
                                              : counts_.at(counts_.size() - 1) + moved_.most_us;
     }
 
     gap_counts counts_{};
-    reading how_ = reading::as_measured;
+    timing_bound how_ = timing_bound::measured;
     moved_gaps moved_{};
     std::vector<std::uint64_t> short_{};
     std::vector<std::uint32_t> long_{};
@@ -285,7 +285,7 @@ struct sorted_values {
 };
 /// The mean gap where the client may have moved the first and the last event of some requests; what
 /// lies between those leaves it as it is.
-inline double moved_mean_gap(const repeat_data& d, reading how) {
+inline double moved_mean_gap(const repeat_data& d, timing_bound how) {
     double seconds = 0, n = 0;
     for (const record& r : d.records) {
         if (!is_pooled(r) || gap_count(r) == 0) continue;
@@ -295,13 +295,13 @@ inline double moved_mean_gap(const repeat_data& d, reading how) {
     return n > 0 ? seconds / n : not_a_number;
 }
 inline sorted_values sorted_values_of(metric_id m, const repeat_data& d,
-                                      reading how = reading::as_measured) {
+                                      timing_bound how = timing_bound::measured) {
     metric_sample s = sample_of(m, d, how);
     sorted_values v;
     if (facts_of(m).is_of_gaps) {
         v.gaps = ranked_gaps(d, how);
         v.mean_of_completed =
-            how == reading::as_measured ? v.gaps.mean() : moved_mean_gap(d, how);
+            how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how);
     } else {
         std::sort(s.values.begin(), s.values.end());
         v.mean_of_completed = mean_of(s.values);  // in this order, whatever that of the records is
@@ -313,8 +313,8 @@ inline sorted_values sorted_values_of(metric_id m, const repeat_data& d,
     return v;
 }
 /// The share of the gaps that are over a bound, in seconds. One of each failed request is.
-inline double share_of_gaps_beyond(double bound, metric_id m, const repeat_data& d,
-                                   reading how = reading::as_measured) {
+inline double fraction_of_gaps_beyond(double bound, metric_id m, const repeat_data& d,
+                                      timing_bound how = timing_bound::measured) {
     std::uint64_t n = 0, over = 0;
     const auto add = [&](double seconds) { ++n; over += seconds > bound; };
     for (std::size_t i = 0; i < d.records.size(); ++i) {
@@ -363,7 +363,7 @@ inline double value_among(const statistic_data& what, metric_sample& s) {
 }
 
 /// Requests that a share is of, and those of them that missed.
-struct share_counts {
+struct fraction_counts {
     double misses = 0, all = 0;
     void add(const std::vector<bool>& more) {
         misses += static_cast<double>(std::count(more.begin(), more.end(), true));
@@ -377,11 +377,11 @@ struct share_counts {
 
 /// The value of a statistic in one repeat, SI units; NaN where it has none.
 inline double evaluate(const statistic_data& what, const repeat_data& d,
-                       reading how = reading::as_measured) {
-    if (is_share(what.metric)) {
-        share_counts share;
-        share.add(misses_of(what, d, how));
-        return share.value(what.metric);
+                       timing_bound how = timing_bound::measured) {
+    if (is_request_fraction(what.metric)) {
+        fraction_counts fraction;
+        fraction.add(misses_of(what, d, how));
+        return fraction.value(what.metric);
     }
     if (is_throughput(what.metric)) return window_rate(what.metric, d, how);
     if (is_of_start(what.metric)) return d.startup_s;

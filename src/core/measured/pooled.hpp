@@ -11,7 +11,7 @@
 #include "core/measured/drift.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/rates.hpp"
-#include "core/measured/reading.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/server_values.hpp"
 
@@ -32,7 +32,7 @@ struct arm_values {
 
 /// Of times and speeds: a percentile is selected among the values of all repeats.
 inline arm_values values_of_requests(const statistic_data& what,
-                                     const std::vector<repeat_data>& arm, reading how) {
+                                     const std::vector<repeat_data>& arm, timing_bound how) {
     arm_values v;
     metric_sample all;
     std::vector<std::pair<double, double>> means;  // and how many values each is of
@@ -49,7 +49,7 @@ inline arm_values values_of_requests(const statistic_data& what,
 }
 /// Of gaps, which are not copied.
 inline arm_values values_of_gaps(const statistic_data& what, const std::vector<repeat_data>& arm,
-                                 reading how) {
+                                 timing_bound how) {
     arm_values v;
     sorted_values all;
     std::vector<std::pair<double, double>> means;  // and how many gaps each is of
@@ -59,7 +59,7 @@ inline arm_values values_of_gaps(const statistic_data& what, const std::vector<r
         means.emplace_back(one.mean_of_completed, static_cast<double>(one.gaps.size()));
         all.add(one);
     }
-    const bool is_moved = what.kind == statistic_kind::mean && how != reading::as_measured;
+    const bool is_moved = what.kind == statistic_kind::mean && how != timing_bound::measured;
     v.together = is_moved ? weighted_mean(means) : value_among(what, all);
     return v;
 }
@@ -81,16 +81,16 @@ inline arm_values values_of_server(const statistic_data& what,
 /// A throughput is over the windows of all repeats, a share of all their requests, a time to start
 /// the mean of the starts.
 inline arm_values values_of(const statistic_data& what, const std::vector<repeat_data>& arm,
-                            reading how = reading::as_measured) {
+                            timing_bound how = timing_bound::measured) {
     if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm, how);
     if (is_of_requests(what.metric)) return values_of_requests(what, arm, how);
     if (is_of_server(what.metric)) return values_of_server(what, arm);
     arm_values v;
-    share_counts counts;
+    fraction_counts counts;
     std::vector<std::pair<double, double>> weighted;
     for (const repeat_data& d : arm) {
-        if (is_share(what.metric)) {
-            share_counts own;
+        if (is_request_fraction(what.metric)) {
+            fraction_counts own;
             own.add(misses_of(what, d, how));
             v.each.push_back(own.value(what.metric));
             counts.misses += own.misses;
@@ -101,11 +101,12 @@ inline arm_values values_of(const statistic_data& what, const std::vector<repeat
         weighted.emplace_back(v.each.back(),
                               is_throughput(what.metric) ? d.window.seconds() : 1.0);
     }
-    v.together = is_share(what.metric) ? counts.value(what.metric) : weighted_mean(weighted);
+    v.together =
+        is_request_fraction(what.metric) ? counts.value(what.metric) : weighted_mean(weighted);
     return v;
 }
 inline double pooled_value(const statistic_data& what, const std::vector<repeat_data>& arm,
-                           reading how = reading::as_measured) {
+                           timing_bound how = timing_bound::measured) {
     return values_of(what, arm, how).together;
 }
 

@@ -14,7 +14,7 @@ namespace detail {
 struct prefix_hits {
     double cached = 0, prompt = 0;
     /// 0 where the server does not say.
-    double share() const { return prompt > 0 ? cached / prompt : 0; }
+    double fraction() const { return prompt > 0 ? cached / prompt : 0; }
 };
 inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
     prefix_hits sum;

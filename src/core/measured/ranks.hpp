@@ -17,18 +17,18 @@ namespace detail {
 /// which some write once a second, so that a Date may be two seconds old.
 struct clock_lead {
     double low_s = -infinity, high_s = infinity;
-    bool is_told() const {
+    bool is_reported() const {
         return low_s <= high_s && std::isfinite(low_s) && std::isfinite(high_s);
     }
     /// An answer that came between two times of this clock told that one.
-    void note(double asked_s, double answered_s, double told_s) {
-        low_s = std::max(low_s, asked_s - told_s - 2);
-        high_s = std::min(high_s, answered_s - told_s);
+    void note(double asked_s, double answered_s, double reported_s) {
+        low_s = std::max(low_s, asked_s - reported_s - 2);
+        high_s = std::min(high_s, answered_s - reported_s);
     }
     /// By how much two machines' clocks differ at least. Where several servers answer, each with a
     /// clock of its own, nothing is known.
     static double least_between(const clock_lead& a, const clock_lead& b) {
-        if (!a.is_told() || !b.is_told()) return 0;
+        if (!a.is_reported() || !b.is_reported()) return 0;
         return std::max({0.0, a.low_s - b.high_s, b.low_s - a.high_s});
     }
 };
@@ -43,7 +43,7 @@ struct rank_part {
     double error_s = not_a_number;  // how well that is known; NaN: nobody can tell
     bool synchronised = true; // its machine's clock, by its system's own account
     clock_lead lead{};        // of its machine's clock, seen before and after the load
-    double cpu_share = 0;     // of its busiest thread
+    double cpu_utilization = 0;  // of its busiest thread
     double memory_bytes = 0;  // the most that its process has had
     double lateness_p99 = 0;  // of its sends, seconds
     std::size_t requests = 0, failed = 0;  // measured ones

@@ -5,9 +5,9 @@
 #include "api/result.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
-#include "core/measured/blind.hpp"
+#include "core/measured/client_stalls.hpp"
 #include "core/measured/credible.hpp"
-#include "core/measured/reading.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 
 #include <algorithm>  // max, sort
@@ -25,20 +25,20 @@ namespace detail {
 /// At worst, nothing counts that may have come before the window; at best, all that may have come
 /// before its end, in as much of it as the client surely ran.
 inline double rate_in(metric_id m, const repeat_data& d, const time_interval& when,
-                      reading how = reading::as_measured) {
+                      timing_bound how = timing_bound::measured) {
     if (when.is_empty()) return not_a_number;
     const long long from = when.from_ns(), to = when.to_ns();
-    const long long lost = how == reading::at_best ? lost_in(d.blind, when) : 0;
+    const long long lost = how == timing_bound::optimistic ? lost_in(d.stalls, when) : 0;
     if (lost >= to - from) return infinity;
     const double seconds = static_cast<double>(to - from - lost) * 1e-9;
     const auto inside = [&](long long t) {
-        const auto delay = [&] { return possible_delay_by_gaps(d.blind, t); };
-        if (how == reading::at_worst) return t < to && t - delay() >= from;
-        if (how == reading::at_best && t >= to) return t - delay() < to;
+        const auto delay = [&] { return possible_delay_by_gaps(d.stalls, t); };
+        if (how == timing_bound::pessimistic) return t < to && t - delay() >= from;
+        if (how == timing_bound::optimistic && t >= to) return t - delay() < to;
         return when.holds(t);
     };
     const bool of_input = m == metric_id::input_throughput;
-    bool prompts_told = m != metric_id::prefill_throughput && !of_input;
+    bool prompts_reported = m != metric_id::prefill_throughput && !of_input;
     std::vector<double> parts;  // added up in order of size, whatever that of the records is
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
@@ -48,13 +48,13 @@ inline double rate_in(metric_id m, const repeat_data& d, const time_interval& wh
             continue;
         }
         const bool decodes = m == metric_id::decode_throughput;
-        prompts_told = prompts_told || r.prompt_tokens > 0;
+        prompts_reported = prompts_reported || r.prompt_tokens > 0;
         if ((m == metric_id::total_throughput || m == metric_id::prefill_throughput) &&
             inside(r.first_token_ns))
             parts.push_back(r.prompt_tokens);
         if (of_input && inside(r.end_ns)) parts.push_back(r.prompt_tokens);
         if (of_input || m == metric_id::prefill_throughput || (decodes && r.events < 2)) continue;
-        if (how == reading::as_measured && (r.last_token_ns < from || r.first_token_ns >= to))
+        if (how == timing_bound::measured && (r.last_token_ns < from || r.first_token_ns >= to))
             continue;  // a long run is asked for in many slices
         const double weight =
             decodes ? std::max(paced_tokens(r), 0) / (r.events - 1.0)
@@ -70,14 +70,15 @@ inline double rate_in(metric_id m, const repeat_data& d, const time_interval& wh
             }
         parts.push_back(weight * static_cast<double>(arrived));
     }
-    if (!prompts_told && !parts.empty()) return not_a_number;
+    if (!prompts_reported && !parts.empty()) return not_a_number;
     std::sort(parts.begin(), parts.end());
     double sum = 0;
     for (const double part : parts) sum += part;
     return sum / seconds;
 }
 /// The same inside the steady window.
-inline double window_rate(metric_id m, const repeat_data& d, reading how = reading::as_measured) {
+inline double window_rate(metric_id m, const repeat_data& d,
+                          timing_bound how = timing_bound::measured) {
     return rate_in(m, d, d.window, how);
 }
 

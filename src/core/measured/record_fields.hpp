@@ -12,7 +12,8 @@ namespace detail {
 
 /// A line of records.jsonl, and the gate it belongs to.
 inline void fields_of(field_visitor& v, record& r, std::string& gate) {
-    constexpr whole_range told{0, most_told_tokens}, may_be_told{0, most_told_tokens, -1},
+    constexpr whole_range reported{0, most_reported_tokens},
+        may_be_reported{0, most_reported_tokens, -1},
         events{0, most_events}, few{0, most_of_few}, bytes{0, most_text_bytes};
     v.text({"id", "sent as X-Request-Id"}, r.id);
     v.text({"gate"}, gate);
@@ -29,20 +30,20 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
            r.first_answer_ns);
     v.time({"last_token_ns"}, r.last_token_ns);
     v.time({"end_ns"}, r.end_ns);
-    v.whole({"prompt_tokens"}, r.prompt_tokens, told);
-    v.whole({"output_tokens"}, r.output_tokens, told);
+    v.whole({"prompt_tokens"}, r.prompt_tokens, reported);
+    v.whole({"output_tokens"}, r.output_tokens, reported);
     v.choice({"token_source"}, r.token_source, token_origin::events);
     v.whole({"events"}, r.events, events);
-    v.whole({"first_event_tokens"}, r.first_event_tokens, told);
+    v.whole({"first_event_tokens"}, r.first_event_tokens, reported);
     v.choice({"status"}, r.status, request_status::unsent);
     v.whole({"http_status"}, r.http_status, {0, 999, 0});
-    v.words({"finish_reason"}, r.finish_reason, true);
-    v.words({"error"}, r.error, true);
+    v.quoted({"finish_reason"}, r.finish_reason, true);
+    v.quoted({"error"}, r.error, true);
     v.whole({"late_ns", "the client's own lateness"}, r.late_ns, {-most_count, most_count});
-    v.whole({"cached_tokens", "of the prompt", at_times}, r.cached_tokens, may_be_told);
-    v.whole({"reasoning_tokens", "of the output", at_times}, r.reasoning_tokens, may_be_told);
+    v.whole({"cached_tokens", "of the prompt", at_times}, r.cached_tokens, may_be_reported);
+    v.whole({"reasoning_tokens", "of the output", at_times}, r.reasoning_tokens, may_be_reported);
     v.whole({"hidden_tokens", "of the output, never streamed", at_times}, r.hidden_tokens,
-            may_be_told);
+            may_be_reported);
     v.exact({"conversation", "its number in the trace", at_times}, r.conversation, false);
     v.whole({"turn", "of the conversation", at_times}, r.turn, few);
     v.whole({"reads", "that brought content events", at_times}, r.reads, events);

@@ -7,10 +7,10 @@
 #include "core/base/time_interval.hpp"
 #include "core/metric/table.hpp"
 #include "core/answers/timeline.hpp"
-#include "core/measured/blind.hpp"
+#include "core/measured/client_stalls.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/ranks.hpp"
-#include "core/measured/server_word.hpp"
+#include "core/measured/server_metrics.hpp"
 #include "core/measured/settling.hpp"
 
 #include <algorithm>  // max
@@ -67,16 +67,16 @@ struct repeat_facts {
     long long shared_tokens = -1;
     double asked_rate = 0, achieved_rate = 0;
     long long connections_opened = 0, content_events = 0, coalesced_events = 0;
-    double cpu_share = 0;
+    double cpu_utilization = 0;
     std::string target_gone{};  // why, where the server went away
     bool interrupted = false;
     bool cut_short = false;     // by the time budget; then it is no evidence
     bool gaps_counted = false;  // there were too many gaps to keep each one
-    std::vector<double> thread_cpu_shares{};
+    std::vector<double> thread_cpu_utilization{};
     double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds
     handshakes_t handshakes_full{}, handshakes_resumed{};
-    blind_stretches blind{};  // of all threads
-    server_word server{};     // what the server told of itself meanwhile
+    client_stalls stalls{};   // of all threads
+    server_metrics server{};  // what the server told of itself meanwhile
     std::vector<rank_part> ranks{};  // of a load that several programs sent
     warmup_seen warmup{};     // where it was to end when the server is stable
 };
@@ -88,7 +88,7 @@ struct repeat_data : repeat_facts {
     std::vector<std::uint64_t> gap_offsets{};   // of each record into gaps, or `not_listed`
     gap_counts pooled_gaps{};                   // if counted: of the completed measured requests
     std::vector<std::uint32_t> longest_gaps{};  // if counted: of each record, microseconds
-    blind_stretches bunched{};  // when the server had what the client had missed to send
+    client_stalls bunched{};    // when the server had what the client had missed to send
     lag_counts loop_lag{};   // how late a client thread came to what it does every 20 ms
     lag_counts stamp_lag{};  // of each read: from the wake-up that told of its bytes to its stamp
 };

@@ -7,11 +7,11 @@
 #include "core/base/time_interval.hpp"
 #include "core/server_metrics/page_readings.hpp"
 #include "core/server_metrics/server_names.hpp"
-#include "core/measured/blind.hpp"
+#include "core/measured/client_stalls.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/ranks.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/measured/server_word.hpp"
+#include "core/measured/server_metrics.hpp"
 
 #include <algorithm>  // any_of
 #include <cfloat>  // DBL_MAX
@@ -51,12 +51,12 @@ void lag_fields(field_visitor& v, Conduct& c, presence is_there = presence::alwa
 }
 
 /// On one line: they are for programs.
-inline void blind_fields(field_visitor& v, blind_stretches& all, long long window_from_ns) {
+inline void stall_fields(field_visitor& v, client_stalls& all, long long window_from_ns) {
     std::vector<long long> numbers;
-    for (const blind_stretch& s : all)
+    for (const client_stall& s : all)
         for (const long long n : {s.from_ns, s.to_ns, s.most_delay_ns, s.lost_ns})
             numbers.push_back(n);
-    v.times_after({"blind", "when the client did not run, four numbers each: from and to, in ns "
+    v.times_after({"stalls", "when the client did not run, four numbers each: from and to, in ns "
                             "after window_from_ns, by how much a stamp in it is late at most, how "
                             "much of it was lost at most"},
                   numbers, window_from_ns, {4, 2});
@@ -69,7 +69,7 @@ inline void blind_fields(field_visitor& v, blind_stretches& all, long long windo
 inline void fields_of(field_visitor& v, rank_part& r, long long window_from_ns) {
     v.whole({"index"}, r.index, {0, most_ranks});
     v.whole({"count"}, r.count, {1, most_ranks});
-    v.words({"host"}, r.host, false);
+    v.quoted({"host"}, r.host, false);
     v.time_after({"start_ns", "after window_from_ns"}, r.start_ns, window_from_ns);
     v.number({"off_s", "how much later than the common start it began"}, r.off_s,
              {-longest_time_s, longest_time_s});
@@ -81,7 +81,7 @@ inline void fields_of(field_visitor& v, rank_part& r, long long window_from_ns) 
              r.lead.low_s, {-most_count, most_count, -infinity});
     v.number({"server_clock_high_s", "and by this at most", at_times}, r.lead.high_s,
              {-most_count, most_count, infinity});
-    v.number({"cpu_share", "of its busiest thread"}, r.cpu_share, {0, most_ranks});
+    v.number({"cpu_utilization", "of its busiest thread"}, r.cpu_utilization, {0, most_ranks});
     v.number({"memory_bytes", "the most that its process has had"}, r.memory_bytes);
     v.seconds({"lateness_p99"}, r.lateness_p99);
     v.whole({"requests"}, r.requests);
@@ -103,10 +103,11 @@ inline void quantity_fields(field_visitor& v, const field& f, std::vector<page_r
                             quantity_values page_reading::*values) {
     if (!v.begin(f)) return;
     for (std::size_t q = 0; q < quantity_count; ++q) {
-        const bool is_told = std::any_of(readings.begin(), readings.end(), [&](page_reading& r) {
+        const bool is_reported =
+            std::any_of(readings.begin(), readings.end(), [&](page_reading& r) {
             return (r.*values)[q] == (r.*values)[q];
         });
-        if (v.has(quantity_names[q], is_told))
+        if (v.has(quantity_names[q], is_reported))
             reading_fields(v, {quantity_names[q], "", at_times}, readings,
                            [&](page_reading& r) -> double& { return (r.*values)[q]; });
     }
@@ -115,14 +116,14 @@ inline void quantity_fields(field_visitor& v, const field& f, std::vector<page_r
 
 inline void fields_of(field_visitor& v, cross_check& c) {
     v.number({"requests_sent"}, c.sent, any_number);
-    v.number({"requests_told"}, c.requests_told, any_number);
+    v.number({"requests_reported"}, c.requests_reported, any_number);
     v.number({"output_tokens"}, c.tokens, any_number);
-    v.number({"output_tokens_told"}, c.tokens_told, any_number);
+    v.number({"output_tokens_reported"}, c.tokens_reported, any_number);
     v.number({"prompt_tokens"}, c.prompt_tokens, any_number);
-    v.number({"prompt_tokens_told"}, c.prompt_tokens_told, any_number);
+    v.number({"prompt_tokens_reported"}, c.prompt_tokens_reported, any_number);
 }
 
-inline void fields_of(field_visitor& v, server_word& w, cross_check& checked,
+inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
                       long long window_from_ns) {
     v.text({"of", "whose page it is, empty where nobody knows that"}, w.of);
     std::size_t missed = w.missed_ns.size();
@@ -214,12 +215,13 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.whole({"connections_opened"}, d.connections_opened);
     handshake_fields(v, d.handshakes_full, d.handshakes_resumed);
     lag_fields(v, d);
-    v.numbers({"thread_cpu_shares", "of one core, one a client thread"}, d.thread_cpu_shares,
+    v.numbers({"thread_cpu_utilization", "of one core, one a client thread"},
+              d.thread_cpu_utilization,
               {0, most_of_few});
     v.whole({"content_events"}, d.content_events);
     v.whole({"coalesced_events", "read together with an earlier one"}, d.coalesced_events);
-    v.number({"cpu_share"}, d.cpu_share, {0, most_of_few});
-    blind_fields(v, d.blind, from_ns);
+    v.number({"cpu_utilization"}, d.cpu_utilization, {0, most_of_few});
+    stall_fields(v, d.stalls, from_ns);
     v.seconds({"startup_s"}, d.startup_s);
     v.text({"target_gone", "why, where the server went away"}, d.target_gone);
     v.flag({"interrupted"}, d.interrupted);

@@ -11,7 +11,7 @@
 #include "core/server_metrics/server_names.hpp"
 #include "core/measured/rates.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/measured/server_word.hpp"
+#include "core/measured/server_metrics.hpp"
 
 #include <algorithm>  // count_if, find, max_element
 #include <cmath>  // isnan
@@ -40,9 +40,9 @@ inline constexpr std::size_t least_readings = 3;
 /// What a gauge said in the steady window, and how often that is not known.
 struct gauge_readings {
     std::vector<double> values{};
-    std::size_t untold = 0;  // the page was read, and does not say it
+    std::size_t unreported = 0;  // the page was read, and does not say it
     std::size_t failed = 0;  // the page was not read
-    std::size_t unknown() const { return untold + failed; }
+    std::size_t unknown() const { return unreported + failed; }
     std::size_t tried() const { return values.size() + unknown(); }
 };
 template <class Value>
@@ -55,7 +55,7 @@ gauge_readings read_in_window(const repeat_facts& d, Value&& value) {
         if (!is_inside(r.at_ns)) continue;
         const double v = value(r);
         if (!std::isnan(v)) g.values.push_back(v);
-        else ++g.untold;
+        else ++g.unreported;
     }
     for (const long long at_ns : d.server.missed_ns) g.failed += is_inside(at_ns);
     return g;
@@ -164,16 +164,16 @@ inline std::string what_is_unknown(const statistic_data& what, const repeat_data
     return printed("%zu of %zu readings of its page in the steady window ", g.unknown(),
                    g.tried()) +
            (g.failed == 0   ? "do not tell "
-            : g.untold == 0 ? "failed"
+            : g.unreported == 0 ? "failed"
                             : "failed or do not tell ") +
-           (g.untold > 0 ? str(what.name) : "") +
+           (g.unreported > 0 ? str(what.name) : "") +
            (g.failed > 0 && !why.empty() ? " (" + why + ")" : "") +
            ", and what it was then nobody knows";
 }
 
 /// Why there is no such value of a repeat, or none that can be judged; "" where there is.
 inline std::string why_no_server_value(const statistic_data& what, const repeat_data& d) {
-    const server_word& w = d.server;
+    const server_metrics& w = d.server;
     const std::string said = w.problem.empty() ? "" : " (" + w.problem + ")";
     if (!w.is_read || w.readings.empty()) return "no page of its metrics was read" + said;
     if (history_of(w) == page_history::several_servers)
@@ -194,7 +194,8 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     if (!s) return "its page was read once, which makes no span" + said;
     if (what.metric == metric_id::energy_per_token) {
         const double joules = energy_between(d, *s);
-        if (std::isnan(joules)) return "no page tells the energy or the power of its accelerators";
+        if (std::isnan(joules))
+            return "no metrics page reports the energy or the power of its accelerators";
         if (new_values(*s) < least_readings)
             return printed("the exporter told %zu new values of its energy in %.0f s, %zu are "
                            "needed: have it measure every second (dcgm-exporter -c 1000)",

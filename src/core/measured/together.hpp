@@ -2,10 +2,10 @@
 #pragma once
 
 #include "api/result.hpp"
-#include "core/measured/blind.hpp"
+#include "core/measured/client_stalls.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/histograms.hpp"
-#include "core/measured/reading.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/measured/record_fields.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/repeat_fields.hpp"
@@ -43,16 +43,17 @@ inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_o
     to.connections_opened += part.connections_opened;
     to.content_events += part.content_events;
     to.coalesced_events += part.coalesced_events;
-    to.cpu_share = std::max(to.cpu_share, part.cpu_share);
-    to.thread_cpu_shares.insert(to.thread_cpu_shares.end(), part.thread_cpu_shares.begin(),
-                                part.thread_cpu_shares.end());
+    to.cpu_utilization = std::max(to.cpu_utilization, part.cpu_utilization);
+    to.thread_cpu_utilization.insert(to.thread_cpu_utilization.end(),
+                                     part.thread_cpu_utilization.begin(),
+                                     part.thread_cpu_utilization.end());
     to.loop_lag_p99 = std::max(to.loop_lag_p99, part.loop_lag_p99);
     to.loop_lag_max = std::max(to.loop_lag_max, part.loop_lag_max);
     to.stamp_lag_p99 = std::max(to.stamp_lag_p99, part.stamp_lag_p99);
     to.stamp_lag_max = std::max(to.stamp_lag_max, part.stamp_lag_max);
     add_handshakes(to.handshakes_full, part.handshakes_full);
     add_handshakes(to.handshakes_resumed, part.handshakes_resumed);
-    to.blind = blind_log::together(to.blind, part.blind);
+    to.stalls = stall_log::together(to.stalls, part.stalls);
     if (to.target_gone.empty()) to.target_gone = part.target_gone;
     to.interrupted = to.interrupted || part.interrupted;
     to.cut_short = to.cut_short || part.cut_short;

@@ -30,8 +30,8 @@ constexpr metric_shape shape_among(metric_id m) {
 constexpr metric_shape shape_of(metric_id m) {
     if (is_capacity(m)) return metric_shape::of_run;
     return shape_among<latency_metric, speed_metric, event_metric, token_throughput,
-                       request_throughput_t, share_metric, run_time_metric, server_time,
-                       queue_gauge, running_gauge, cache_gauge, server_count, server_share,
+                       request_throughput_t, fraction_metric, run_time_metric, server_time,
+                       queue_gauge, running_gauge, cache_gauge, server_count, server_fraction,
                        draft_metric, energy_metric>(m);
 }
 

@@ -21,7 +21,7 @@ enum class metric_unit : unsigned char {
     tokens_per_s,
     requests_per_s,
     users,
-    share,
+    fraction,
     energy,
     none
 };
@@ -39,8 +39,8 @@ inline constexpr written_unit written_units[] = {
     {metric_unit::tokens_per_s, "tok/s", 1, "_tps"}, {metric_unit::tokens_per_s, "tps", 1, "_tps"},
     {metric_unit::requests_per_s, "req/s", 1, "_rps"},
     {metric_unit::requests_per_s, "rps", 1, "_rps"},
-    {metric_unit::users, "users", 1, "_users"}, {metric_unit::share, "%", 100, "_pct"},
-    {metric_unit::share, "pct", 100, "_pct"}, {metric_unit::energy, "J", 1, "_J"}};
+    {metric_unit::users, "users", 1, "_users"}, {metric_unit::fraction, "%", 100, "_pct"},
+    {metric_unit::fraction, "pct", 100, "_pct"}, {metric_unit::energy, "J", 1, "_J"}};
 
 /// What has a value: each completed request, each repeat by its steady window or by how many of its
 /// requests missed, the start of a server, the server itself, its repeats at several loads, a
@@ -49,7 +49,7 @@ enum class metric_of : unsigned char { request, window, requests, start, server,
 enum class turn_kind : unsigned char { all, first, later };
 /// What a completed request must have brought to have a value of a metric, or to count in one.
 enum class value_needs : unsigned char {
-    nothing, prompt_tokens, second_token, second_event, second_read, answer, told_tokens
+    nothing, prompt_tokens, second_token, second_event, second_read, answer, reported_tokens
 };
 
 struct metric_facts {
@@ -68,7 +68,7 @@ struct metric_facts {
     bool needs_event_times = false;    // of every content event, not of the first and last alone
     bool is_hurt_by_lateness = false;  // the client's: counted from when a request was to be sent
     // Of a server's own: below this much, in SI, its ratios mean nothing. 0: it is not near zero.
-    double grain = 0;
+    double offset = 0;
     bool is_whole = false;  // a count of something, which has no half
 };
 
@@ -103,7 +103,7 @@ inline constexpr metric_facts metric_table[] = {
      .side = bound_side::at_least, .needs = value_needs::second_token, .is_of_decoding = true,
      .counts_output = true, .needs_stream = true},
     {.id = metric_id::tokens_per_event, .name = "tokens_per_event", .unit = metric_unit::none,
-     .side = bound_side::at_least, .needs = value_needs::told_tokens, .is_of_decoding = true,
+     .side = bound_side::at_least, .needs = value_needs::reported_tokens, .is_of_decoding = true,
      .counts_output = true, .needs_stream = true},
     {.id = metric_id::output_throughput, .name = "output_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
@@ -126,30 +126,30 @@ inline constexpr metric_facts metric_table[] = {
     {.id = metric_id::request_throughput, .name = "request_throughput",
      .unit = metric_unit::requests_per_s, .side = bound_side::at_least, .of = metric_of::window,
      .is_hurt_by_lateness = true},
-    {.id = metric_id::error_rate, .name = "error_rate", .unit = metric_unit::share,
+    {.id = metric_id::error_rate, .name = "error_rate", .unit = metric_unit::fraction,
      .of = metric_of::requests},
     {.id = metric_id::startup_time, .name = "startup_time", .of = metric_of::start},
-    {.id = metric_id::goodput, .name = "goodput", .unit = metric_unit::share,
+    {.id = metric_id::goodput, .name = "goodput", .unit = metric_unit::fraction,
      .side = bound_side::at_least, .of = metric_of::requests},
-    {.id = metric_id::drift, .name = "drift", .unit = metric_unit::share,
+    {.id = metric_id::drift, .name = "drift", .unit = metric_unit::fraction,
      .side = bound_side::either, .of = metric_of::thirds},
     {.id = metric_id::server_metric, .name = "server_metric", .unit = metric_unit::none,
      .side = bound_side::either, .of = metric_of::server},
-    {.id = metric_id::queue_time, .name = "queue_time", .of = metric_of::server, .grain = 0.001},
+    {.id = metric_id::queue_time, .name = "queue_time", .of = metric_of::server, .offset = 0.001},
     {.id = metric_id::server_prefill_time, .name = "server_prefill_time",
-     .of = metric_of::server, .grain = 0.001},
+     .of = metric_of::server, .offset = 0.001},
     {.id = metric_id::server_decode_time, .name = "server_decode_time", .of = metric_of::server,
-     .grain = 0.001},
+     .offset = 0.001},
     {.id = metric_id::queued_requests, .name = "queued_requests", .unit = metric_unit::none,
-     .of = metric_of::server, .grain = 1, .is_whole = true},
+     .of = metric_of::server, .offset = 1, .is_whole = true},
     {.id = metric_id::running_requests, .name = "running_requests", .unit = metric_unit::none,
-     .side = bound_side::either, .of = metric_of::server, .grain = 1, .is_whole = true},
-    {.id = metric_id::kv_cache_usage, .name = "kv_cache_usage", .unit = metric_unit::share,
-     .of = metric_of::server, .grain = 0.01},
+     .side = bound_side::either, .of = metric_of::server, .offset = 1, .is_whole = true},
+    {.id = metric_id::kv_cache_usage, .name = "kv_cache_usage", .unit = metric_unit::fraction,
+     .of = metric_of::server, .offset = 0.01},
     {.id = metric_id::preemptions, .name = "preemptions", .unit = metric_unit::none,
-     .of = metric_of::server, .grain = 1, .is_whole = true},
-    {.id = metric_id::prefix_cache_hits, .name = "prefix_cache_hits", .unit = metric_unit::share,
-     .side = bound_side::at_least, .of = metric_of::server, .grain = 0.01},
+     .of = metric_of::server, .offset = 1, .is_whole = true},
+    {.id = metric_id::prefix_cache_hits, .name = "prefix_cache_hits", .unit = metric_unit::fraction,
+     .side = bound_side::at_least, .of = metric_of::server, .offset = 0.01},
     {.id = metric_id::acceptance_length, .name = "acceptance_length", .unit = metric_unit::none,
      .side = bound_side::at_least, .of = metric_of::server},
     {.id = metric_id::energy_per_token, .name = "energy_per_token", .unit = metric_unit::energy,
@@ -182,7 +182,7 @@ constexpr bool is_as_typed(metric_id end) {
                                 : std::is_same_v<unit, request_rate> ? metric_unit::requests_per_s
                                 : std::is_same_v<unit, energy>       ? metric_unit::energy
                                 : std::is_same_v<unit, plain_number> ? metric_unit::none
-                                                                     : metric_unit::share;
+                                                                     : metric_unit::fraction;
     for (int i = 0; id_of(static_cast<M>(i)) != end; ++i) {
         const metric_facts& f = facts_of(id_of(static_cast<M>(i)));
         const bool of_request = f.of == metric_of::request;
@@ -196,19 +196,19 @@ static_assert(is_as_typed<latency_metric>(metric_id::prefill_speed) &&
               is_as_typed<event_metric>(metric_id::output_throughput) &&
               is_as_typed<token_throughput>(metric_id::request_throughput) &&
               is_as_typed<request_throughput_t>(metric_id::error_rate) &&
-              is_as_typed<share_metric>(metric_id::startup_time) &&
+              is_as_typed<fraction_metric>(metric_id::startup_time) &&
               is_as_typed<run_time_metric>(metric_id::goodput) &&
               is_as_typed<server_time>(metric_id::queued_requests) &&
               is_as_typed<queue_gauge>(metric_id::running_requests) &&
               is_as_typed<running_gauge>(metric_id::kv_cache_usage) &&
               is_as_typed<cache_gauge>(metric_id::preemptions) &&
               is_as_typed<server_count>(metric_id::prefix_cache_hits) &&
-              is_as_typed<server_share>(metric_id::acceptance_length) &&
+              is_as_typed<server_fraction>(metric_id::acceptance_length) &&
               is_as_typed<draft_metric>(metric_id::energy_per_token) &&
               is_as_typed<energy_metric>(metric_id::capacity_in_rate));
 
 constexpr const char* metric_name(metric_id m) { return facts_of(m).name; }
-constexpr bool is_share(metric_id m) { return facts_of(m).of == metric_of::requests; }
+constexpr bool is_request_fraction(metric_id m) { return facts_of(m).of == metric_of::requests; }
 constexpr bool is_throughput(metric_id m) { return facts_of(m).of == metric_of::window; }
 constexpr bool is_of_start(metric_id m) { return facts_of(m).of == metric_of::start; }
 /// How the load was served, and not whether it was, or when the server was there.
@@ -222,7 +222,7 @@ constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::lo
 constexpr bool is_drift(metric_id m) { return facts_of(m).of == metric_of::thirds; }
 /// Judged by what repeats spread by: not by counts, and not within one of them.
 constexpr bool is_judged_by_spread(metric_id m) {
-    return !is_share(m) && !is_of_start(m) && !is_drift(m);
+    return !is_request_fraction(m) && !is_of_start(m) && !is_drift(m);
 }
 /// The statistic that drifts; any other one is itself.
 inline statistic_data drifting(const statistic_data& s) {

@@ -9,7 +9,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/others/json_file.hpp"
-#include "core/others/told_run.hpp"
+#include "core/others/imported_run.hpp"
 
 #include <algorithm>  // max, min, sort, unique
 #include <cmath>  // isnan
@@ -45,7 +45,7 @@ inline std::string aiperf_file_beside(const std::string& path) {
 /// One line of profile_export.jsonl.
 class aiperf_line {
 public:
-    aiperf_line(const told_run& run, const picojson::value& v, std::size_t number)
+    aiperf_line(const imported_run& run, const picojson::value& v, std::size_t number)
         : file_(run.file), v_(v), number_(number), metadata_(*member(v, "metadata")) {}
     std::string name(const char* in, const char* of) const {
         return printed("line %zu: %s.%s", number_, in, of);
@@ -129,7 +129,8 @@ struct aiperf_lacks {
     std::vector<double> sessions{};
 };
 
-inline void add_aiperf_answer(told_run& run, const aiperf_line& l, told_request& t, double ttft_s,
+inline void add_aiperf_answer(imported_run& run, const aiperf_line& l, imported_request& t,
+                              double ttft_s,
                               double last_s, aiperf_lacks& lacks) {
     record& r = t.what;
     r.status = request_status::ok;
@@ -150,13 +151,13 @@ inline void add_aiperf_answer(told_run& run, const aiperf_line& l, told_request&
     lacks.without_usage += by_server < 0;
     lacks.without_gaps += !has_gaps;
 }
-inline void add_aiperf_request(told_run& run, const picojson::value& v, std::size_t number,
+inline void add_aiperf_request(imported_run& run, const picojson::value& v, std::size_t number,
                                aiperf_lacks& lacks) {
     if (!is_aiperf_record(v))
         refuse({printed("%s: line %zu is no record of a request: metadata and metrics are missing",
                         run.file.c_str(), number)});
     const aiperf_line l(run, v, number);
-    told_request t;
+    imported_request t;
     record& r = t.what;
     r.sent_ns = r.dispatched_ns = r.connected_ns = l.time("request_start_ns");
     if (r.sent_ns == 0)
@@ -199,7 +200,7 @@ inline const picojson::value* aiperf_phase(const picojson::value& summary) {
         if (string_member(phase, "kind") != "warmup") found = &phase;
     return found;
 }
-inline void set_aiperf_arrivals(told_run& run, const picojson::value& phase) {
+inline void set_aiperf_arrivals(imported_run& run, const picojson::value& phase) {
     const std::string kind = string_member(phase, "type");
     const double rate = rate_from(run.file, phase, "rate");
     const long long most = asked_from(run.file, phase, "concurrency");
@@ -218,7 +219,7 @@ inline void set_aiperf_arrivals(told_run& run, const picojson::value& phase) {
         a.burstiness = shape;
     a.max_in_flight = most;
 }
-inline void set_aiperf_settings(told_run& run, const picojson::value& summary) {
+inline void set_aiperf_settings(imported_run& run, const picojson::value& summary) {
     run.version = setting_text(summary, "aiperf_version");
     run.identity = setting_text(summary, "benchmark_id");
     const picojson::value* config = member(summary, "input_config");
@@ -239,7 +240,8 @@ inline void set_aiperf_settings(told_run& run, const picojson::value& summary) {
     }
 }
 /// Against the counts of the summary; and no request that began may be missing between the others.
-inline void check_aiperf_counts(told_run& run, const picojson::value& summary, aiperf_lacks found) {
+inline void check_aiperf_counts(imported_run& run, const picojson::value& summary,
+                                aiperf_lacks found) {
     const auto count = [&](const char* name) {
         const picojson::value* v = member_at(summary, name, "avg");
         return v ? number_in(*v) : 0;
@@ -264,9 +266,9 @@ inline void check_aiperf_counts(told_run& run, const picojson::value& summary, a
 
 /// `records` are the lines of profile_export.jsonl, `summary` is profile_export_aiperf.json; either
 /// may be missing.
-inline told_run read_aiperf_run(const std::vector<picojson::value>& records,
-                                const picojson::value* summary, const std::string& file) {
-    told_run run;
+inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
+                                    const picojson::value* summary, const std::string& file) {
+    imported_run run;
     run.file = file;
     run.tool = "AIPerf";
     if (summary) set_aiperf_settings(run, *summary);
@@ -286,7 +288,7 @@ inline told_run read_aiperf_run(const std::vector<picojson::value>& records,
                       "load these requests were sent, nor whether they are all");
     run.lacks(of_ends(), "AIPerf's request_latency ends at the last content, and its request_end "
                          "at the last event that it can use; e2e ends at [DONE]");
-    run.notes.push_back("an error that the server tells inside of its stream counts as a success "
+    run.notes.push_back("an error that the server reports inside its stream counts as a success "
                         "there");
     if (lacks.without_usage > 0)
         run.lacks(of_output_counts(),

@@ -8,7 +8,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/others/json_file.hpp"
-#include "core/others/told_run.hpp"
+#include "core/others/imported_run.hpp"
 
 #include <algorithm>  // max
 #include <cmath>  // isnan
@@ -31,7 +31,8 @@ inline bool is_guidellm_file(const picojson::value& v) {
 /// One request of one of the three lists.
 class guidellm_request {
 public:
-    guidellm_request(const told_run& run, const picojson::value& v, const char* list, std::size_t i)
+    guidellm_request(const imported_run& run, const picojson::value& v, const char* list,
+                     std::size_t i)
         : file_(run.file), v_(v), list_(list), place_(i) {
         timings_ = member_at(v, "info", "timings");
         if (timings_ == nullptr)
@@ -83,7 +84,7 @@ private:
 
 /// How requests were planned. Users and batches have no plan: their requests are due when a place
 /// is free.
-inline void set_guidellm_arrivals(told_run& run, const picojson::value& strategy) {
+inline void set_guidellm_arrivals(imported_run& run, const picojson::value& strategy) {
     const std::string kind = string_member(strategy, "type_");
     const double rate = rate_from(run.file, strategy, "rate");
     const long long most = asked_from(run.file, strategy, "max_concurrency");
@@ -107,7 +108,7 @@ inline void set_guidellm_arrivals(told_run& run, const picojson::value& strategy
     }
 }
 
-inline void set_guidellm_times(told_run& run, const guidellm_request& g, record& r) {
+inline void set_guidellm_times(imported_run& run, const guidellm_request& g, record& r) {
     r.sent_ns = r.dispatched_ns = r.connected_ns = g.time("request_start");
     const long long planned = g.time("targeted_start"), end = g.time("request_end");
     if (r.sent_ns == 0) r.sent_ns = r.dispatched_ns = r.connected_ns = g.time("resolve_start");
@@ -120,10 +121,10 @@ inline void set_guidellm_times(told_run& run, const guidellm_request& g, record&
     r.last_token_ns = g.time("last_token_iteration");
     r.end_ns = end != 0 ? end : g.time("resolve_end");
 }
-inline void add_guidellm_request(told_run& run, const picojson::value& v, const char* list,
+inline void add_guidellm_request(imported_run& run, const picojson::value& v, const char* list,
                                  std::size_t i) {
     const guidellm_request g(run, v, list, i);
-    told_request t;
+    imported_request t;
     record& r = t.what;
     set_guidellm_times(run, g, r);
     if (r.sent_ns == 0)
@@ -156,7 +157,7 @@ inline void add_guidellm_request(told_run& run, const picojson::value& v, const 
 }
 
 /// What was left out as warm-up or cool-down, by when a request was planned.
-inline void set_guidellm_window(told_run& run, const picojson::value& benchmark) {
+inline void set_guidellm_window(imported_run& run, const picojson::value& benchmark) {
     const auto is_set = [&](const char* phase) {
         const picojson::value* v = member_at(benchmark, "config", phase);
         return v && (number_member(*v, "value") > 0 || number_member(*v, "percent") > 0);
@@ -172,26 +173,26 @@ inline void set_guidellm_window(told_run& run, const picojson::value& benchmark)
     };
     run.measured_from_ns = time("warmup", "measure_start_time");
     run.measured_to_ns = time("cooldown", "measure_end_time");
-    for (told_request& t : run.requests) {
+    for (imported_request& t : run.requests) {
         const long long at = t.what.scheduled_ns;
         const bool inside = (run.measured_from_ns == 0 || at >= run.measured_from_ns) &&
                             (run.measured_to_ns == 0 || at <= run.measured_to_ns);
         t.what.phase = inside ? run_phase::measure : run_phase::warmup;
     }
 }
-inline void check_guidellm_counts(told_run& run, const picojson::value& benchmark,
+inline void check_guidellm_counts(imported_run& run, const picojson::value& benchmark,
                                   const picojson::value& requests) {
     const picojson::value* made = member_at(benchmark, "scheduler_metrics", "requests_made");
     for (const char* list : {"successful", "errored", "incomplete"}) {
-        const double told = made ? number_member(*made, list) : not_a_number;
+        const double reported = made ? number_member(*made, list) : not_a_number;
         const auto found = static_cast<double>(array_member(requests, list).size());
-        if (std::isnan(told) || told == found) continue;
+        if (std::isnan(reported) || reported == found) continue;
         return run.lacks_all(printed("%.0f requests were %s and it lists %.0f of them: a sample, "
                                      "or some were left out; a verdict needs all of them "
-                                     "(sample_size null)", told, list, found));
+                                     "(sample_size null)", reported, list, found));
     }
 }
-inline void set_guidellm_settings(told_run& run, const picojson::value& benchmark) {
+inline void set_guidellm_settings(imported_run& run, const picojson::value& benchmark) {
     const auto add = [&](const char* name, const picojson::value* of, const char* of_name) {
         run.settings.push_back({name, of ? setting_text(*of, of_name) : std::string()});
     };
@@ -204,8 +205,8 @@ inline void set_guidellm_settings(told_run& run, const picojson::value& benchmar
     if (backend) run.model = setting_text(*backend, "model");
 }
 
-inline told_run read_guidellm_run(const picojson::value& v, const std::string& file) {
-    told_run run;
+inline imported_run read_guidellm_run(const picojson::value& v, const std::string& file) {
+    imported_run run;
     run.file = file;
     run.tool = "guidellm";
     if (const picojson::value* m = member(v, "metadata"))

@@ -75,7 +75,7 @@ private:
 
 /// Python's three numbers that are no JSON as strings, so that whoever looks for a number there can
 /// say what stands in its place.
-inline std::string with_quoted_words(std::string_view s) {
+inline std::string with_quoted_numbers(std::string_view s) {
     std::string out;
     bool quoted = false;
     for (std::size_t i = 0; i < s.size(); ++i) {
@@ -107,7 +107,7 @@ inline std::vector<picojson::value> read_json_values(std::string_view s, const s
     require_json(!nests_deeper_than(s, 100), "its JSON nests deeper than 100 levels");
     std::string whole, repaired;
     if (s.find("NaN") != std::string_view::npos || s.find("Infinity") != std::string_view::npos)
-        s = repaired = with_quoted_words(s);
+        s = repaired = with_quoted_numbers(s);
     if (s.find("\\ud") != std::string_view::npos || s.find("\\uD") != std::string_view::npos)
         s = whole = without_half_pairs(s);
     std::vector<picojson::value> values;

@@ -8,7 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/judging/server.hpp"
 #include "core/others/json_file.hpp"
-#include "core/others/told_run.hpp"
+#include "core/others/imported_run.hpp"
 
 #include <algorithm>  // max
 #include <cmath>  // round
@@ -93,7 +93,7 @@ private:
 
 /// How often a rate was asked for, and of how many at most in flight. `rate` is a number, or "inf"
 /// where all requests are sent at once.
-inline void set_arrivals(told_run& run, double rate, double burstiness, long long most) {
+inline void set_arrivals(imported_run& run, double rate, double burstiness, long long most) {
     arrival_data& a = run.arrivals;
     if (!std::isfinite(rate)) {
         a.kind = most > 0 ? arrival_kind::closed_loop : arrival_kind::all_at_once;
@@ -113,16 +113,16 @@ inline double number_or_inf(const picojson::value& of, const std::string& file, 
 }
 
 /// What the lists add up to, held against what the file says it should.
-struct told_sums {
+struct reported_sums {
     long long completed = 0, failed = 0, output_tokens = 0, input_tokens = 0;
 };
 /// Somebody who leaves requests out leaves them out of the lists; the counts remain.
-inline void check_sums(told_run& run, const picojson::value& of, const told_sums& found) {
+inline void check_sums(imported_run& run, const picojson::value& of, const reported_sums& found) {
     const auto differs = [&](const char* name, long long n) {
-        const double told = number_member(of, name);
-        if (std::isnan(told) || told == static_cast<double>(n)) return false;
+        const double reported = number_member(of, name);
+        if (std::isnan(reported) || reported == static_cast<double>(n)) return false;
         run.lacks_all(printed("it says %s %.0f, its lists of requests add up to %lld: requests "
-                              "were left out, or changed", name, told, n));
+                              "were left out, or changed", name, reported, n));
         return true;
     };
     if (differs("completed", found.completed)) return;

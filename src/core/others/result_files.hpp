@@ -8,7 +8,7 @@
 #include "core/others/guidellm_file.hpp"
 #include "core/others/json_file.hpp"
 #include "core/others/sglang_file.hpp"
-#include "core/others/told_run.hpp"
+#include "core/others/imported_run.hpp"
 #include "core/others/vllm_file.hpp"
 
 #include <functional>
@@ -26,8 +26,8 @@ namespace detail {
 /// The bytes of a file that may stand beside another one; nothing where there is none.
 using file_beside = std::function<std::optional<std::string>(const std::string& path)>;
 
-inline told_run read_aiperf_files(const std::vector<picojson::value>& values, bool is_summary,
-                                  const std::string& file, const file_beside& beside) {
+inline imported_run read_aiperf_files(const std::vector<picojson::value>& values, bool is_summary,
+                                      const std::string& file, const file_beside& beside) {
     const std::string other = aiperf_file_beside(file);
     const std::optional<std::string> bytes = beside(other);
     std::vector<picojson::value> others;
@@ -39,8 +39,8 @@ inline told_run read_aiperf_files(const std::vector<picojson::value>& values, bo
 
 /// The run that a file tells of, whoever wrote it. Throws std::invalid_argument with one sentence
 /// where it holds none, or a value that is none.
-inline told_run read_told_run(std::string_view bytes, const std::string& file,
-                              const file_beside& beside) {
+inline imported_run read_imported_run(std::string_view bytes, const std::string& file,
+                                      const file_beside& beside) {
     const std::vector<picojson::value> values = read_json_values(bytes, file);
     const picojson::value& first = values[0];
     if (!first.is<picojson::object>())
@@ -49,7 +49,7 @@ inline told_run read_told_run(std::string_view bytes, const std::string& file,
     if (string_member(first, "schema").rfind("llmbench/", 0) == 0)
         refuse({file, ": it is a result of llmbench itself, whose records.jsonl judge() reads"});
     const bool is_summary = is_aiperf_summary(first);
-    told_run run;
+    imported_run run;
     if (is_summary || is_aiperf_record(first)) {
         run = read_aiperf_files(values, is_summary, file, beside);
     } else {

@@ -14,7 +14,7 @@
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/planning/target_facts.hpp"
-#include "core/others/told_run.hpp"
+#include "core/others/imported_run.hpp"
 
 #include <algorithm>  // all_of, any_of, binary_search, count, find, max, min, sort
 #include <cmath>  // fabs
@@ -29,7 +29,7 @@ inline namespace v0 {
 namespace detail {
 
 /// What is left of the runs when they are together.
-struct told_gate {
+struct imported_gate {
     evidence seen{};
     plan what{};
     target_facts target{};
@@ -37,9 +37,9 @@ struct told_gate {
 
 /// The times of the answers, as good as a finger's print: clocks tell nanoseconds.
 using answer_times = std::vector<std::pair<long long, long long>>;
-inline answer_times answer_times_of(const told_run& run) {
+inline answer_times answer_times_of(const imported_run& run) {
     answer_times times;
-    for (const told_request& t : run.requests)
+    for (const imported_request& t : run.requests)
         if (t.what.status == request_status::ok)
             times.emplace_back(t.what.first_token_ns - t.what.sent_ns,
                                t.what.last_token_ns - t.what.sent_ns);
@@ -57,23 +57,23 @@ inline bool share_requests(const answer_times& a, const answer_times& b) {
 struct traffic_means {
     double requests = 0, prompt = 0, output = 0;
 };
-inline traffic_means means_of(const told_run& run) {
+inline traffic_means means_of(const imported_run& run) {
     traffic_means m;
-    double completed = 0, told = 0;
-    for (const told_request& t : run.requests) {
+    double completed = 0, reported = 0;
+    for (const imported_request& t : run.requests) {
         if (!is_measured(t.what)) continue;
         ++m.requests;
-        if (t.what.prompt_tokens > 0) ++told;
+        if (t.what.prompt_tokens > 0) ++reported;
         m.prompt += t.what.prompt_tokens;
         if (t.what.status != request_status::ok) continue;
         ++completed;
         m.output += t.what.output_tokens;
     }
-    m.prompt /= std::max(told, 1.0);
+    m.prompt /= std::max(reported, 1.0);
     m.output /= std::max(completed, 1.0);
     return m;
 }
-inline std::string other_traffic(const told_run& run, const told_run& first) {
+inline std::string other_traffic(const imported_run& run, const imported_run& first) {
     const traffic_means a = means_of(first), b = means_of(run);
     const auto differ = [](double x, double y) {
         return x > 0 && y > 0 && std::fabs(x / y - 1) > 0.10;
@@ -89,7 +89,8 @@ inline std::string other_traffic(const told_run& run, const told_run& first) {
 }
 
 /// Why two files are not two runs under one load, a sentence each.
-inline std::vector<std::string> not_two_repeats(const told_run& first, const told_run& run) {
+inline std::vector<std::string> not_two_repeats(const imported_run& first,
+                                                const imported_run& run) {
     const std::string both = first.file + " and " + run.file;
     if (first.hash == run.hash) return {both + " are the same file, byte for byte"};
     if (!first.identity.empty() && first.identity == run.identity)
@@ -97,15 +98,16 @@ inline std::vector<std::string> not_two_repeats(const told_run& first, const tol
     std::vector<std::string> why;
     if (share_requests(answer_times_of(first), answer_times_of(run)))
         why.push_back(both + " tell of the same requests");
-    bool meet = first.clock.is_told() && run.clock.is_told() && first.clock.meets(run.clock);
-    if (first.calendar.is_told() && run.calendar.is_told())
+    bool meet =
+        first.clock.is_reported() && run.clock.is_reported() && first.clock.meets(run.clock);
+    if (first.calendar.is_reported() && run.calendar.is_reported())
         meet = meet && first.calendar.meets(run.calendar);
     if (meet)
         why.push_back(both + " were measured at the same time: they are parts of one run, or two "
                              "loads on one server");
     return why;
 }
-inline std::vector<std::string> other_settings(const told_run& first, const told_run& run) {
+inline std::vector<std::string> other_settings(const imported_run& first, const imported_run& run) {
     std::vector<std::string> why;
     const auto differs = [&](const std::string& name, const std::string& a, const std::string& b) {
         if (a == b) return;
@@ -130,12 +132,12 @@ inline std::string files_text(const std::vector<std::string>& files) {
                                                  files.size() - 1);
 }
 /// What the runs lack, each reason once.
-inline std::vector<untold_metrics> untold_by(const std::vector<told_run>& runs) {
-    std::vector<untold_metrics> all;
+inline std::vector<unsupported_metrics> unsupported_by(const std::vector<imported_run>& runs) {
+    std::vector<unsupported_metrics> all;
     std::vector<std::vector<std::string>> files;
-    for (const told_run& run : runs)
-        for (const untold_metrics& u : run.untold) {
-            const auto at = std::find_if(all.begin(), all.end(), [&](const untold_metrics& x) {
+    for (const imported_run& run : runs)
+        for (const unsupported_metrics& u : run.unsupported) {
+            const auto at = std::find_if(all.begin(), all.end(), [&](const unsupported_metrics& x) {
                 return x.why == u.why && x.of == u.of;
             });
             if (at == all.end()) {
@@ -150,8 +152,8 @@ inline std::vector<untold_metrics> untold_by(const std::vector<told_run>& runs) 
     return all;
 }
 /// What says that the files are not repeats.
-inline std::vector<untold_metrics> untold_between(const std::vector<told_run>& runs) {
-    std::vector<untold_metrics> all;
+inline std::vector<unsupported_metrics> unsupported_between(const std::vector<imported_run>& runs) {
+    std::vector<unsupported_metrics> all;
     for (std::size_t i = 1; i < runs.size(); ++i) {
         for (std::string& why : other_settings(runs[0], runs[i]))
             all.push_back({std::move(why), {}});
@@ -162,9 +164,9 @@ inline std::vector<untold_metrics> untold_between(const std::vector<told_run>& r
     return all;
 }
 
-inline std::vector<std::string> notes_of(const std::vector<told_run>& runs, long long cut_off) {
+inline std::vector<std::string> notes_of(const std::vector<imported_run>& runs, long long cut_off) {
     std::vector<std::string> notes;
-    for (const told_run& run : runs)
+    for (const imported_run& run : runs)
         for (const std::string& note : run.notes)
             if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
     if (!runs[0].has_late_sends && runs[0].knows_sends && !saturates(runs[0].arrivals))
@@ -201,9 +203,9 @@ inline void set_shared_tokens(std::vector<repeat_data>& repeats) {
 }
 
 /// The load as far as the files tell it, and what stands for a scenario in reports.
-inline plan plan_of_runs(const std::vector<told_run>& runs, const slo_list& slos) {
+inline plan plan_of_runs(const std::vector<imported_run>& runs, const slo_list& slos) {
     plan p;
-    const told_run& first = runs[0];
+    const imported_run& first = runs[0];
     const traffic_means means = means_of(first);
     p.is_read = true;
     p.arrivals = first.arrivals;
@@ -214,13 +216,14 @@ inline plan plan_of_runs(const std::vector<told_run>& runs, const slo_list& slos
     }
     p.requests = static_cast<long long>(means.requests);
     p.first_repeats = p.most_repeats = static_cast<int>(runs.size());
-    p.rule = rule_of(judging_options{}, replayed, first_look, std::max(p.most_repeats, last_look));
+    p.rule = rule_of(judging_options{}, replayed, first_analysis,
+                     std::max(p.most_repeats, last_analysis));
     p.seed = 0;
     p.workload_text = printed("prompts of %.4g tokens and answers of %.4g on the average",
                               means.prompt, means.output);
     p.sent_as_given = "the prompts of " + first.tool;
     fnv1a lengths;
-    for (const told_request& t : first.requests) {
+    for (const imported_request& t : first.requests) {
         lengths.add(static_cast<long long>(t.what.prompt_tokens));
         lengths.add(static_cast<long long>(t.what.output_tokens));
     }
@@ -230,25 +233,26 @@ inline plan plan_of_runs(const std::vector<told_run>& runs, const slo_list& slos
 }
 
 /// Takes the runs' requests. There is one run at least.
-inline told_gate gate_of_runs(std::vector<told_run> runs, const slo_list& slos) {
-    told_gate g;
-    for (told_run& run : runs)
+inline imported_gate gate_of_runs(std::vector<imported_run> runs, const slo_list& slos) {
+    imported_gate g;
+    for (imported_run& run : runs)
         run.lacks({metric_id::time_to_first_answer}, "it does not tell reasoning from an answer");
-    const told_run& first = runs[0];
+    const imported_run& first = runs[0];
     g.what = plan_of_runs(runs, slos);
     g.target.kind = target_kind::files;
-    for (const told_run& run : runs) g.target.url += (g.target.url.empty() ? "" : ", ") + run.file;
+    for (const imported_run& run : runs)
+        g.target.url += (g.target.url.empty() ? "" : ", ") + run.file;
     g.target.model = first.model;
     g.target.measured_by = first.tool_and_version();
-    g.seen.untold = untold_between(runs);
-    for (untold_metrics& u : untold_by(runs)) g.seen.untold.push_back(std::move(u));
+    g.seen.unsupported = unsupported_between(runs);
+    for (unsupported_metrics& u : unsupported_by(runs)) g.seen.unsupported.push_back(std::move(u));
     long long cut_off = 0;
-    for (const told_run& run : runs) cut_off += run.cut_off;
+    for (const imported_run& run : runs) cut_off += run.cut_off;
     g.seen.has_cut_off = cut_off > 0;
     g.seen.notes = notes_of(runs, cut_off);
-    const bool tells_load = first.knows_sends && first.knows_arrivals &&
+    const bool describes_load = first.knows_sends && first.knows_arrivals &&
                             first.arrivals.max_in_flight == 0;
-    g.seen.arrival_cv2 = tells_load ? arrival_cv2_of(first.arrivals) : not_a_number;
+    g.seen.arrival_cv2 = describes_load ? arrival_cv2_of(first.arrivals) : not_a_number;
     for (std::size_t i = 0; i < runs.size(); ++i)
         g.seen.candidate.push_back(repeat_of(runs[i], static_cast<int>(i)));
     set_shared_tokens(g.seen.candidate);

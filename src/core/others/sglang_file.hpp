@@ -8,7 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/others/json_file.hpp"
 #include "core/others/lists_of_requests.hpp"
-#include "core/others/told_run.hpp"
+#include "core/others/imported_run.hpp"
 
 #include <algorithm>  // max
 #include <cmath>  // isnan
@@ -30,7 +30,7 @@ inline bool is_sglang_file(const picojson::value& v) {
 }
 
 /// Over its own API each gap is told once for each token that came in it, in equal parts.
-inline bool tells_parts_of_gaps(const std::string& backend) {
+inline bool reports_parts_of_gaps(const std::string& backend) {
     return backend == "sglang" || backend == "sglang-native";
 }
 inline bool is_known_to_stream(const std::string& backend) {
@@ -40,7 +40,7 @@ inline bool is_known_to_stream(const std::string& backend) {
     return false;
 }
 
-inline void set_sglang_definitions(told_run& run, const std::string& backend,
+inline void set_sglang_definitions(imported_run& run, const std::string& backend,
                                    const odd_answers& odd) {
     run.lacks(of_ends(), "SGLang's bench lists no end of a request, so e2e is not known");
     run.lacks(of_windows(), "it tells of no request when it was sent, so nothing tells which "
@@ -50,7 +50,7 @@ inline void set_sglang_definitions(told_run& run, const std::string& backend,
                                       "file does not say how long");
     if (!is_known_to_stream(backend))
         run.lacks(of_tokens_in_time(), "what the backend takes for a token is not known here");
-    if (tells_parts_of_gaps(backend))
+    if (reports_parts_of_gaps(backend))
         run.lacks(of_gaps(), "over its own API SGLang's bench divides each gap by the tokens that "
                              "came after it; itl is the whole gap");
     if (odd.too_many())
@@ -63,17 +63,17 @@ inline void set_sglang_definitions(told_run& run, const std::string& backend,
                         "request; when a request was to be sent is not in the file");
 }
 
-inline void add_sglang_requests(told_run& run, const picojson::value& v,
+inline void add_sglang_requests(imported_run& run, const picojson::value& v,
                                 const std::string& backend) {
     const request_lists lists(v, run.file);
     for (const char* name : {"input_lens", "output_lens", "itls", "errors"})
         lists.require_list(name);
     const bool texts = lists.has("generated_texts"), cached = lists.has("cached_tokens");
-    const bool in_parts = tells_parts_of_gaps(backend);
-    told_sums sums;
+    const bool in_parts = reports_parts_of_gaps(backend);
+    reported_sums sums;
     odd_answers odd;
     for (std::size_t i = 0; i < lists.size(); ++i) {
-        told_request t;
+        imported_request t;
         record& r = t.what;
         r.scheduled_ns = r.dispatched_ns = r.connected_ns = r.sent_ns = 1;
         r.prompt_tokens = lists.tokens("input_lens", i);
@@ -131,8 +131,8 @@ inline void add_sglang_requests(told_run& run, const picojson::value& v,
     set_sglang_definitions(run, backend, odd);
 }
 
-inline told_run read_sglang_run(const picojson::value& v, const std::string& file) {
-    told_run run;
+inline imported_run read_sglang_run(const picojson::value& v, const std::string& file) {
+    imported_run run;
     run.file = file;
     run.tool = "SGLang bench_serving";
     run.knows_sends = false;

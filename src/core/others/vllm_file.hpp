@@ -9,7 +9,7 @@
 #include "core/base/text.hpp"
 #include "core/others/json_file.hpp"
 #include "core/others/lists_of_requests.hpp"
-#include "core/others/told_run.hpp"
+#include "core/others/imported_run.hpp"
 
 #include <algorithm>  // max
 #include <cmath>  // isnan
@@ -60,7 +60,7 @@ inline vllm_chunks tokens_among(vllm_stream s, double ttft_s, std::vector<double
     return c;
 }
 
-inline void set_vllm_arrivals(told_run& run, const picojson::value& v) {
+inline void set_vllm_arrivals(imported_run& run, const picojson::value& v) {
     const double rate = number_or_inf(v, run.file, "request_rate");
     const double burstiness = number_or_inf(v, run.file, "burstiness");
     run.knows_arrivals = rate > 0;
@@ -75,7 +75,7 @@ inline void set_vllm_arrivals(told_run& run, const picojson::value& v) {
 }
 
 /// What these files never tell, or tell of something else.
-inline void set_vllm_definitions(told_run& run, vllm_stream s, const odd_answers& odd,
+inline void set_vllm_definitions(imported_run& run, vllm_stream s, const odd_answers& odd,
                                  bool has_queue_times) {
     run.lacks(of_ends(), "vLLM's bench ends a request at its last chunk with choices; e2e ends at "
                          "[DONE], which the file does not tell");
@@ -98,17 +98,17 @@ inline void set_vllm_definitions(told_run& run, vllm_stream s, const odd_answers
                                                  "are none is not told"));
 }
 
-inline void add_vllm_requests(told_run& run, const picojson::value& v, vllm_stream stream) {
+inline void add_vllm_requests(imported_run& run, const picojson::value& v, vllm_stream stream) {
     const request_lists lists(v, run.file);
     for (const char* name : {"input_lens", "output_lens", "itls", "errors"})
         lists.require_list(name);
     run.knows_sends = lists.has("start_times");
     const bool queues = lists.has("queue_times"), texts = lists.has("generated_texts");
     const bool is_closed_loop = run.arrivals.kind == arrival_kind::closed_loop;
-    told_sums sums;
+    reported_sums sums;
     odd_answers odd;
     for (std::size_t i = 0; i < lists.size(); ++i) {
-        told_request t;
+        imported_request t;
         record& r = t.what;
         const double start_s = run.knows_sends ? lists.clock("start_times", i) : 0;
         const double waited_s = queues ? lists.seconds("queue_times", i) : 0;
@@ -157,7 +157,7 @@ inline void add_vllm_requests(told_run& run, const picojson::value& v, vllm_stre
 
 /// "20261122-204838", when the file was written, as seconds on a calendar of months of 31 days: it
 /// only says which of two runs was over before the other began.
-inline told_span vllm_calendar(const picojson::value& v) {
+inline imported_span vllm_calendar(const picojson::value& v) {
     const std::string date = string_member(v, "date");
     const double lasted = number_member(v, "duration");
     if (date.size() != 15 || date[8] != '-') return {};
@@ -175,8 +175,8 @@ inline told_span vllm_calendar(const picojson::value& v) {
     return {s - lasted, s};
 }
 
-inline told_run read_vllm_run(const picojson::value& v, const std::string& file) {
-    told_run run;
+inline imported_run read_vllm_run(const picojson::value& v, const std::string& file) {
+    imported_run run;
     run.file = file;
     run.tool = "vLLM bench serve";
     run.model = setting_text(v, "model_id");
@@ -190,7 +190,7 @@ inline told_run read_vllm_run(const picojson::value& v, const std::string& file)
                       "--save-result --save-detailed writes them");
     else
         add_vllm_requests(run, v, vllm_stream_of(setting_text(v, "backend")));
-    run.notes.push_back("an error that the server tells inside of its stream counts as a success "
+    run.notes.push_back("an error that the server reports inside its stream counts as a success "
                         "there");
     run.calendar = vllm_calendar(v);
     if (run.knows_sends) run.clock = span_of(run.requests);

@@ -5,7 +5,7 @@
 #include "api/slo.hpp"
 #include "api/text.hpp"
 #include "core/base/text.hpp"
-#include "core/comparing/told_apart.hpp"
+#include "core/comparing/setting_ratios.hpp"
 #include "core/traffic/arrivals.hpp"
 
 #include <cstddef>  // size_t

@@ -32,7 +32,7 @@ struct slo_context {
     std::string arrivals{};  // as they are told
     long long requests = 0;  // measured ones of a repeat, 0 where only the run can tell
     long long first_turns = 0;  // of these
-    int most_repeats = last_look;
+    int most_repeats = last_analysis;
     judging_rule rule{};
     std::vector<slo> slos{};
 };
@@ -78,7 +78,7 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
 inline void check_slo_limit(const slo& s, const slo_context& c, const std::string& given) {
     const metric_id metric = s.what.metric;
     const bool may_be_zero = facts_of(metric).is_whole || metric == metric_id::server_metric;
-    const bool is_share_of_it = facts_of(metric).unit == metric_unit::share;
+    const bool is_fraction_of_it = facts_of(metric).unit == metric_unit::fraction;
     if (s.factor == 0 && may_be_zero) {
         if (!std::isfinite(s.bound) || (!(s.bound >= 0) && metric != metric_id::server_metric))
             refuse({given, "the limit must not be below zero"});
@@ -86,15 +86,15 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
         if (!(s.factor > 0 && std::isfinite(s.factor)))
             refuse({given, "the limit must be above zero"});
         if (!c.has_baseline) refuse({given, "the scenario has no baseline"});
-        if (is_share(metric))
+        if (is_request_fraction(metric))
             refuse({given,
-                    "a share is judged against a limit of its own, not against the baseline's"});
+                    "a fraction is judged against a limit of its own, not against the baseline's"});
         if (is_of_start(metric))
             refuse({given, "startup times of two servers are not compared by this version"});
     } else {
         if (!(s.bound > 0 && std::isfinite(s.bound)))
             refuse({given, "the limit must be above zero"});
-        if (is_share_of_it && !(s.bound < 1)) refuse({given, "the limit must be under 100 %"});
+        if (is_fraction_of_it && !(s.bound < 1)) refuse({given, "the limit must be under 100 %"});
     }
 }
 
@@ -162,7 +162,7 @@ inline void check_drift(const slo& s, const slo_context& c, const std::string& g
     if ((!is_of_requests(of) || facts_of(of).is_of_gaps) && !is_throughput(of))
         refuse({given, "a drift is of times and speeds of requests, or of a throughput; itl drifts "
                        "as tpot does"});
-    if (s.factor != 0) refuse({given, "a drift is held against a share, as in 110_pct"});
+    if (s.factor != 0) refuse({given, "a drift is compared with a fraction, as in 110_pct"});
     if (!(s.bound > 0 && std::isfinite(s.bound))) refuse({given, "the limit must be above zero"});
     if (!(s.at_most ? s.bound >= 1 : s.bound <= 1))
         refuse({given, "a run that stays as it is has a drift of 100 %: the limit lies on the side "
@@ -179,7 +179,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
     if (is_drift(w.metric)) check_drift(s, c, given);
     else check_slo_limit(s, c, given);
     check_metric_of_load(drifting(w), c, given);
-    const bool is_of_latencies = !is_of_start(w.metric) && !is_share(w.metric);
+    const bool is_of_latencies = !is_of_start(w.metric) && !is_request_fraction(w.metric);
     if (c.rule.traffic == fresh && is_of_latencies) check_fresh(s, c, given);
     else check_sample(w, c, given);
     if (w.kind != statistic_kind::mean || is_of_server(w.metric)) return;

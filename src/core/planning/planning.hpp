@@ -107,7 +107,7 @@ inline void check_baseline(const scenario& s) {
     if (is_fresh && a.kind == arrival_kind::replay)
         refuse({"traffic is fresh: ", arrival_text(a),
                 " is one recording, and there is no other traffic to be drawn from it"});
-    const double day_sd = s.baseline.stored().day_to_day.fraction;
+    const double day_sd = s.baseline.stored().day_to_day.value;
     if (is_stored && s.baseline.stored().file.empty())
         refuse({"baseline is stored(\"\"): it must name a file"});
     if (!(day_sd > 0 && day_sd <= 0.5))
@@ -118,9 +118,9 @@ inline void check_baseline(const scenario& s) {
 inline void check_judging(const judging_options& o) {
     for (const auto& [name, level] : {std::pair{"false_pass", o.false_pass},
                                       std::pair{"false_fail", o.false_fail}})
-        if (!(level.fraction >= 0.0001 && level.fraction <= 0.2))
+        if (!(level.value >= 0.0001 && level.value <= 0.2))
             refuse({printed("judging.%s is %g %%: it runs from 0.01 %% to 20 %%", name,
-                            level.fraction * 100)});
+                            level.value * 100)});
 }
 
 inline void check_limits(const limits& l) {
@@ -137,7 +137,7 @@ inline void check_limits(const limits& l) {
 
 /// Repeats, pairs or stages: before the first number of them nothing is decided.
 struct repeat_counts {
-    int first = first_look, most = last_look, most_if_noisy = 0;
+    int first = first_analysis, most = last_analysis, most_if_noisy = 0;
 };
 inline bool has_values(const slo_list& slos) {
     return std::any_of(slos.begin(), slos.end(),
@@ -149,8 +149,8 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     if (use == scenario_use::find_capacity) return {probes, probes};
     const bool judges = use == scenario_use::gate || s.slos.size() > 0;
     const long long asked = s.repeats;
-    repeat_counts n{is_fresh ? 1 : is_paired ? first_pair_look : first_look,
-                    is_fresh ? last_stage : is_paired ? last_pair_look : last_look};
+    repeat_counts n{is_fresh ? 1 : is_paired ? first_pair_analysis : first_analysis,
+                    is_fresh ? last_stage : is_paired ? last_pair_analysis : last_analysis};
     if (is_fresh && !(asked <= last_stage))
         refuse({printed("repeats is %lld: fresh traffic comes in at most 3 stages, of n, n and 2n "
                         "requests", asked)});
@@ -165,8 +165,8 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
                                                    [](const slo& x) { return x.factor > 0; });
     if (asked > 0) n.most = static_cast<int>(asked);
     else if (!judges) n.most = 3;
-    else if (compares) n.most_if_noisy = last_noisy_pair_look;
-    else if (!is_fresh && !is_paired && has_values(s.slos)) n.most_if_noisy = last_noisy_look;
+    else if (compares) n.most_if_noisy = last_noisy_pair_analysis;
+    else if (!is_fresh && !is_paired && has_values(s.slos)) n.most_if_noisy = last_noisy_analysis;
     if (!judges) n.first = n.most;  // all are measured, whatever the guard on errors says
     return n;
 }
@@ -252,7 +252,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
                  .on_fail = s.on_fail};
     if (arrivals.is_searched) p = searching(std::move(p), s.judging, use);
     const slo_context context = slo_context_of(p);
-    for (const auto* objectives : {&p.slos, &p.search.keeps})
+    for (const auto* objectives : {&p.slos, &p.search.objectives_held})
         for (const slo& x : *objectives) check_slo(x, context);
     return p;
 }

@@ -8,7 +8,7 @@
 #include "core/metric/table.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/described/described.hpp"
-#include "core/described/verdict_words.hpp"
+#include "core/described/verdict_text.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/comparison_md.hpp"
 #include "core/reports/comparison_report.hpp"
@@ -17,7 +17,7 @@
 #include "core/reports/markdown.hpp"
 #include "core/reports/profile.hpp"
 #include "core/reports/rehearsal.hpp"
-#include "core/reports/words.hpp"
+#include "core/reports/text.hpp"
 
 #include <algorithm>  // sort, min
 #include <cmath>  // isnan, isinf
@@ -35,7 +35,7 @@ inline std::string place_of(const slo_verdict& v, const std::string& gate_place)
     const bool written = v.what.at.line > 0;
     return written ? v.what.at.file + (":" + std::to_string(v.what.at.line)) : gate_place;
 }
-inline std::string search_words(const load_curve& c) {
+inline std::string search_message(const load_curve& c) {
     return c.line + (c.fault.empty() ? "" : "; " + c.fault);
 }
 
@@ -112,7 +112,7 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
             property("capacity: low", json_number(c.state.low));
             property("capacity: high", json_number(c.state.high));
             of.errors += !c.fault.empty();
-            test("the search", c.fault.empty() ? "" : "error", search_words(c), gate_place);
+            test("the search", c.fault.empty() ? "" : "error", search_message(c), gate_place);
         }
         for (const slo_verdict& v : g.verdicts) {
             const std::string name = str(v.what.text());
@@ -170,14 +170,14 @@ inline std::string summary_of(const gate_report& g) {
     for (const slo_verdict& v : g.verdicts) {
         const estimate_t& e = v.estimate;
         const double room = headroom(v);
-        const bool has_room = !std::isnan(room) && !is_share(v.what.what.metric);
+        const bool has_room = !std::isnan(room) && !is_request_fraction(v.what.what.metric);
         const bool noted = v.what.is_advisory && v.outcome != verdict::pass;
         const char* mark = is_only_observed(v)                      ? "\u2796"
                            : v.outcome == verdict::pass             ? "\u2705"
                            : v.outcome == verdict::fail && !noted   ? "\u274C"
                            : v.outcome == verdict::skipped || noted ? "\u2796"
                                                                     : "\u26A0\uFE0F";
-        out += std::string("| ") + mark + " " + verdict_word(v) + " | " +
+        out += std::string("| ") + mark + " " + verdict_text(v) + " | " +
                markdown_escaped(str(v.what.text())) + " | " + verdict_value_text(v, v.measured) +
                " | " + verdict_value_text(v, e.value) + " | " + verdict_value_text(v, e.low) +
                " to " + verdict_value_text(v, e.high) + " | " +
@@ -189,7 +189,7 @@ inline std::string summary_of(const gate_report& g) {
                markdown_code(status_text(arm)) +
                (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
-    if (const std::string t = ratchet_text(g.held, g.verdicts); !t.empty())
+    if (const std::string t = ratchet_text(g.judged_by, g.verdicts); !t.empty())
         out += "\n" + markdown_escaped(t) + "\n";
     if (g.profile.wanted) out += "\n" + markdown_code(profile_text(g.profile)) + "\n";
     if (const std::string t = others_text(g); !t.empty()) out += "\n```" + t + "```\n";

@@ -7,8 +7,8 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/comparing/settings.hpp"
-#include "core/comparing/told_apart.hpp"
-#include "core/comparing/words.hpp"
+#include "core/comparing/setting_ratios.hpp"
+#include "core/comparing/text.hpp"
 #include "core/reports/comparison_report.hpp"
 
 #include <cstddef>  // size_t
@@ -24,9 +24,10 @@ inline void fields_of(field_visitor& v, setting_ratio& r, settings_comparison& c
     v.text({"to"}, to);
     v.number({"ratio"}, r.ratio);
     v.interval({"interval"}, r.low, r.high);
-    bool is_told_apart = r.told_apart();
-    v.flag({"told_apart", "the interval excludes 1, and the client's delays cannot have done that"},
-           is_told_apart);
+    bool is_significant = r.significant();
+    v.flag({"significant",
+            "the interval excludes 1, and the client's delays cannot have done that"},
+           is_significant);
     v.flag({"may_be_the_clients"}, r.may_be_the_clients);
     v.numbers({"log_ratios", "one a round"}, r.logs, any_number);
     v.number({"sd"}, r.at.sd);
@@ -44,7 +45,8 @@ inline void fields_of(field_visitor& v, compared_statistic& s, settings_comparis
     v.text({"statistic"}, s.what.name);
     v.text({"metric"}, metric);
     v.flag({"less_is_better"}, less_is_better);
-    v.text({"best", "the setting that is told apart from every other on the good side, \"\": none"},
+    v.text({"best",
+            "the setting that differs significantly from every other on the good side, \"\": none"},
            best_name);
     v.text({"shows", "the same for all settings in words"}, shows);
     std::size_t i = 0;
@@ -72,7 +74,7 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
     double level = false_difference;
     v.number({"false_difference", "the error level of all intervals of a statistic together"},
              level);
-    v.list({"settings"}, c.settings, [&](setting_told& s) {
+    v.list({"settings"}, c.settings, [&](reported_setting& s) {
         std::string gate = r.name + " / " + s.name;
         v.text({"name"}, s.name);
         v.text({"gate", "the name of its gate"}, gate);

@@ -5,8 +5,8 @@
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/comparing/settings.hpp"
-#include "core/comparing/told_apart.hpp"
-#include "core/comparing/words.hpp"
+#include "core/comparing/setting_ratios.hpp"
+#include "core/comparing/text.hpp"
 #include "core/reports/comparison_report.hpp"
 #include "core/reports/comparison_text.hpp"
 #include "core/reports/markdown.hpp"
@@ -21,13 +21,13 @@ namespace detail {
 inline std::string comparison_md(const comparison_report& r) {
     const settings_comparison& c = r.found;
     std::string out = "### " + markdown_escaped(r.name) + ": " + rounds_text(c) + "\n\n| |";
-    for (const setting_told& s : c.settings) out += " " + markdown_escaped(s.name) + " |";
+    for (const reported_setting& s : c.settings) out += " " + markdown_escaped(s.name) + " |";
     out += "\n| --- |";
     for (std::size_t i = 0; i < c.settings.size(); ++i) out += " ---: |";
     out += "\n";
     for (std::size_t k = 0; k < c.objectives.size(); ++k) {
         out += "| " + markdown_escaped(str(c.objectives[k].text())) + " |";
-        for (const setting_told& s : c.settings)
+        for (const reported_setting& s : c.settings)
             out += std::string(" ") +
                    (k < s.verdicts.size() ? to_string(s.verdicts[k]) : "") + " |";
         out += "\n";
@@ -36,13 +36,13 @@ inline std::string comparison_md(const comparison_report& r) {
         out += "| " + markdown_escaped(str(s.what.name)) + " |";
         for (std::size_t i = 0; i < c.settings.size(); ++i) {
             const comparison_cell cell = cell_of(s, i);
-            const char* mark = cell.told_apart ? "**" : "";
+            const char* mark = cell.significant ? "**" : "";
             out += " " + cell.value +
                    (cell.ratio.empty() ? "" : " (" + (mark + cell.ratio) + mark + ")") + " |";
         }
         out += "\n";
     }
-    out += "\nBold: told apart from " + markdown_escaped(c.settings[0].name) + "; " +
+    out += "\nBold: significantly different from " + markdown_escaped(c.settings[0].name) + "; " +
            markdown_escaped(intervals_text(c)) + ".\n\n";
     for (const std::string& s : sentences_of(c, c.statistics.size()))
         out += "- " + markdown_escaped(s) + "\n";

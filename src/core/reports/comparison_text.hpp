@@ -4,10 +4,10 @@
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/value_text.hpp"
 #include "core/comparing/settings.hpp"
-#include "core/comparing/told_apart.hpp"
-#include "core/comparing/words.hpp"
+#include "core/comparing/setting_ratios.hpp"
+#include "core/comparing/text.hpp"
 #include "core/reports/comparison_report.hpp"
 
 #include <algorithm>  // max, min
@@ -23,14 +23,14 @@ namespace detail {
 /// What tables show of one setting: its value, and where there is one its ratio to the first.
 struct comparison_cell {
     std::string value{}, ratio{};
-    bool told_apart = false;
+    bool significant = false;
 };
 inline comparison_cell cell_of(const compared_statistic& s, std::size_t setting) {
     comparison_cell cell{value_text(s.what.metric, s.settings[setting].typical), "", false};
     if (setting == 0) return cell;
     if (const auto r = s.ratio(setting, 0)) {
         cell.ratio = ratio_text(*r);
-        cell.told_apart = s.pair(setting, 0)->told_apart();
+        cell.significant = s.pair(setting, 0)->significant();
     }
     return cell;
 }
@@ -82,7 +82,7 @@ inline std::string comparison_table(const settings_comparison& c,
         rows.push_back({str(s.what.name)});
         for (const std::size_t i : which) {
             const comparison_cell cell = cell_of(s, i);
-            add(i, cell.value, cell.ratio + (cell.told_apart ? " *" : ""));
+            add(i, cell.value, cell.ratio + (cell.significant ? " *" : ""));
         }
     }
     return table_columns(std::move(rows)).text();
@@ -99,7 +99,7 @@ inline std::string comparison_text(const comparison_report& r) {
             which.push_back(i);
         out += "\n" + comparison_table(c, which);
     }
-    out += "  * told apart; " + intervals_text(c) + "\n\n";
+    out += "  * significant; " + intervals_text(c) + "\n\n";
     for (const std::string& s : sentences_of(c, c.statistics.size())) out += "  " + s + "\n";
     for (const std::string& note : notes_on(c)) out += "  " + note + "\n";
     return out;

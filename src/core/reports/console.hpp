@@ -7,11 +7,11 @@
 #include "api/text.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/value_text.hpp"
 #include "core/judging/calibrated.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/described/described.hpp"
-#include "core/described/verdict_words.hpp"
+#include "core/described/verdict_text.hpp"
 #include "core/capacity/found.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/figures/rows.hpp"
@@ -20,7 +20,7 @@
 #include "core/reports/headlines.hpp"
 #include "core/reports/profile.hpp"
 #include "core/reports/rehearsal.hpp"
-#include "core/reports/words.hpp"
+#include "core/reports/text.hpp"
 
 #include <algorithm>  // max, min
 #include <cmath>  // isnan

@@ -37,7 +37,7 @@ struct gate_report {
     plan what{};
     target_facts target{};
     target_facts baseline{};
-    terms held{};                           // what the evidence was held against
+    terms judged_by{};                      // what the evidence was held against
     load_conditions under{};                // and under which load it was found
     gate_figures figures{};
     std::vector<slo_verdict> verdicts{};

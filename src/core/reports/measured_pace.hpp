@@ -20,7 +20,7 @@ inline namespace v0 {
 namespace detail {
 
 /// What a gate of an earlier run tells of its server.
-struct told_pace {
+struct reported_pace {
     measured_pace pace{};
     std::map<std::string, double> noise{};  // of the logarithm of a repeat's statistic, by its name
 };
@@ -32,8 +32,8 @@ inline double spread_of_row(const checked_object& row) {
 }
 /// Throws std::invalid_argument with the reason where the text has no such gate, or it tells no
 /// pace.
-inline told_pace read_pace(const std::string& json, const std::string& file,
-                           const std::string& gate_name) {
+inline reported_pace read_pace(const std::string& json, const std::string& file,
+                               const std::string& gate_name) {
     const picojson::value document = result_document(json, file);
     const checked_object root(document, file, "");
     const checked_object gate = gate_named(root, file, gate_name).gate;
@@ -42,12 +42,13 @@ inline told_pace read_pace(const std::string& json, const std::string& file,
     if (!fault.empty())
         refuse({of, fault, ", so its times are none of a server to be modelled"});
     const checked_object arm = gate.at("candidate");
-    told_pace t;
+    reported_pace t;
     measured_pace& p = t.pace;
     p.ttft = arm.at("ttft").seconds("mean", 0);
     p.tpot = arm.at("tpot").seconds("mean", 0);
     if (!(p.ttft > 0 && p.tpot > 0))
-        refuse({of, "tells no ttft and no tpot, which an engine is fitted to: its answers were not "
+        refuse({of,
+                "reports no ttft and no tpot, which an engine is fitted to: its answers were not "
                     "streamed, or had a token each"});
     p.itl_spread = spread_of_row(arm.at("itl"));
     p.e2e = arm.at("e2e").seconds("mean", p.ttft + p.tpot);

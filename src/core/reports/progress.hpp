@@ -48,10 +48,10 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     if (f.slos > 0) decided = printed("%zu of %zu decided", f.decided, f.slos);
     for (const std::string& w : f.waits_for) which += (which.empty() ? "waits for " : ", ") + w;
 
-    const auto fitted = [&](const std::string& told) {
+    const auto fitted = [&](const std::string& reported) {
         std::string line = "  " + stage.substr(0, width > 2 ? width - 2 : std::string::npos);
         int parts = 0;
-        for (const std::string& part : {time + " s", told, latency, decided, which}) {
+        for (const std::string& part : {time + " s", reported, latency, decided, which}) {
             const std::string more = (unicode ? " \u00B7 " : " | ") + part;
             const bool fits = width == 0 || columns_of(line) + columns_of(more) <= width;
             if (part.empty() || !fits) continue;
@@ -62,8 +62,8 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     };
     const auto [parts, line] = fitted(counts);
     const auto [parts_in_short, line_in_short] = fitted(in_short);
-    const bool is_told = line.find(counts) != std::string::npos;
-    return is_told && parts >= parts_in_short ? line : line_in_short;
+    const bool is_reported = line.find(counts) != std::string::npos;
+    return is_reported && parts >= parts_in_short ? line : line_in_short;
 }
 
 }  // namespace detail

@@ -37,7 +37,7 @@ inline void mark_rehearsed(gate_report& g, const evidence& seen, const std::stri
     for (slo_verdict& v : g.verdicts) {
         const auto at = noise.find(noise_name(v.what));
         const foreseen f =
-            foreseen_of(v, g.held.rule, at == noise.end() ? usual_noise : at->second);
+            foreseen_of(v, g.judged_by.rule, at == noise.end() ? usual_noise : at->second);
         g.rehearsal.objectives.push_back({str(v.what.text()), v.outcome, f});
         v.reason = rehearsed_text(v, f);
         v.outcome = verdict::skipped;

@@ -19,7 +19,7 @@
 #include "core/traffic/tokens.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/capacity/search.hpp"
-#include "core/planning/plan_words.hpp"
+#include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/definitions.hpp"
 #include "core/figures/gate_figures.hpp"
@@ -88,7 +88,8 @@ inline void fields_of(field_visitor& v, gate_report& g) {
              !g.figures.search.empty(), g.figures.search);
     expected_load expected{g.what.has_baseline, has_turns(g.what), expected_requests(g.what),
                            expected_first_turns(g.what)};
-    v.object({"judging", "what the verdicts depend on beside the records", at_times}, true, g.held,
+    v.object({"judging", "what the verdicts depend on beside the records", at_times}, true,
+             g.judged_by,
              g.under, expected);
     for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
         const bool is_baseline = arm == run_arm::baseline;

@@ -140,15 +140,16 @@ inline double beginning_of(const metrics_page& page) {
 /// What one page says of one quantity, or adds to what others say.
 inline void read_quantity(page_reading& into, const metrics_page& page, server_kind kind,
                           server_quantity q) {
-    const auto told = value_on(page, kind, q);
-    if (!told) return;
-    const bool is_gauge = told->row->kind == series_kind::gauge;  // which infinity is a value of
-    if (is_gauge ? std::isnan(told->value) : !std::isfinite(told->value)) return;
-    into.series[static_cast<std::size_t>(q)] += told->series;
+    const auto reported = value_on(page, kind, q);
+    if (!reported) return;
+    // which infinity is a value of
+    const bool is_gauge = reported->row->kind == series_kind::gauge;
+    if (is_gauge ? std::isnan(reported->value) : !std::isfinite(reported->value)) return;
+    into.series[static_cast<std::size_t>(q)] += reported->series;
     double& value = into.values[static_cast<std::size_t>(q)];
-    if (!std::isnan(value)) value = joined(gauges_of(q), value, told->value);
-    else value = told->value;
-    if (told->count) into.counts[static_cast<std::size_t>(q)] = *told->count;
+    if (!std::isnan(value)) value = joined(gauges_of(q), value, reported->value);
+    else value = reported->value;
+    if (reported->count) into.counts[static_cast<std::size_t>(q)] = *reported->count;
 }
 /// The first page is the server's own, where it has one; the others are of exporters. A server
 /// tells of accelerators only where no exporter does.
@@ -161,8 +162,8 @@ inline page_reading reading_of(const std::vector<metrics_page>& pages, bool firs
         const bool is_server = i == 0 && first_is_servers;
         for (std::size_t k = 0; k < quantity_count; ++k) {
             const auto q = static_cast<server_quantity>(k);
-            const bool is_told = is_server && is_of_accelerator(q) && !std::isnan(r.value(q));
-            if ((is_server || is_of_accelerator(q)) && !is_told)
+            const bool is_reported = is_server && is_of_accelerator(q) && !std::isnan(r.value(q));
+            if ((is_server || is_of_accelerator(q)) && !is_reported)
                 read_quantity(r, pages[i], *kind, q);
         }
     }

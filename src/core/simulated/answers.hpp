@@ -137,12 +137,12 @@ inline std::string tgi_events(const answer_facts& f, std::string_view words, boo
     std::string events;
     const std::vector<std::string_view> tokens = words_of(words);
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-        const bool tells = last && i + 1 == tokens.size();
+        const bool reports = last && i + 1 == tokens.size();
         events += "data:{\"token\":{\"id\":7,\"text\":" +
                   json_quoted(" " + std::string(tokens[i])) +
                   ",\"logprob\":-0.5,\"special\":false},\"generated_text\":" +
-                  (tells ? json_quoted(f.text) : "null") +
-                  ",\"details\":" + (tells ? tgi_details(f) : "null") + "}\n\n";
+                  (reports ? json_quoted(f.text) : "null") +
+                  ",\"details\":" + (reports ? tgi_details(f) : "null") + "}\n\n";
     }
     return events;
 }

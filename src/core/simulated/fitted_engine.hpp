@@ -27,24 +27,24 @@ inline engine engine_at_pace(const measured_pace& m) {
     constexpr double most_prefill = 0.6, little_prefill = 0.05;  // of all steps
     constexpr double most_running = 1e5;  // a file may say anything
     engine e;
-    const double sequence_share = e.step_per_sequence.seconds() / e.decode_step.seconds();
+    const double sequence_fraction = e.step_per_sequence.seconds() / e.decode_step.seconds();
     const double waited_s = std::max(0.0, m.queue_time);
     const double running =
         std::clamp(m.requests_a_second * std::max(0.0, m.e2e - waited_s), 1.0, most_running);
     // A request is read in one step. Who does not tell what it waited waited for half of another,
     // where one was running.
-    const double untold = m.queue_time < 0 ? 0.5 * std::min(1.0, running - 1) : 0;
-    const double prompt_s = std::max(0.0, m.ttft - waited_s - m.tpot * (1 + untold));
+    const double unreported = m.queue_time < 0 ? 0.5 * std::min(1.0, running - 1) : 0;
+    const double prompt_s = std::max(0.0, m.ttft - waited_s - m.tpot * (1 + unreported));
     const double rate = std::max(m.requests_a_second, 1e-9);
     const double computed_s = std::min(prompt_s, most_prefill / rate);
-    const double prefill_share = computed_s * rate;
-    const double step_s = m.tpot * (1 - prefill_share) / (1 + sequence_share * running);
+    const double prefill_fraction = computed_s * rate;
+    const double step_s = m.tpot * (1 - prefill_fraction) / (1 + sequence_fraction * running);
     e.decode_step = time_span::from_seconds(step_s);
-    e.step_per_sequence = time_span::from_seconds(step_s * sequence_share);
+    e.step_per_sequence = time_span::from_seconds(step_s * sequence_fraction);
     e.prefill_per_token = time_span::from_seconds(computed_s / std::max(1.0, m.prompt_tokens));
     e.faults.delay = time_span::from_seconds(prompt_s - computed_s);
     // Where prompts hardly come between them, gaps differ as steps do.
-    if (prefill_share < little_prefill) e.jitter = std::min(0.5, m.itl_spread / 1.2816);
+    if (prefill_fraction < little_prefill) e.jitter = std::min(0.5, m.itl_spread / 1.2816);
     e.slots = std::max<long long>(e.slots, static_cast<long long>(std::ceil(4 * running)));
     const double bytes_a_token = e.kv.memory_bytes / kv_capacity_tokens(e.kv);
     const double tokens = 4 * running * (m.prompt_tokens + m.output_tokens);

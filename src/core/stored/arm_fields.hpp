@@ -57,13 +57,13 @@ inline void fields_of(field_visitor& v, metric_row& r) {
     v.end();
 }
 inline void fields_of(field_visitor& v, answer_counts& a) {
-    v.whole({"usage_over_content", "answered requests whose usage tells of more tokens than their "
+    v.whole({"usage_over_content", "answered requests whose usage reports more tokens than their "
                                    "text can be: it cannot be right", at_times},
             a.over_content);
     v.whole({"may_hide", "answered requests that may have tokens in usage that were never "
                          "streamed, nothing tells how many", at_times},
             a.may_hide);
-    v.whole({"usage_over_prompt", "answered requests whose usage tells of more prompt tokens than "
+    v.whole({"usage_over_prompt", "answered requests whose usage reports more prompt tokens than "
                                   "what was sent can be", at_times},
             a.over_prompt);
     v.whole({"in_one_piece", "answered requests whose tokens all came at once, after a wait",
@@ -75,7 +75,7 @@ inline void fields_of(field_visitor& v, reasoning_counts& r) {
     v.whole({"requests"}, r.requests);
     v.whole({"reasoning_tokens", "of the requests whose usage tells"}, r.tokens);
     v.whole({"output_tokens", "of the same requests"}, r.output);
-    v.whole({"untold", "of the requests, those whose usage does not tell"}, r.untold);
+    v.whole({"unreported", "of the requests, those whose usage does not tell"}, r.unreported);
     v.whole({"hidden_tokens", "output tokens that were never streamed", at_times}, r.hidden);
 }
 
@@ -116,7 +116,7 @@ inline void fields_of(field_visitor& v, arm_figures& a, token_fit& fit, std::siz
                v.text({"reason", "in the server's words; empty where it told none"}, counted.first);
                v.whole({"count"}, counted.second);
            });
-    v.whole({"usage_below_events", "answered requests whose usage tells of fewer tokens than "
+    v.whole({"usage_below_events", "answered requests whose usage reports fewer tokens than "
                                    "events with content came: it cannot be right", at_times},
             a.usage_below_events);
     fields_of(v, a.answers);
@@ -138,7 +138,7 @@ inline void fields_of(field_visitor& v, load_point& p) {
     v.flag({"invalid", "the client had too great a part in it"}, p.what.invalid);
     v.choice({"shows", "with those before it at the same load"}, p.what.shown, carried::misses);
     v.whole({"requests"}, p.requests);
-    v.numbers({"values", "of `keeps`"}, p.values, any_number);
+    v.numbers({"values", "of `objectives_held`"}, p.values, any_number);
 }
 /// What a search found, and from which probes.
 inline void fields_of(field_visitor& v, load_curve& c) {
@@ -156,12 +156,12 @@ inline void fields_of(field_visitor& v, load_curve& c) {
     estimated({"estimate", "where the probes before the evidence put it"}, c.state.capacity);
     estimated({"elasticity", "by how many percent 1 % more load moves what bounds it"},
               c.state.elasticity);
-    v.text({"binding"}, c.binding);
+    v.text({"limiting_objective"}, c.limiting_objective);
     v.text({"line"}, c.line);
     v.text({"fault", "why the search says nothing"}, c.fault);
-    std::vector<std::string> keeps;
-    for (const slo& s : c.keeps) keeps.push_back(str(s.text()));
-    v.texts({"keeps", "the objectives that a load must keep"}, keeps);
+    std::vector<std::string> objectives_held;
+    for (const slo& s : c.objectives_held) objectives_held.push_back(str(s.text()));
+    v.texts({"objectives_held", "the objectives that a load must keep"}, objectives_held);
     v.list({"probes"}, c.points, [&](load_point& p) { fields_of(v, p); });
 }
 

@@ -12,9 +12,9 @@
 #include "core/judging/terms.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/share.hpp"
+#include "core/traffic/shard.hpp"
 #include "core/traffic/trace_hash.hpp"
-#include "core/planning/plan_words.hpp"
+#include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
 
 #include <cmath>  // isfinite, isnan
@@ -61,7 +61,7 @@ struct load_facts {
     long long requests = 0;
     double duration_s = 0;
     std::string repeats{}, seed{}, trace_hash{}, nonce{}, limits{};
-    load_share share{};
+    load_shard shard{};
 };
 inline load_facts load_facts_of(const plan& p) {
     return {.arrivals = arrival_text(p.arrivals),
@@ -84,7 +84,7 @@ inline load_facts load_facts_of(const plan& p) {
             .trace_hash = trace_hash(p),
             .nonce = printed("%016llx", static_cast<unsigned long long>(p.nonce)),
             .limits = limits_text(p),
-            .share = p.share};
+            .shard = p.shard};
 }
 inline void fields_of(field_visitor& v, load_facts& l) {
     v.text({"arrivals"}, l.arrivals);
@@ -112,11 +112,11 @@ inline void fields_of(field_visitor& v, load_facts& l) {
     v.text({"nonce", "of this execution: made-up words are new in each"}, l.nonce);
     v.text({"limits", "how long is waited for what", at_times}, l.limits);
     if (!v.begin({"shard", "of a load that several programs sent: which part this is, counted from "
-                           "0", at_times}, !l.share.is_whole()))
+                           "0", at_times}, !l.shard.is_whole()))
         return;
-    v.whole({"index"}, l.share.index, {0, most_shards - 1});
-    v.whole({"count"}, l.share.count, {1, most_shards});
-    v.must(l.share.index < l.share.count, "index", "one below the count is allowed");
+    v.whole({"index"}, l.shard.index, {0, most_shards - 1});
+    v.whole({"count"}, l.shard.count, {1, most_shards});
+    v.must(l.shard.index < l.shard.count, "index", "one below the count is allowed");
     v.end();
 }
 
@@ -125,7 +125,7 @@ inline void fields_of(field_visitor& v, set_aside_repeat& r) {
     v.whole({"index", "the record's `repeat`"}, r.index, {0, most_of_few});
     v.text({"why"}, r.why);
 }
-inline void fields_of(field_visitor& v, untold_metrics& u) {
+inline void fields_of(field_visitor& v, unsupported_metrics& u) {
     std::vector<std::string> names;
     for (const metric_id m : u.of) names.push_back(metric_name(m));
     v.texts({"metrics"}, names);
@@ -167,8 +167,8 @@ inline void fields_of(field_visitor& v, judging_rule& r) {
         v.must(n > 0, name, "a number above 0 is allowed");
     };
     v.choice_of<traffic_name>({"traffic"}, r.traffic, fresh);
-    v.whole({"looks"}, r.looks, {1, 100});
-    positive("looks", v.has("looks", true) ? r.looks : 0);
+    v.whole({"interim_analyses"}, r.analyses, {1, 100});
+    positive("interim_analyses", v.has("interim_analyses", true) ? r.analyses : 0);
     v.whole({"most"}, r.most, {1, most_of_few});
     positive("most", v.has("most", true) ? r.most : 0);
     v.number({"false_pass"}, r.pass_level, level);
@@ -187,9 +187,9 @@ inline void fields_of(field_visitor& v, judging_rule& r) {
     v.flag({"holm"}, r.holm);
 }
 /// All that verdicts depend on and records do not tell.
-inline void fields_of(field_visitor& v, terms& held, load_conditions& under,
+inline void fields_of(field_visitor& v, terms& judged_by, load_conditions& under,
                       expected_load& expected) {
-    fields_of(v, held.rule);
+    fields_of(v, judged_by.rule);
     v.flag({"paired"}, expected.has_baseline);
     v.number({"arrival_cv2"}, under.arrival_cv2);
     v.flag({"short_outputs_expected"}, under.short_outputs_expected);
@@ -206,39 +206,40 @@ inline void fields_of(field_visitor& v, terms& held, load_conditions& under,
     v.list({"set_aside", "repeats in records.jsonl that are no evidence: the client had too "
                          "great a part in them, and others were measured in their place"},
            under.set_aside, [&](set_aside_repeat& r) { fields_of(v, r); });
-    if (v.has("untold", !under.untold.empty()))
-        v.list({"untold", "of files of another tool: what they leave out or mean otherwise, and of "
+    if (v.has("unsupported", !under.unsupported.empty()))
+        v.list({"unsupported",
+                "of files of another tool: what they leave out or mean otherwise, and of "
                           "which metrics nothing is judged for it; of none where none is named",
                 at_times},
-               under.untold, [&](untold_metrics& u) { fields_of(v, u); });
-    v.text({"calibration", "the file that calibrated_sd was read from"}, held.noise_file);
+               under.unsupported, [&](unsupported_metrics& u) { fields_of(v, u); });
+    v.text({"calibration", "the file that calibrated_sd was read from"}, judged_by.noise_file);
     std::vector<named_number> noise;
-    for (const auto& [name, sd] : held.noise) noise.push_back({name, sd});
+    for (const auto& [name, sd] : judged_by.noise) noise.push_back({name, sd});
     named_fields(v, {"calibrated_sd"}, noise, {0, 1});
-    if (v.assigns()) held.noise.clear();
+    if (v.assigns()) judged_by.noise.clear();
     for (const named_number& n : noise)
-        if (v.assigns() && !std::isnan(n.value)) held.noise[n.name] = n.value;
-    v.object({"stored_baseline"}, true, held.stored);
+        if (v.assigns() && !std::isnan(n.value)) judged_by.noise[n.name] = n.value;
+    v.object({"stored_baseline"}, true, judged_by.stored);
 }
 
 /// What the client can say against its own numbers. Seconds and fractions, which it has none of in
 /// virtual time.
 inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures) {
-    constexpr number_range early_or_late{-longest_time_s, longest_time_s}, share{0, most_of_few};
+    constexpr number_range early_or_late{-longest_time_s, longest_time_s}, fraction{0, most_of_few};
     v.flag({"ok"}, c.ok);
     v.text({"reason"}, c.reason);
-    if (!v.has("held_up", has_figures)) return;
+    if (!v.has("stalls", has_figures)) return;
     v.number({"lateness_p50", "", at_times}, c.lateness_p50, early_or_late);
     v.number({"lateness_p99", "", at_times}, c.lateness_p99, early_or_late);
     v.number({"lateness_max", "", at_times}, c.lateness_max, early_or_late);
-    v.number({"late_share", "", at_times}, c.late_share, share);
+    v.number({"late_fraction", "", at_times}, c.late_fraction, fraction);
     v.number({"asked_rate", "", at_times}, c.asked_rate, rate_range);
     v.number({"achieved_rate", "", at_times}, c.achieved_rate, rate_range);
-    v.number({"coalesced_share", "", at_times}, c.coalesced_share, share);
+    v.number({"coalesced_fraction", "", at_times}, c.coalesced_fraction, fraction);
     lag_fields(v, c, at_times);
-    v.whole({"held_up", "times that the client did not run for over 1 ms", at_times}, c.held_up);
-    v.seconds({"held_up_max", "how long it was blind at most", at_times}, c.held_up_max);
-    v.number({"cpu_share", "", at_times}, c.cpu_share, share);
+    v.whole({"stalls", "times that the client did not run for over 1 ms", at_times}, c.stalls);
+    v.seconds({"stall_max", "how long it was blind at most", at_times}, c.stall_max);
+    v.number({"cpu_utilization", "", at_times}, c.cpu_utilization, fraction);
     v.whole({"connections_opened", "", at_times}, c.connections_opened);
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }

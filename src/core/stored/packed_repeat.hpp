@@ -55,9 +55,9 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
         return found;
     };
     const std::string facts(line());
-    picojson::value told;
-    if (!parse_json(facts, told)) throw std::runtime_error("a part of a repeat has no facts");
-    const checked_object part(told, "a part of a repeat", "");
+    picojson::value described;
+    if (!parse_json(facts, described)) throw std::runtime_error("a part of a repeat has no facts");
+    const checked_object part(described, "a part of a repeat", "");
     if (!part.has("window_from_ns") || !part.has("window_to_ns"))
         throw std::runtime_error("a part of a repeat has no window");
     document_digits digits(facts);

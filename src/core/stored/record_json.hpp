@@ -53,8 +53,8 @@ inline record read_record(const std::string& line, std::string& gate) {
     picojson::value v;
     if (!parse_json(line, v) || !v.is<picojson::object>()) refuse({"it is not a JSON object"});
     document_digits digits(line);
-    const checked_object told(v, "", "");
-    field_reader reader(told, digits, 0, true);
+    const checked_object described(v, "", "");
+    field_reader reader(described, digits, 0, true);
     record r;
     fields_of(reader, r, gate);
     check_order(r);

@@ -33,7 +33,7 @@ struct gathered_shards {
     plan what{};
     target_facts target{};
     evidence seen{};
-    terms held{};
+    terms judged_by{};
 };
 
 /// Numbers in a row: "3, 5, 6", of many the first ten.
@@ -48,18 +48,18 @@ inline std::string numbers_text(const std::vector<std::size_t>& all) {
 inline void check_all_there(const std::vector<stored_shard>& shards) {
     const stored_shard& first = shards.front();
     for (const stored_shard& s : shards)
-        if (s.gate.load.share.is_whole())
+        if (s.gate.load.shard.is_whole())
             refuse({s.directory, " is no shard of a load: \"", s.gate.name,
                     "\" was measured as a whole"});
-    std::vector<const stored_shard*> found(first.gate.load.share.count, nullptr);
+    std::vector<const stored_shard*> found(first.gate.load.shard.count, nullptr);
     for (const stored_shard& s : shards) {
-        const load_share& share = s.gate.load.share;
-        if (share.count != found.size())
-            refuse({s.directory, printed(" is one of %zu shards, ", share.count), first.directory,
+        const load_shard& shard = s.gate.load.shard;
+        if (shard.count != found.size())
+            refuse({s.directory, printed(" is one of %zu shards, ", shard.count), first.directory,
                     printed(" one of %zu", found.size())});
-        const stored_shard*& place = found[std::min(share.index, found.size() - 1)];
+        const stored_shard*& place = found[std::min(shard.index, found.size() - 1)];
         if (place)
-            refuse({printed("shard %zu is there twice: ", share.index), place->directory, " and ",
+            refuse({printed("shard %zu is there twice: ", shard.index), place->directory, " and ",
                     s.directory});
         place = &s;
     }
@@ -109,10 +109,10 @@ inline void check_one_time(const std::vector<stored_shard>& shards, std::size_t 
     const stored_shard *ahead = &shards.front(), *behind = ahead;
     for (const stored_shard& s : shards) {
         const clock_lead& lead = part(s).lead;
-        if (!lead.is_told()) continue;
-        const auto is_told = [&](const stored_shard* x) { return part(*x).lead.is_told(); };
-        if (!is_told(ahead) || lead.low_s > part(*ahead).lead.low_s) ahead = &s;
-        if (!is_told(behind) || lead.high_s < part(*behind).lead.high_s) behind = &s;
+        if (!lead.is_reported()) continue;
+        const auto is_reported = [&](const stored_shard* x) { return part(*x).lead.is_reported(); };
+        if (!is_reported(ahead) || lead.low_s > part(*ahead).lead.low_s) ahead = &s;
+        if (!is_reported(behind) || lead.high_s < part(*behind).lead.high_s) behind = &s;
     }
     const double apart_s = clock_lead::least_between(part(*ahead).lead, part(*behind).lead);
     const double most_s = shards.front().gate.seen.most_skew_s;
@@ -129,20 +129,20 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
     check_all_there(shards);
     for (const stored_shard& s : shards) check_alike(shards.front(), s);
     std::sort(shards.begin(), shards.end(), [](const stored_shard& a, const stored_shard& b) {
-        return a.gate.load.share.index < b.gate.load.share.index;
+        return a.gate.load.shard.index < b.gate.load.shard.index;
     });
     const stored_gate& first = shards.front().gate;
     gathered_shards g;
-    g.what = first.told;
-    g.what.rule = first.held.rule;
+    g.what = first.described;
+    g.what.rule = first.judged_by.rule;
     g.what.first_repeats = g.what.most_repeats = static_cast<int>(first.seen.candidate.size());
     for (const slo& s : slos) g.what.slos.push_back(s);
     g.target.kind = target_kind::endpoint;
     g.target.url = first.target.url;
     g.target.model = first.target.model;
     g.target.api = first.target.api;
-    g.held.slos = g.what.slos;
-    g.held.rule = first.held.rule;
+    g.judged_by.slos = g.what.slos;
+    g.judged_by.rule = first.judged_by.rule;
     static_cast<load_conditions&>(g.seen) = first.seen;
     const bool closed = !g.what.is_open_loop();
     for (std::size_t i = 0; i < first.seen.candidate.size(); ++i) {

@@ -17,11 +17,11 @@
 #include "core/judging/rule.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/share.hpp"
+#include "core/traffic/shard.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/planning/check_slo.hpp"
-#include "core/planning/plan_words.hpp"
+#include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/stored/gate_fields.hpp"
 
@@ -47,22 +47,22 @@ struct stored_gate {
     load_facts load{};
     slo_context context{};  // its own objectives are not read again
     evidence seen{};
-    terms held{};
+    terms judged_by{};
     std::map<std::string, std::vector<double>> statistics{};  // of the candidate, one a repeat
     double carried = 0;  // the highest load that a search showed, 0: none
-    plan told{};         // the load, as far as the file tells it
+    plan described{};    // the load, as far as the file tells it
 };
 
 inline constexpr std::size_t most_repeats_of_a_gate = 1000;  // probes of a search included
 
 /// The load of a stored gate in the form that reports tell it from.
-inline plan told_plan(const stored_gate& g) {
+inline plan described_plan(const stored_gate& g) {
     const load_facts& l = g.load;
     plan p;
-    p.told = {true, g.context.requests, g.context.has_turns, g.context.first_turns, l.extent,
-              l.options, l.limits};
+    p.described = {true, g.context.requests, g.context.has_turns, g.context.first_turns, l.extent,
+                   l.options, l.limits};
     p.name = g.name;
-    p.arrivals.told = l.arrivals;
+    p.arrivals.described = l.arrivals;
     p.arrivals.kind = l.kind;
     p.arrivals.rate = l.rate;
     p.arrivals.users = l.users;
@@ -87,13 +87,14 @@ struct stored_repeat {
     std::vector<named_number> statistics{};
 };
 /// `place`: of its window among those of the document.
-inline stored_repeat read_repeat(const checked_object& told, run_arm arm, document_digits& digits,
+inline stored_repeat read_repeat(const checked_object& described, run_arm arm,
+                                 document_digits& digits,
                                  std::size_t place) {
     stored_repeat r;
     r.what.arm = arm;
     r.what.index = -1;
     cross_check checked;
-    field_reader reader(told, digits, place);
+    field_reader reader(described, digits, place);
     fields_of(reader, r.what, checked, r.statistics);
     return r;
 }
@@ -106,9 +107,9 @@ inline slo_context context_of(const stored_gate& g, const expected_load& expecte
     c.arrivals = g.load.arrivals;
     c.in_users = g.load.kind == arrival_kind::closed_loop;
     c.saturates = saturates(g.load.kind);
-    c.rule = g.held.rule;
-    c.most_repeats = g.held.rule.most;
-    c.has_baseline = expected.has_baseline || !g.held.stored.file.empty();
+    c.rule = g.judged_by.rule;
+    c.most_repeats = g.judged_by.rule.most;
+    c.has_baseline = expected.has_baseline || !g.judged_by.stored.file.empty();
     c.requests = expected.requests;
     c.has_turns = expected.has_turns;
     c.first_turns = expected.has_turns ? expected.first_turns : expected.requests;
@@ -197,18 +198,19 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     read_fields(gate.at("target"), digits, g.target);
     read_fields(gate.at("scenario"), digits, g.load);
     if (gate.has("capacity")) g.carried = gate.at("capacity").number("low", 0, most_rate, 0);
-    read_fields(gate.at("judging"), digits, g.held, static_cast<load_conditions&>(g.seen),
+    read_fields(gate.at("judging"), digits, g.judged_by, static_cast<load_conditions&>(g.seen),
                 expected);
-    g.held.rule.half_fail_z = half_fail_z_of(g.held.rule.looks, g.held.rule.fail_level);
+    g.judged_by.rule.half_fail_z =
+        half_fail_z_of(g.judged_by.rule.analyses, g.judged_by.rule.fail_level);
     g.context = context_of(g, expected);
-    g.told = told_plan(g);
+    g.described = described_plan(g);
     for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
         auto& repeats = arm == run_arm::candidate ? g.seen.candidate : g.seen.baseline;
-        const std::vector<checked_object> told = gate.at(to_string(arm)).each("repeats");
-        if (told.size() > most_repeats_of_a_gate)
-            refuse({file, printed(" has %zu repeats of \"", told.size()), g.name,
+        const std::vector<checked_object> described = gate.at(to_string(arm)).each("repeats");
+        if (described.size() > most_repeats_of_a_gate)
+            refuse({file, printed(" has %zu repeats of \"", described.size()), g.name,
                     printed("\", up to %zu are allowed", most_repeats_of_a_gate)});
-        for (const checked_object& one : told) {
+        for (const checked_object& one : described) {
             stored_repeat r = read_repeat(one, arm, digits, place++);
             repeats.push_back(std::move(r.what));
             if (arm == run_arm::baseline) continue;
@@ -276,9 +278,9 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
                     "\" and this gate's is \"", is, "\""});
     };
     if (!old.fault.empty()) refuse({of, ": that run ", old.fault, "; write it again"});
-    if (!old.load.share.is_whole()) refuse({of, ": of that run ", shard_words(old.load.share)});
+    if (!old.load.shard.is_whole()) refuse({of, ": of that run ", shard_text(old.load.shard)});
     const load_facts load = load_facts_of(what);
-    same("traffic", traffic_name(old.held.rule.traffic), traffic_name(replayed));
+    same("traffic", traffic_name(old.judged_by.rule.traffic), traffic_name(replayed));
     same("definitions version", old.definitions, definitions_version);
     same("model", old.target.model, target.model);
     same("api", old.target.api, target.api);

@@ -22,7 +22,7 @@ inline bool is_counted_in_users(const arrival_data& a) {
 }
 
 inline std::string arrival_text(const arrival_data& a) {
-    if (!a.told.empty()) return str(a.told);
+    if (!a.described.empty()) return str(a.described);
     std::string t = arrival_name(a.kind);
     const char* most = a.is_searched ? "up to " : "";
     switch (a.kind) {

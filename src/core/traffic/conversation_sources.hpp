@@ -38,7 +38,7 @@ struct recorded_dialogues {
                 turn.output_tokens};
     }
     void fill(request_spec& r, const trace_place& place, const trace_terms& t,
-              const word_terms& w) const {
+              const prompt_terms& w) const {
         const dialogue& d = at(place.conversation, t.files);
         if (const int recorded = d.turns[place.turn].output_tokens; recorded > 0)
             r.max_tokens = recorded;
@@ -65,7 +65,7 @@ struct recorded_dialogues {
     }
 
 private:
-    static void add_salt(std::string& text, const trace_place& place, const word_terms& w) {
+    static void add_salt(std::string& text, const trace_place& place, const prompt_terms& w) {
         std::string words;
         generator own(w.salt, streams::places + place.first);
         append_words(words, 5, own);
@@ -89,7 +89,7 @@ struct made_up_conversations {
         return {user, drawn_length(output_tokens, random, 1, t.files.output_values)};
     }
     void fill(request_spec& r, const trace_place& at, const trace_terms& t,
-              const word_terms& w) const {
+              const prompt_terms& w) const {
         r.max_tokens = item(at, t).output_tokens;
         generator system(w.salt, shared_system_prompt
                                      ? streams::shared_words

@@ -36,7 +36,7 @@ inline double most_skew_of_ranks(const plan& p) {
     const auto take = [&](metric_id m, double bound) {
         if (m == metric_id::ttft && bound > 0) tightest = std::min(tightest, bound);
     };
-    for (const auto* objectives : {&p.slos, &p.search.keeps})
+    for (const auto* objectives : {&p.slos, &p.search.objectives_held})
         for (const slo& s : *objectives) {
             if (s.factor == 0) take(s.what.metric, s.bound);
             for (const predicate_step& step : s.what.where)

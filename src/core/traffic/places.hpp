@@ -38,7 +38,7 @@ struct trace_terms {
     const workload_files& files;
 };
 /// What words are drawn from: others in every repeat and arm, and in every execution of a gate.
-struct word_terms {
+struct prompt_terms {
     std::uint64_t salt = 0;
     const token_fit& fit;
     const std::vector<std::string>& answers;  // to the earlier turns of the conversation

@@ -16,7 +16,7 @@
 #include "core/files/traces.hpp"
 #include "core/traffic/places.hpp"
 #include "core/traffic/schedule.hpp"
-#include "core/traffic/share.hpp"
+#include "core/traffic/shard.hpp"
 #include "core/traffic/traffic_source.hpp"
 
 #include <algorithm>  // max, min
@@ -36,13 +36,14 @@ enum class scenario_use : unsigned char { measure, gate, find_capacity };
 
 /// What a load that is searched is searched for.
 struct searched_load {
-    std::vector<slo> keeps{};     // what it must keep; the plan's objectives are of the capacity
+    // what it must keep; the plan's objectives are of the capacity
+    std::vector<slo> objectives_held{};
     std::vector<double> asked{};  // loads that those name, the ones that count first
     bool to_the_interval = false; // else until these are decided
 };
 
 /// What a file of an earlier run says of its load in words; nothing of it can be sent again.
-struct told_load {
+struct described_load {
     bool is_there = false;
     long long requests = 0;  // measured ones that a repeat was to have, 0 where nobody knew
     bool has_turns = false;  // they are turns of conversations, so many of them first ones
@@ -68,8 +69,8 @@ struct plan {
     bool warmup_until_stable = false;  // warmup_s is the most of it
     long long requests = 0;
     double duration_s = 0;
-    int first_repeats = first_look;  // before this many nothing is decided
-    int most_repeats = last_look;    // repeats, or pairs where there is a baseline
+    int first_repeats = first_analysis;  // before this many nothing is decided
+    int most_repeats = last_analysis;  // repeats, or pairs where there is a baseline
     bool repeats_are_asked = false;  // by the gate: then what is only advised is waited for, too
     int most_if_noisy = 0;           // where their own spread leaves it open, 0: no more
     bool has_baseline = false;       // a live one, measured in pairs
@@ -77,13 +78,13 @@ struct plan {
     stored_result stored{};
     judging_rule rule{};
     std::uint64_t seed = 1;
-    load_share share{};       // of it, what this program sends
+    load_shard shard{};       // of it, what this program sends
     double most_skew_s = infinity;  // by which the programs that share it may begin apart
     std::uint64_t nonce = 0;  // of this execution: its words are none that a cache has seen
     std::string hash{};  // trace_hash of it, once it is known: long prompts take a while
     std::string workload_text{};
     bool is_read = false;  // from files of another tool: nothing is sent, no seed is known
-    told_load told{};       // in place of all that is needed to send it
+    described_load described{};  // in place of all that is needed to send it
     std::string sent_as_given{};  // "prompts" or "images": what is the same in every repeat and run
     traffic_source source{};
     std::size_t stride = 1;  // places that a conversation takes, its turns the first of them
@@ -108,7 +109,7 @@ inline trace_place place_of(const plan& p, std::size_t index) {
 }
 inline trace_terms terms_of(const plan& p) { return {p.seed, *p.files}; }
 /// Whether requests are turns of conversations.
-inline bool has_turns(const plan& p) { return p.stride > 1 || p.told.has_turns; }
+inline bool has_turns(const plan& p) { return p.stride > 1 || p.described.has_turns; }
 /// Turns of one conversation of the trace.
 inline std::size_t turns_of(const plan& p, std::size_t conversation) {
     return std::visit([&](const auto& source) { return source.turns(conversation, terms_of(p)); },
@@ -160,7 +161,7 @@ inline long long requests_before(const plan& p, std::size_t last) {
 
 /// Measured requests that one repeat will have, 0 where only the run can tell.
 inline long long expected_requests(const plan& p) {
-    if (p.told.is_there) return p.told.requests;
+    if (p.described.is_there) return p.described.requests;
     double by_time = infinity;
     if (p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once) {
         const recorded_trace& trace = p.files->trace;
@@ -182,7 +183,7 @@ inline long long expected_requests(const plan& p) {
 }
 /// Of these, first turns of conversations.
 inline long long expected_first_turns(const plan& p) {
-    if (p.told.is_there) return p.told.first_turns;
+    if (p.described.is_there) return p.described.first_turns;
     const long long n = expected_requests(p);
     if (n == 0 || p.stride == 1) return n;
     const std::size_t warmup = counted_conversations(p).warmup;

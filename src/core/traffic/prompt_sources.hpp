@@ -29,7 +29,7 @@ struct given_prompts {
     std::size_t turns(std::size_t, const trace_terms&) const { return 1; }
     trace_item item(const trace_place&, const trace_terms&) const { return {}; }
     void fill(request_spec& r, const trace_place& at, const trace_terms&,
-              const word_terms&) const {
+              const prompt_terms&) const {
         r.prompt = prompts[at.conversation % prompts.size()];
     }
     void hash_all(fnv1a&, const trace_terms&) const {}
@@ -43,7 +43,7 @@ struct made_up_prompts {
     static constexpr std::size_t most_turns = 1;
     length_distribution prompt_tokens{}, output_tokens{}, shared_prefix{};
     long long prefix_groups = 1;
-    double prefix_share = 1;  // of the prompts that start with one
+    double prefix_fraction = 1;  // of the prompts that start with one
     std::size_t warmup = 0;   // prompts that warm up: a trace begins with the first after them
 
     std::size_t turns(std::size_t, const trace_terms&) const { return 1; }
@@ -61,7 +61,7 @@ struct made_up_prompts {
                 length(output_tokens, &trace_row::output_tokens, t.files.output_values)};
     }
     void fill(request_spec& r, const trace_place& at, const trace_terms& t,
-              const word_terms& w) const {
+              const prompt_terms& w) const {
         const trace_item asked = item(at, t);
         r.max_tokens = asked.output_tokens;
         r.prompt = prompt(at.index(), w.fit.words_of_prompt(asked.prompt_tokens), t, w);
@@ -69,9 +69,9 @@ struct made_up_prompts {
     }
     void hash_all(fnv1a& h, const trace_terms& t) const {
         if (const int common = shared_length(shared_prefix, t.seed); common > 0) h.add(common);
-        if (prefix_groups == 1 && prefix_share == 1) return;
+        if (prefix_groups == 1 && prefix_fraction == 1) return;
         h.add(prefix_groups);
-        h.add(std::llround(prefix_share * 1e9));
+        h.add(std::llround(prefix_fraction * 1e9));
     }
     void hash_conversation(fnv1a& h, std::size_t index, const trace_terms& t) const {
         if (has_blocks(t))
@@ -90,9 +90,9 @@ struct made_up_prompts {
     }
     /// The group whose prefix a prompt starts with, -1 for none.
     long long group(std::size_t index, std::uint64_t seed) const {
-        if (prefix_groups == 1 && prefix_share == 1) return 0;
+        if (prefix_groups == 1 && prefix_fraction == 1) return 0;
         generator random(seed, streams::groups + index);
-        if (random.uniform() >= prefix_share) return -1;
+        if (random.uniform() >= prefix_fraction) return -1;
         return static_cast<long long>(random.below(static_cast<std::uint64_t>(prefix_groups)));
     }
 
@@ -108,7 +108,7 @@ private:
     }
     /// A prompt of so many words.
     std::string prompt(std::size_t index, int count, const trace_terms& t,
-                       const word_terms& w) const {
+                       const prompt_terms& w) const {
         std::string words;
         if (has_blocks(t)) {
             // What two recorded prompts had in common, these have in common, too.

@@ -75,7 +75,7 @@ inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size
                                const token_fit& fit = {}) {
     request_spec r = p.common;
     r.force_length = p.forces_length;
-    const word_terms words{salt_of(p, arm, repeat), fit, answers};
+    const prompt_terms words{salt_of(p, arm, repeat), fit, answers};
     std::visit([&](const auto& source) { source.fill(r, place_of(p, index), terms_of(p), words); },
                p.source);
     return r;

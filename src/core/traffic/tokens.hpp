@@ -68,17 +68,17 @@ inline std::string id_list(std::string words) {
 /// Those of prompt_words that are one token behind a space; none where `count(text)`, the tokens of
 /// a text, does not tell (-1). A word has a token at least, so one count settles many of them.
 template <class Count>
-std::vector<std::size_t> one_token_words(Count&& count) {
+std::vector<std::size_t> one_token_vocabulary(Count&& count) {
     const int start = count(prompt_words[0]);
     std::vector<std::size_t> found;
-    bool told = start > 0;
+    bool reported = start > 0;
     const auto search = [&](auto&& self, std::size_t from, std::size_t to) -> void {
         std::vector<std::size_t> some;
         for (std::size_t i = from; i < to; ++i) some.push_back(i);
         const token_fit these{.words = some};
-        const int n = told ? count(prompt_words[0] + (" " + these.all_words())) : -1;
-        told = n >= start;
-        if (!told) return;
+        const int n = reported ? count(prompt_words[0] + (" " + these.all_words())) : -1;
+        reported = n >= start;
+        if (!reported) return;
         if (n - start == static_cast<int>(to - from)) {
             found.insert(found.end(), some.begin(), some.end());
         } else if (to - from > 1) {
@@ -87,10 +87,10 @@ std::vector<std::size_t> one_token_words(Count&& count) {
         }
     };
     search(search, 0, std::size(prompt_words));
-    return told ? found : std::vector<std::size_t>();
+    return reported ? found : std::vector<std::size_t>();
 }
 
-inline std::vector<std::size_t> all_prompt_words() {
+inline std::vector<std::size_t> whole_vocabulary() {
     std::vector<std::size_t> all(std::size(prompt_words));
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
     return all;
@@ -100,7 +100,7 @@ inline std::vector<std::size_t> all_prompt_words() {
 /// prompt; -1 as above. Counts that no tokenizer has (less than a token a word: cached ones were
 /// left out) are not believed.
 template <class Count>
-token_fit fitted_words(token_fit fit, Count&& count) {
+token_fit fitted_vocabulary(token_fit fit, Count&& count) {
     const std::string text = fit.all_words();
     const int once = count(text);
     const int twice = once > 0 ? count(text + " " + text) : -1;
@@ -116,14 +116,14 @@ token_fit fitted_words(token_fit fit, Count&& count) {
 /// `count_prompt` of a request; all words where not.
 template <class CountText, class CountPrompt>
 token_fit fitted_tokens(CountText&& count_text, CountPrompt&& count_prompt) {
-    constexpr std::size_t fewest_words = 16;
-    token_fit some{.words = one_token_words(count_text)};
-    if (some.words.size() >= fewest_words) return fitted_words(some, count_prompt);
-    const token_fit all = fitted_words({.words = all_prompt_words()}, count_prompt);
+    constexpr std::size_t least_vocabulary = 16;
+    token_fit some{.words = one_token_vocabulary(count_text)};
+    if (some.words.size() >= least_vocabulary) return fitted_vocabulary(some, count_prompt);
+    const token_fit all = fitted_vocabulary({.words = whole_vocabulary()}, count_prompt);
     if (all.lengths != token_fit::quality::average) return all;
-    some.words = one_token_words(count_prompt);
-    if (some.words.size() < fewest_words) return all;
-    some = fitted_words(some, count_prompt);
+    some.words = one_token_vocabulary(count_prompt);
+    if (some.words.size() < least_vocabulary) return all;
+    some = fitted_vocabulary(some, count_prompt);
     return some.lengths == token_fit::quality::exact ? some : all;
 }
 
@@ -153,7 +153,7 @@ inline std::string text_of_many_scripts() {
 /// tokenizer was seen to give. None is tried beyond it, as not every server survives that.
 template <class CountIds>
 token_fit fitted_ids(CountIds&& count_ids, std::size_t known = 0) {
-    token_fit fit = fitted_words({.as_ids = true, .words = all_prompt_words()}, count_ids);
+    token_fit fit = fitted_vocabulary({.as_ids = true, .words = whole_vocabulary()}, count_ids);
     if (fit.lengths != token_fit::quality::exact) return {};
     if (known < first_token_id + std::size(prompt_words)) return fit;
     constexpr std::size_t looks = 256;  // evenly over all of them

@@ -178,9 +178,9 @@ inline void check_synthetic(const synthetic& w, const arrival_data& a) {
     if (!(w.prefix_groups >= 1 && w.prefix_groups <= 1000000))
         refuse({printed("workload.prefix_groups is %lld: it runs from 1 to 1000000",
                         static_cast<long long>(w.prefix_groups))});
-    if (!(w.prefix_share.fraction >= 0 && w.prefix_share.fraction <= 1))
-        refuse({printed("workload.prefix_share is %g %%: it runs from 0 to 100 %%",
-                        w.prefix_share.fraction * 100)});
+    if (!(w.prefix_fraction.value >= 0 && w.prefix_fraction.value <= 1))
+        refuse({printed("workload.prefix_fraction is %g %%: it runs from 0 to 100 %%",
+                        w.prefix_fraction.value * 100)});
 }
 inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
                                     const warmup_amount& warmup, const request_options& o,
@@ -192,14 +192,14 @@ inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
         .output_tokens = w.output_tokens,
         .shared_prefix = w.shared_prefix,
         .prefix_groups = w.prefix_groups,
-        .prefix_share = w.prefix_share.fraction,
+        .prefix_fraction = w.prefix_fraction.value,
         .warmup = warmup_sends(a, static_cast<std::size_t>(warmup.requests()), warmup.seconds())};
     std::string prefix;
     if (made.shared_prefix.a > 0) {
         prefix = ", shared prefix " + length_text(made.shared_prefix) + " tokens";
         if (made.prefix_groups > 1) prefix += printed(" in %lld groups", made.prefix_groups);
-        if (made.prefix_share < 1)
-            prefix += printed(" for %.9g %% of the prompts", made.prefix_share * 100);
+        if (made.prefix_fraction < 1)
+            prefix += printed(" for %.9g %% of the prompts", made.prefix_fraction * 100);
     }
     return {.source = made,
             .text = "synthetic, prompt " + length_text(made.prompt_tokens) + " tokens" +

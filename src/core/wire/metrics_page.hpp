@@ -27,7 +27,7 @@ namespace detail {
 struct parsed_page {
     metrics_page page{};
     std::string problem{};
-    double told_s = not_a_number;  // seconds since 1970, by the clock of whoever told it
+    double reported_s = not_a_number;  // seconds since 1970, by the clock of whoever told it
 };
 
 // ---- what the words of a page are
@@ -354,7 +354,7 @@ private:
         return family_named(name);
     }
     /// In 0.0.4 such a series may have a type, gauge: then the series that it is of tells.
-    bool tells_a_beginning(const page_sample& s) const {
+    bool reports_a_start(const page_sample& s) const {
         const std::string_view of = without_end(s.name, "_created");
         if (of.empty()) return false;
         const page_family& family = page_.families[s.family];
@@ -366,7 +366,7 @@ private:
         std::vector<page_sample> data;
         data.reserve(page_.samples.size());
         for (const page_sample& s : page_.samples)
-            (tells_a_beginning(s) ? page_.created : data).push_back(s);
+            (reports_a_start(s) ? page_.created : data).push_back(s);
         std::sort(data.begin(), data.end(), [](const page_sample& a, const page_sample& b) {
             if (a.name != b.name) return a.name < b.name;
             return a.name.data() < b.name.data();  // as they stand in the text

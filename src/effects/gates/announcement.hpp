@@ -7,10 +7,10 @@
 #include "core/traffic/requests.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/capacity/searched.hpp"
-#include "core/planning/plan_words.hpp"
+#include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/reports/console.hpp"
-#include "core/reports/words.hpp"
+#include "core/reports/text.hpp"
 #include "effects/gates/session.hpp"
 
 #include <algorithm>  // min

@@ -5,7 +5,7 @@
 #include "api/result.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/described/verdict_words.hpp"
+#include "core/described/verdict_text.hpp"
 #include "effects/gates/session.hpp"
 
 #include <atomic>
@@ -41,7 +41,7 @@ inline void assert_verdict(doctest::assertType::Enum severity, const char* file,
         v.outcome == verdict::inconclusive && undecided_is == inconclusive_means::fail;
     // Missing data is never green: our own main says so by its exit code, others hear it here.
     const bool no_data = v.outcome == verdict::inconclusive && v.repeats == 0 &&
-                         !session::of_this_program().tells_exit_code;
+                         !session::of_this_program().returns_exit_code;
     const bool failed = v.outcome == verdict::fail || v.outcome == verdict::invalid ||
                         undecided_fails || no_data;
     assertion(severity, file, line, expression, failed, verdict_in_short(v));

@@ -8,7 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
 #include "core/measured/settling.hpp"
-#include "core/judging/doubt.hpp"
+#include "core/judging/client_bias.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/outcome.hpp"
@@ -26,12 +26,12 @@
 #include "core/capacity/probes.hpp"
 #include "core/capacity/search.hpp"
 #include "core/capacity/searched.hpp"
-#include "core/planning/plan_words.hpp"
+#include "core/planning/plan_text.hpp"
 #include "core/planning/profiled.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/stored/stored.hpp"
 #include "core/reports/profile.hpp"
-#include "core/reports/words.hpp"
+#include "core/reports/text.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/ranks.hpp"
 #include "effects/system/settings.hpp"
@@ -71,7 +71,7 @@ inline bool baseline_goes_first(std::uint64_t seed, int pair) {
 /// One repeat: alone, as a shard, or as a rank among others.
 inline repeat_data sent_with_others(const plan& what, live_target& target, run_arm arm, int number,
                                     int gate, const repeat_terms& terms) {
-    if (what.share.is_whole()) return watched_repeat(what, target, arm, number, gate, terms);
+    if (what.shard.is_whole()) return watched_repeat(what, target, arm, number, gate, terms);
 #ifdef LLMBENCH_WITH_MPI
     if (!rank_group::of_this_program().is_alone())
         return repeat_of_ranks(what, target, arm, number, gate, terms);
@@ -94,7 +94,7 @@ inline repeat_data recorded_repeat(const plan& what, live_target& target, run_ar
 struct measured_gate {
     target_facts target{}, baseline{};
     evidence seen{};
-    terms held{};
+    terms judged_by{};
     findings found{};
     taken_profile profile{};  // of the candidate, where it failed
 };
@@ -120,11 +120,11 @@ public:
             check_own_baseline(file, p_.name, session::of_this_program().baseline_in(file));
         }
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p);
-        all_.held = terms_asked(p, mode);
+        all_.judged_by = terms_asked(p, mode);
     }
     /// False where there is no time for a single repeat.
     bool bring_up() {
-        if (is_out_of_time(0)) { tell_stop(); return false; }
+        if (is_out_of_time(0)) { announce_stop(); return false; }
         const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
         candidate_.bring_up(left_s());
         if (other_) other_->bring_up(left_s());
@@ -150,8 +150,8 @@ public:
         if (mode_.write_baseline) return true;
         const stored_gate& old = mode_.stored;
         if (!mode_.model) check_comparable(old, str(p_.stored.file), p_, all_.target);
-        all_.held.stored = {str(p_.stored.file), p_.stored.day_to_day.fraction, old.statistics,
-                            old.carried};
+        all_.judged_by.stored = {str(p_.stored.file), p_.stored.day_to_day.value, old.statistics,
+                                 old.carried};
         return true;
     }
     /// Without a word.
@@ -196,10 +196,10 @@ public:
 #endif
     /// All that there is to know, once.
     measured_gate finished() {
-        if (!is_assessed_) all_.found = assess_loads(all_.seen, all_.held);
+        if (!is_assessed_) all_.found = assess_loads(all_.seen, all_.judged_by);
         if (p_.on_fail && mode_.judges() && shows_a_miss(all_.found.verdicts)) profile_failure();
         if (mode_.write_baseline && !p_.searches())
-            all_.found.doubt = doubt_of_baseline(all_.seen, all_.held);
+            all_.found.bias = bias_of_baseline(all_.seen, all_.judged_by);
         return std::move(all_);
     }
 
@@ -213,7 +213,7 @@ private:
         meter_.stage("profile");
         profiler by(*p_.on_fail, candidate_, gate);
         plan again = profiled(p_);
-        again.share = {};  // rank 0 sends all of it
+        again.shard = {};  // rank 0 sends all of it
         all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
             return run_repeat(again, candidate_, run_arm::candidate, measured_++, gate,
                               {until_ns, most_gaps_kept, nullptr, &meter_, {}})
@@ -233,22 +233,23 @@ private:
     void measure_repeats() {
         while (count() < most_repeats_) {
             const long long began = now_ns();
-            if (is_out_of_time(next_slot())) return tell_stop();
-            if (!measure_once(next_slot())) return tell_stop();
+            if (is_out_of_time(next_slot())) return announce_stop();
+            if (!measure_once(next_slot())) return announce_stop();
             slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
             if (mode_.is_shard && !interrupted.load()) continue;  // the others go on, too
-            if (!mode_.judges() || !is_look(count())) {
+            if (!mode_.judges() || !is_analysed_after(count())) {
                 if (fault_of_gate(all_.seen)) return;
-                if (mode_.write_baseline) measure_again(doubt_of_baseline(all_.seen, all_.held));
+                if (mode_.write_baseline)
+                    measure_again(bias_of_baseline(all_.seen, all_.judged_by));
                 continue;
             }
-            all_.found = assess(all_.seen, all_.held);
+            all_.found = assess(all_.seen, all_.judged_by);
             is_assessed_ = true;
             if (all_.found.on.invalid) return;
-            if (measure_again(all_.found.doubt)) continue;
+            if (measure_again(all_.found.bias)) continue;
             // Under too much load a shown miss is told as one, and red takes a third repeat.
             if (count() < first_fail && all_.found.on.saturated) continue;
-            if (all_decided(all_.found.verdicts, p_.repeats_are_asked) && !all_.found.doubt) return;
+            if (all_decided(all_.found.verdicts, p_.repeats_are_asked) && !all_.found.bias) return;
             if (count() == p_.most_repeats && is_noisy())
                 most_repeats_ = std::max(most_repeats_, p_.most_if_noisy);
             meter_.decided(all_.found.verdicts);
@@ -258,28 +259,28 @@ private:
     void search() {
         for (;;) {
             if (count() > 0 ? fault_of_gate(all_.seen) : fault_of_lead(all_.seen)) return;
-            const next_on_arms next = next_probes(p_, all_.seen, all_.held);
+            const next_on_arms next = next_probes(p_, all_.seen, all_.judged_by);
             if (!next.done.empty()) return;
             const long long arms = static_cast<long long>(next.arms.size());
             if (is_past_deadline(arms * ns_of(expected_seconds(plan_at(next.load)))))
-                return tell_stop();
-            if (!probe_once(next)) return tell_stop();
+                return announce_stop();
+            if (!probe_once(next)) return announce_stop();
             const std::vector<repeat_data>& last = arm_of(next.arms.back());
             if (next.arms.size() == 1 && lengthens(last.back())) continue;
-            if (const auto doubt = doubt_of_probes(next)) {
+            if (const auto bias = bias_of_probes(next)) {
                 for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline})
                     for (repeat_data& d : *arm)
-                        if (d.index == all_.seen.candidate[doubt->repeat].index)
-                            d.disturbed = described(doubt->why);
-                meter_.say(printed("  probe %zu shows nothing: ", doubt->repeat + 1) +
-                           described(doubt->why) + "\n");
+                        if (d.index == all_.seen.candidate[bias->repeat].index)
+                            d.disturbed = described(bias->why);
+                meter_.say(printed("  probe %zu shows nothing: ", bias->repeat + 1) +
+                           described(bias->why) + "\n");
             }
         }
     }
-    std::optional<client_doubt> doubt_of_probes(const next_on_arms& last) const {
+    std::optional<client_bias> bias_of_probes(const next_on_arms& last) const {
         if (last.part == probe_of::compared)
-            return doubt_of_ratio(all_.seen, all_.held, p_.slos[0]);
-        return last.arms[0] == run_arm::candidate ? doubt_at(all_.seen, all_.held, last.load)
+            return bias_of_ratio(all_.seen, all_.judged_by, p_.slos[0]);
+        return last.arms[0] == run_arm::candidate ? bias_at(all_.seen, all_.judged_by, last.load)
                                                   : std::nullopt;
     }
     std::vector<repeat_data>& arm_of(run_arm a) {
@@ -322,8 +323,8 @@ private:
         const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
         if (!is_first || probe_seconds(p_, d.load, now) <= 1.25 * measured_s) return false;
         probe_plans_.erase(d.load);
-        const client_doubt short_of{{because::probe_too_short, {now, measured_s}},
-                                    all_.seen.candidate.size() - 1};
+        const client_bias short_of{{because::probe_too_short, {now, measured_s}},
+                                   all_.seen.candidate.size() - 1};
         const bool goes = measure_again(short_of);
         again_ = -1;  // what comes next follows from the probes that are left
         return goes;
@@ -349,13 +350,13 @@ private:
         check_other_requests(p_, candidate_.load(), other);
     }
     void check_server_objectives() const {
-        candidate_.check_tells(p_.slos, p_.common);
+        candidate_.check_reports_metrics(p_.slos, p_.common);
         std::vector<slo> compared = p_.slos;
         std::erase_if(compared, [](const slo& s) { return s.factor == 0; });
-        if (baseline_) baseline_->check_tells(compared, p_.common);
+        if (baseline_) baseline_->check_reports_metrics(compared, p_.common);
     }
     /// Beyond the usual repeats or pairs there is one look, at the last of the additional ones.
-    bool is_look(int repeats) const {
+    bool is_analysed_after(int repeats) const {
         return repeats >= p_.first_repeats &&
                (repeats <= p_.most_repeats || repeats == most_repeats_);
     }
@@ -363,7 +364,7 @@ private:
         const std::vector<decision>& all = all_.found.verdicts;
         return std::any_of(all.begin(), all.end(), [&](const decision& v) {
             return is_waited_for(v, p_.repeats_are_asked) &&
-                   asks_for_more(all_.seen, all_.held, v);
+                   asks_for_more(all_.seen, all_.judged_by, v);
         });
     }
     /// Whether the next repeat would not be over in time.
@@ -376,11 +377,11 @@ private:
     bool is_past_deadline(long long needed_ns) const {
         return mode_.deadline_ns > 0 && now_ns() + needed_ns > mode_.deadline_ns;
     }
-    void tell_stop() {
+    void announce_stop() {
         is_assessed_ = false;  // what is undecided has another reason now
         all_.seen.stopped =
             printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d %ss", mode_.time_budget_s,
-                    count(), most_repeats_, counted_word(p_));
+                    count(), most_repeats_, counted_text(p_));
     }
     /// Repeats, pairs or stages that are evidence.
     int count() const { return static_cast<int>(all_.seen.candidate.size()); }
@@ -390,26 +391,26 @@ private:
     /// not depend on how good it was: only what the client had a part in goes, and only while a
     /// verdict hangs on that part; a pass that needs no forgiveness and a miss that remains with
     /// all of it never do. There are as many others as the gate has repeats at most, so one whose
-    /// client is always held up ends.
-    bool measure_again(const std::optional<client_doubt>& doubt) {
-        if (!doubt || doubt->repeat >= all_.seen.candidate.size()) return false;
-        const int slot = static_cast<int>(doubt->repeat);
+    /// client is always stalled ends.
+    bool measure_again(const std::optional<client_bias>& bias) {
+        if (!bias || bias->repeat >= all_.seen.candidate.size()) return false;
+        const int slot = static_cast<int>(bias->repeat);
         const bool in_time = p_.searches() || !is_out_of_time(slot);
         if (measured_ - count() >= p_.most_repeats || !in_time) return false;
         for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline}) {
-            if (doubt->repeat >= arm->size()) continue;
-            const repeat_data& d = (*arm)[doubt->repeat];
-            all_.seen.set_aside.push_back({d.arm, d.index, described(doubt->why)});
+            if (bias->repeat >= arm->size()) continue;
+            const repeat_data& d = (*arm)[bias->repeat];
+            all_.seen.set_aside.push_back({d.arm, d.index, described(bias->why)});
             arm->erase(arm->begin() + slot);
         }
-        meter_.say("  " + repeat_name(slot) + " is measured again: " + described(doubt->why) +
+        meter_.say("  " + repeat_name(slot) + " is measured again: " + described(bias->why) +
                    "\n");
         again_ = slot;
         is_assessed_ = false;
         return true;
     }
     std::string repeat_name(int slot) const {
-        return printed("%s %d", counted_word(p_), slot + 1);
+        return printed("%s %d", counted_text(p_), slot + 1);
     }
     /// Both arms, where there are two. False where the time ended in the middle: then neither is
     /// evidence.

@@ -6,7 +6,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/bodies/held.hpp"
+#include "core/bodies/result_data.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/gates/gate_run.hpp"
 
@@ -39,7 +39,7 @@ inline std::function<const types::list<record>&()> listed_once(const evidence& s
 /// What a gate's result holds.
 inline result result_of(const gate_report& g, measured_gate&& m, std::size_t number,
                         const settings& asked) {
-    auto held = std::make_shared<held_gate>();
+    auto held = std::make_shared<result_data>();
     held->number = number;
     held->outcome = g.outcome;
     held->refusal = g.refusal;
@@ -48,7 +48,7 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
     held->is_rehearsal = !asked.rehearse.empty();
     held->what = g.what;
     held->seen = std::move(m.seen);
-    held->held = std::move(m.held);
+    held->judged_by = std::move(m.judged_by);
     held->requests = listed_once(held->seen);
     return result_access::make(std::move(held), g.verdicts, g.self_check);
 }

@@ -10,7 +10,7 @@
 #include "core/planning/check_slo.hpp"
 #include "core/others/result_files.hpp"
 #include "core/others/runs_together.hpp"
-#include "core/others/told_run.hpp"
+#include "core/others/imported_run.hpp"
 #include "core/stored/shards.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/gates/gate_run.hpp"
@@ -47,10 +47,10 @@ inline std::optional<std::string> bytes_of_file(const std::string& path) {
     bytes.resize(static_cast<std::size_t>(in.gcount()));
     return bytes;
 }
-inline told_run told_run_of(const std::string& path) {
+inline imported_run imported_run_of(const std::string& path) {
     const std::optional<std::string> bytes = bytes_of_file(path);
     if (!bytes.has_value()) refuse({"files: ", printable(path), " cannot be read as a file"});
-    return read_told_run(*bytes, path, bytes_of_file);
+    return read_imported_run(*bytes, path, bytes_of_file);
 }
 
 /// What files of a run that is over can be asked, and what nobody can tell from them.
@@ -72,14 +72,14 @@ inline result judged_files(const types::list<types::text>& files, const slo_list
                            const types::text& name, const char* file, int line) {
     return read_result(name, slos, file, line, "judge_files", [&](const plan& who) {
         if (files.size() == 0) refuse({"files: none is named, two or more are allowed"});
-        std::vector<told_run> runs;
-        for (const text& path : files) runs.push_back(told_run_of(str(path)));
-        told_gate told = gate_of_runs(std::move(runs), slos);
-        read_gate g{named_as(who, std::move(told.what)), {}};
+        std::vector<imported_run> runs;
+        for (const text& path : files) runs.push_back(imported_run_of(str(path)));
+        imported_gate reported = gate_of_runs(std::move(runs), slos);
+        read_gate g{named_as(who, std::move(reported.what)), {}};
         check_slos_of_files(g.what);
-        g.seen.target = told.target;
-        g.seen.held = terms_of_files(g.what);
-        g.seen.seen = std::move(told.seen);
+        g.seen.target = reported.target;
+        g.seen.judged_by = terms_of_files(g.what);
+        g.seen.seen = std::move(reported.seen);
         return g;
     });
 }
@@ -107,7 +107,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
         for (const slo& s : g.what.slos) check_slo(s, context);
         g.seen.target = all.target;
         g.seen.seen = std::move(all.seen);
-        g.seen.held = std::move(all.held);
+        g.seen.judged_by = std::move(all.judged_by);
         return g;
     });
 }

@@ -13,7 +13,7 @@
 #include "core/judging/outcome.hpp"
 #include "core/judging/judge.hpp"
 #include "core/described/described.hpp"
-#include "core/described/verdict_words.hpp"
+#include "core/described/verdict_text.hpp"
 #include "core/capacity/found.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
@@ -27,7 +27,7 @@
 #include "core/reports/console.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/rehearsal.hpp"
-#include "core/bodies/held.hpp"
+#include "core/bodies/result_data.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/ranks.hpp"
@@ -99,13 +99,13 @@ inline void mark_all_skipped(std::vector<slo_verdict>& verdicts, const std::stri
 inline std::string fault_of(const measured_gate& m) {
     for (const std::string& why : {described(m.found.on.invalid),
                                    described(m.found.on.self_check.why),
-                                   m.found.doubt ? described(m.found.doubt->why) : "",
+                                   m.found.bias ? described(m.found.bias->why) : "",
                                    m.seen.stopped,
                                    described(m.found.on.saturated)})
         if (!why.empty()) return why;
-    if (!m.held.keeps.empty()) {
-        const found_capacity found = capacity_of(m.seen, m.held);
-        const std::string why = fault_of_search(m.seen, m.held, found);
+    if (!m.judged_by.objectives_held.empty()) {
+        const found_capacity found = capacity_of(m.seen, m.judged_by);
+        const std::string why = fault_of_search(m.seen, m.judged_by, found);
         if (!why.empty()) return why;
         if (!(found.state.low > 0)) return "no load was shown to be carried";
     }
@@ -125,19 +125,20 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
     g.what = p;
     g.target = m.target;
     g.baseline = m.baseline;
-    g.held = m.held;
+    g.judged_by = m.judged_by;
     g.under = m.seen;
     g.self_check = described(m.found.on.self_check);
     g.verdicts = described(m.found.verdicts);
     g.profile = m.profile;
     if (asked.calibrate > 0) {
-        g.calibration = calibration_of(m.seen, m.held);
+        g.calibration = calibration_of(m.seen, m.judged_by);
         mark_skipped(g.verdicts, false, "a calibration run judges nothing");
     }
     if (!asked.shard.is_whole() && !m.found.on.invalid)
         mark_all_skipped(g.verdicts,
-                         shard_words(asked.shard));
-    g.figures = p.searches() ? figures_of_search(p, m.seen, m.held) : figures_of(p, m.seen, p.slos);
+                         shard_text(asked.shard));
+    g.figures =
+        p.searches() ? figures_of_search(p, m.seen, m.judged_by) : figures_of(p, m.seen, p.slos);
     if (!p.is_read && !p.searches())
         g.figures.others =
             shown_as_all(asked.show_as, m.seen.candidate, m.target.api, p.common.stream);
@@ -291,7 +292,7 @@ public:
         asked_.shard = {};
         asked_.rehearse.clear();
         read_gate g = read_(who_.what);
-        g.seen.found = assess(g.seen.seen, g.seen.held);
+        g.seen.found = assess(g.seen.seen, g.seen.judged_by);
         gate_report report = report_of(g.what, g.seen, asked_);
         const result r = result_of(report, std::move(g.seen), number_, asked_);
         close(std::move(report));
@@ -325,7 +326,7 @@ public:
         if (interrupted.load()) throw no_server("the run was interrupted before this gate began");
         gate_run run(what.asked, scenario_, what.mode, shown_progress());
         if (run.bring_up()) run.measure();
-        return told(what, run.finished());
+        return reported(what, run.finished());
     }
 
 private:
@@ -382,17 +383,17 @@ private:
         gate_run run(p, scenario_, mode, progress_mode::off);
         if (run.bring_up()) run.measure_silently();
         const measured_gate m = run.finished();
-        const gate_figures f = searches ? figures_of_search(p, m.seen, m.held)
+        const gate_figures f = searches ? figures_of_search(p, m.seen, m.judged_by)
                                         : figures_of(p, m.seen, p.slos);
-        stored_gate told;
-        told.carried = f.search.empty() ? 0 : std::max(0.0, f.search.state.low);
+        stored_gate reported;
+        reported.carried = f.search.empty() ? 0 : std::max(0.0, f.search.state.low);
         for (const repeat_figures& d : f.candidate.repeats)
             for (std::size_t i = 0; i < f.kept.size(); ++i)
-                told.statistics[str(f.kept[i].name)].push_back(d.statistics[i]);
-        return told;
+                reported.statistics[str(f.kept[i].name)].push_back(d.statistics[i]);
+        return reported;
     }
     /// Reports and result of what was measured.
-    result told(const gate_to_run& what, measured_gate m) {
+    result reported(const gate_to_run& what, measured_gate m) {
         gate_report g = report_of(what.asked, m, asked_);
         if (what.mode.write_baseline) write_as_baseline(g, m, asked_);
         if (model_) mark_rehearsed(g, m.seen, model_->words, model_->noise);
@@ -436,7 +437,7 @@ private:
             throw;
         }
         gate_run::end_other_ranks();
-        return told(what, run->finished());
+        return reported(what, run->finished());
     }
 #endif
     const scenario_use use_;

@@ -6,7 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/comparing/settings.hpp"
-#include "core/comparing/words.hpp"
+#include "core/comparing/text.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/planning/check_settings.hpp"
 #include "core/reports/comparison_report.hpp"
@@ -14,8 +14,8 @@
 #include "core/reports/console.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/rehearsal.hpp"
-#include "core/reports/words.hpp"
-#include "core/bodies/held.hpp"
+#include "core/reports/text.hpp"
+#include "core/bodies/result_data.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/settings.hpp"
@@ -93,7 +93,7 @@ public:
         }
         if (numbers_.empty()) close(number_, std::move(g), began_ns_);
         list<result> results;
-        held_comparison held;
+        comparison_data held;
         for (const setting& s : settings_) {
             results.push_back(r);
             held.names.push_back(str(s.name));
@@ -140,12 +140,12 @@ private:
         const plan& p = parts.front().what;
         std::vector<measured_setting> measured;
         for (const setting_under_test& s : parts)
-            measured.push_back({s.name, s.all.seen, s.all.held, s.all.found,
+            measured.push_back({s.name, s.all.seen, s.all.judged_by, s.all.found,
                                 s.all.seen.candidate.empty() ? s.lost : ""});
         const settings_comparison found = comparison_of_settings(
             measured, p.slos, p.common.stream, static_cast<std::size_t>(p.most_repeats));
         const comparison_report report{who_.what.name, who_.what.file, who_.what.line, found};
-        held_comparison held;
+        comparison_data held;
         list<result> results;
         for (std::size_t i = 0; i < parts.size(); ++i) {
             gate_report g = report_on(parts[i]);
@@ -164,15 +164,15 @@ private:
         }
         say(comparison_text(report));
         if (all_.records().are_open()) say(reports_text(report_directory()));
-        tell_test_case(held);
+        inform_test_case(held);
         return comparison_access::make(std::move(held), results, comparison_line(found),
                                        comparison_explained(found));
     }
     /// As of a run(): what could not be measured fails the test case, what misses does not.
-    void tell_test_case(const held_comparison& h) const {
+    void inform_test_case(const comparison_data& h) const {
         if (!in_test_case_) return;
         for (std::size_t i = 0; i < h.names.size(); ++i) {
-            const held_gate& g = *h.settings[i];
+            const result_data& g = *h.settings[i];
             if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
                 refuse_in_test(who_.what.file.c_str(), who_.what.line, "compare",
                                h.names[i] + ": " + g.refusal);

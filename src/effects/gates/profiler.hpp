@@ -52,8 +52,9 @@ public:
     /// Where the profile is, as far as anybody here knows.
     std::string files() const {
         for (const char* variable : profile_variables)
-            if (const std::string directory = target_.told(variable); !directory.empty())
-                return "it is in " + own_words(directory) + ", as " + variable + " says";
+            if (const std::string directory = target_.environment_value(variable);
+                !directory.empty())
+                return "it is in " + own_text(directory) + ", as " + variable + " says";
         if (has_commands()) return "the commands wrote " + log_of("start") + ", " + log_of("stop");
         if (target_.facts().kind == target_kind::simulated)
             return "the simulated server writes none";
@@ -62,7 +63,7 @@ public:
     }
 
 private:
-    std::string own_words(std::string_view s) const {
+    std::string own_text(std::string_view s) const {
         s = s.substr(0, s.find_last_not_of(" \t\r\n") + 1);
         return printable(without_secrets(std::string(s), target_.load().secrets), 200);
     }
@@ -74,9 +75,9 @@ private:
         s.asked = std::string("POST ") + path;
         s.heard = a.status > 0;
         s.done = a.status >= 200 && a.status < 300;
-        s.came = s.heard ? printed("answered HTTP %d", a.status) : "failed: " + own_words(a.error);
-        if (!s.done && s.heard && a.status != 404) s.said = own_words(a.body);
-        if (s.done && a.body != "{}") s.said = own_words(a.body);
+        s.came = s.heard ? printed("answered HTTP %d", a.status) : "failed: " + own_text(a.error);
+        if (!s.done && s.heard && a.status != 404) s.said = own_text(a.body);
+        if (s.done && a.body != "{}") s.said = own_text(a.body);
         return s;
     }
 
@@ -90,14 +91,14 @@ private:
                            .env = {{"LLMBENCH_URL", target_.facts().url}}};
         const int port = parsed_number<int>(target_.load().url.port).value_or(0);
         profile_step s;
-        s.asked = "\"" + own_words(command) + "\"";
+        s.asked = "\"" + own_text(command) + "\"";
         std::error_code ignored;
         std::filesystem::create_directories(report_directory(), ignored);
         try {
             running_.push_back(std::make_unique<server_process>(what, port, log_of(part),
                                                                 target_.load().secrets));
         } catch (const std::runtime_error& e) {
-            s.came = "was not run: " + own_words(e.what());
+            s.came = "was not run: " + own_text(e.what());
             return s;
         }
         server_process& p = *running_.back();
@@ -115,7 +116,7 @@ private:
         return s;
     }
     std::string last_line(std::string_view log) const {
-        return own_words(log.substr(log.rfind('\n', log.find_last_not_of(" \t\r\n")) + 1));
+        return own_text(log.substr(log.rfind('\n', log.find_last_not_of(" \t\r\n")) + 1));
     }
 
     const profile& what_;

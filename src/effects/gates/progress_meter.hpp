@@ -9,7 +9,7 @@
 #include "core/capacity/searched.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/progress.hpp"
-#include "core/reports/words.hpp"
+#include "core/reports/text.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/repeated.hpp"
@@ -38,7 +38,7 @@ public:
         telling_.begin([this] { return next_ns(); },
                        [this] {
                            const std::lock_guard lock(mutex_);
-                           tell();
+                           report();
                        },
                        [](const char*) {});  // no gate needs it
     }
@@ -83,7 +83,7 @@ private:
         const double plain_s = now - began_ns_ < 60000000000 ? 5 : 15;
         return now + ns_of(mode_ == progress_mode::line ? 0.2 : plain_s);
     }
-    void tell() {
+    void report() {
         gather();
         if (mode_ == progress_mode::plain) {
             std::cout << progress_line(facts_, 0, style_.unicode) + "\n" << std::flush;

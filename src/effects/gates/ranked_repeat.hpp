@@ -6,7 +6,7 @@
 #include "core/measured/ranks.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/together.hpp"
-#include "core/judging/witness.hpp"
+#include "core/judging/cross_check.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/stored/packed_repeat.hpp"
 #include "effects/system/clock.hpp"
@@ -210,7 +210,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm a
         ranks.gathered(ranks.is_first() ? "" : why.empty() ? packed(d) : why, most_s);
     if (!ranks.is_first()) return d;
     repeat_data all = gathered_repeat(p, std::move(d), parts, start, after, terms.out);
-    all.server = pages.word(cross_check_of(all).finished);
+    all.server = pages.metrics(cross_check_of(all).finished);
     return all;
 }
 

@@ -30,7 +30,7 @@ inline namespace v0 {
 namespace detail {
 
 /// Says on the console which file is not whole, and why.
-inline void tell_not_whole(const std::string& directory, const std::string& why) {
+inline void report_not_whole(const std::string& directory, const std::string& why) {
     std::cerr << "llmbench: not written whole in " << directory << ", so no result of this program "
               << "is a pass: " << why << std::endl;
 }
@@ -101,14 +101,14 @@ public:
         const std::lock_guard guard(mutex_);
         records_.close();
         events_.close();
-        if (std::exchange(whole_, false)) tell_not_whole(directory_, why);
+        if (std::exchange(whole_, false)) report_not_whole(directory_, why);
     }
     /// What result.json tells of events.bin.
     event_index index() const {
         const std::lock_guard guard(mutex_);
-        event_index told = index_;
-        told.hash = hash_.text();
-        return told;
+        event_index reported = index_;
+        reported.hash = hash_.text();
+        return reported;
     }
 
 private:
@@ -131,7 +131,7 @@ private:
         records_.close();  // both: no line without its gaps
         events_.close();
         whole_ = false;
-        tell_not_whole(directory_, std::string(name) + ": " + error_text(problem));
+        report_not_whole(directory_, std::string(name) + ": " + error_text(problem));
     }
     std::string directory_;
     mutable std::mutex mutex_{};

@@ -41,7 +41,7 @@ inline rehearsal_model model_for(const settings& asked, const std::string& gate)
     if (asked.rehearse == "1")
         return {engine{}, "the default engine, repeats taken to differ by 2 %", {}};
     const std::string file = printable(asked.rehearse, 200);
-    told_pace t = read_pace(file_content(asked.rehearse, "LLMBENCH_REHEARSE"), file, gate);
+    reported_pace t = read_pace(file_content(asked.rehearse, "LLMBENCH_REHEARSE"), file, gate);
     return {engine_at_pace(t.pace),
             "an engine fitted to " + file + " (mean(ttft) " + time_text(t.pace.ttft) +
                 ", mean(tpot) " + time_text(t.pace.tpot) + ", repeats that differ as there)",

@@ -7,18 +7,18 @@
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/wire/request_id.hpp"
-#include "core/measured/blind.hpp"
+#include "core/measured/client_stalls.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/ranks.hpp"
-#include "core/measured/reading.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
-#include "core/measured/server_word.hpp"
-#include "core/judging/witness.hpp"
+#include "core/measured/server_metrics.hpp"
+#include "core/judging/cross_check.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/schedule.hpp"
-#include "core/traffic/share.hpp"
+#include "core/traffic/shard.hpp"
 #include "core/traffic/shared_tokens.hpp"
 #include "core/traffic/tokens.hpp"
 #include "effects/system/clock.hpp"
@@ -72,8 +72,8 @@ inline void note_length(const plan& p, const finished_request& f, repeat_data& d
 inline void note_shared_tokens(const plan& p, const token_fit& fit, const finished_request& f,
                                repeat_data& d) {
     const record& r = f.what;
-    const bool tells = r.cached_tokens >= 0 && r.prompt_tokens > 0;
-    if (!tells || !is_measured(r) || r.status != request_status::ok) return;
+    const bool reports = r.cached_tokens >= 0 && r.prompt_tokens > 0;
+    if (!reports || !is_measured(r) || r.status != request_status::ok) return;
     d.shared_tokens = std::max(d.shared_tokens, 0ll) +
                       shared_tokens(p, f.index, fit, r.prompt_tokens);
 }
@@ -95,7 +95,7 @@ inline void note_rates(const plan& p, repeat_data& d) {
         if (is_measured(r) && r.dispatched_ns > 0) {
             planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window.from_ns()) * 1e-9);
             const long long delay =
-                std::min(r.late_ns, possible_delay(d.blind, r.dispatched_ns));
+                std::min(r.late_ns, possible_delay(d.stalls, r.dispatched_ns));
             sent_at.push_back(static_cast<double>(r.dispatched_ns - delay - d.window.from_ns()) *
                               1e-9);
         }
@@ -115,7 +115,7 @@ inline void note_rates(const plan& p, repeat_data& d) {
     const bool stationary = p.arrivals.rate > 0 && p.arrivals.kind != arrival_kind::ramp &&
                             p.arrivals.kind != arrival_kind::replay && p.stride == 1;
     const double n = static_cast<double>(sent_at.size());
-    const double own_rate = p.arrivals.rate / static_cast<double>(p.share.count);
+    const double own_rate = p.arrivals.rate / static_cast<double>(p.shard.count);
     d.asked_rate = stationary ? own_rate : n / std::max(*last - *first, 1e-9);
     d.achieved_rate = both > 0 ? d.asked_rate * squares / both : 0;
 }
@@ -133,7 +133,7 @@ inline void note_lags(repeat_data& d) {
 inline void note_end(const plan& p, live_target& target, repeat_data& d) {
     d.target_gone = target.how_it_went();
     if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
-    if (p.share.is_whole()) fail_frequent_resends(d);
+    if (p.shard.is_whole()) fail_frequent_resends(d);
 }
 
 struct repeat_terms {
@@ -145,13 +145,13 @@ struct repeat_terms {
 };
 
 /// What this program says of its part in a load that it shares.
-inline rank_part part_of(const repeat_data& d, const load_share& share, long long start_ns) {
+inline rank_part part_of(const repeat_data& d, const load_shard& shard, long long start_ns) {
     rank_part r;
-    r.index = static_cast<int>(share.index);
-    r.count = static_cast<int>(share.count);
+    r.index = static_cast<int>(shard.index);
+    r.count = static_cast<int>(shard.count);
     r.host = printable(name_of_the_machine(), 256);
     r.start_ns = start_ns;
-    r.cpu_share = d.cpu_share;
+    r.cpu_utilization = d.cpu_utilization;
     r.memory_bytes = most_memory_so_far();
     r.synchronised = clock_is_synchronised();
     std::vector<double> late;
@@ -179,7 +179,7 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
     const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
     const auto planned_here = [&](std::size_t last) {
         const auto all_of_them = static_cast<std::size_t>(requests_before(p, last));
-        return static_cast<long long>(p.share.of(all_of_them));
+        return static_cast<long long>(p.shard.of(all_of_them));
     };
     if (at_once) {
         // The warm-up is answered before the measured part starts.
@@ -217,7 +217,7 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         if (counted) state.planned = planned_here(order.last);
         if (order.measured_by_time && p.requests > 0)
             order.most_measured = static_cast<long long>(
-                std::max<std::size_t>(1, p.share.of(static_cast<std::size_t>(p.requests))));
+                std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(p.requests))));
         settle_first();
         gather();
         d.window = time_interval::between(state.measured_from.load(), state.exhausted_at.load());
@@ -255,7 +255,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     note_rates(p, d);
     note_end(p, target, d);
     note_lags(d);
-    if (!p.share.is_whole()) d.ranks = {part_of(d, p.share, state.start_ns)};
+    if (!p.shard.is_whole()) d.ranks = {part_of(d, p.shard, state.start_ns)};
     d.interrupted = interrupted.load();
     d.cut_short = terms.deadline_ns > 0 && now_ns() > terms.deadline_ns;
     return d;
@@ -266,7 +266,7 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm ar
                                   int gate_number, const repeat_terms& terms) {
     page_watch pages(target.pages(), named_series(p.slos));
     repeat_data d = run_repeat(p, target, arm, repeat, gate_number, terms);
-    d.server = pages.word(cross_check_of(d).finished);
+    d.server = pages.metrics(cross_check_of(d).finished);
     return d;
 }
 

@@ -67,7 +67,7 @@ inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns
 inline terms terms_asked(const plan& p, const run_mode& mode) {
     terms t;
     t.slos = p.slos;
-    t.keeps = p.search.keeps;
+    t.objectives_held = p.search.objectives_held;
     t.rule = p.rule;
     t.noise = mode.noise;
     t.noise_file = mode.noise_file;

@@ -183,7 +183,7 @@ public:
     /// Whether a note is told for the first time: one that holds for the program is told once.
     bool is_news(const std::string& note) {
         const std::lock_guard guard(mutex_);
-        return told_.insert(note).second;
+        return reported_.insert(note).second;
     }
 
     /// Whose turn it is, counted from 1; others may have begun to wait for theirs.
@@ -217,7 +217,7 @@ public:
                 changed_ = cut_off_ = true;
             }
         // Whoever calls exit() in a test case keeps doctest from telling what it has seen so far.
-        if (host_is_at_ && (tells_exit_code || !gates_.empty())) {
+        if (host_is_at_ && (returns_exit_code || !gates_.empty())) {
             note_other(*host_is_at_, "the program ended inside this test case",
                        gate_outcome::invalid);
             host_is_at_.reset();
@@ -225,7 +225,7 @@ public:
         }
         write_files(true);
         if (!std::exchange(finished_, true) && !gates_.empty())
-            with_all_told(true, [&] { say_at_the_end(); });
+            with_all_reported(true, [&] { say_at_the_end(); });
     }
     /// One gate's result as a file of its own, to be a baseline.
     void write_baseline(const gate_report& g, const std::string& file) {
@@ -244,7 +244,7 @@ public:
         return at == baselines_.end() ? std::string() : at->second;
     }
 
-    std::atomic<bool> tells_exit_code{false};  // main() is ours
+    std::atomic<bool> returns_exit_code{false};  // main() is ours
     std::atomic<bool> only_asked{false};       // doctest was asked a question and ran nothing
 
 private:
@@ -293,13 +293,13 @@ private:
     }
 
     gate_outcome worst() const {
-        const auto told = [&](gate_outcome o) {
+        const auto reported = [&](gate_outcome o) {
             const bool is_verdict = o == gate_outcome::passed || o == gate_outcome::failed;
             return is_rehearsal_ && is_verdict ? gate_outcome::skipped : o;
         };
-        gate_outcome all = told(is_whole() ? gate_outcome::passed : gate_outcome::invalid);
+        gate_outcome all = reported(is_whole() ? gate_outcome::passed : gate_outcome::invalid);
         for (const auto* reports : {&gates_, &others_})
-            for (const gate_report& g : *reports) all = worse_of(all, told(g.outcome));
+            for (const gate_report& g : *reports) all = worse_of(all, reported(g.outcome));
         return all;
     }
     void note_other(const host_failure& at, const std::string& why, gate_outcome outcome) {
@@ -325,7 +325,7 @@ private:
     /// one thing more: should it be killed, its files are not green. Nor are they if some are not
     /// whole.
     template <class Tell>
-    void with_all_told(bool is_over, const Tell& tell) {
+    void with_all_reported(bool is_over, const Tell& tell) {
         const std::size_t own = gates_.size();
         const auto without_more = [&](std::vector<gate_report>* all) {
             all->erase(all->begin() + static_cast<std::ptrdiff_t>(own), all->end());
@@ -368,7 +368,7 @@ private:
             const auto is_calibrated = [](const gate_report& g) { return !g.calibration.empty(); };
             if (std::any_of(gates_.begin(), gates_.end(), is_calibrated))
                 files.add(dir / "calibration.json", calibration_json(gates_));
-            with_all_told(is_over, [&] {
+            with_all_reported(is_over, [&] {
                 files.add(dir / "junit.xml", junit_xml(gates_));
                 files.add(dir / "summary.md", summary_md(gates_, comparisons_));
                 files.add(dir / "report.html", report_html(gates_, environment_, comparisons_));
@@ -376,7 +376,7 @@ private:
             files.publish();
         } catch (const std::exception& e) {
             reports_whole_ = false;
-            tell_not_whole(report_directory(), std::string("the reports: ") + e.what());
+            report_not_whole(report_directory(), std::string("the reports: ") + e.what());
         }
     }
     void say_at_the_end() const {
@@ -398,7 +398,7 @@ private:
     std::vector<gate_report> gates_{};
     std::vector<comparison_report> comparisons_{};
     std::vector<gate_report> others_{};  // what failed beside them
-    std::set<std::string> told_{};
+    std::set<std::string> reported_{};
     std::map<std::string, std::string> baselines_{};  // files, and the gates that wrote them
     std::map<std::string, int> names_{};  // how many gates would have each
     std::vector<std::string> subcases_{};  // that doctest is in

@@ -4,20 +4,20 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "core/base/text.hpp"
-#include "core/judging/doubt.hpp"
+#include "core/judging/client_bias.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/validity.hpp"
 #include "core/described/sentences.hpp"
-#include "core/comparing/told_apart.hpp"
+#include "core/comparing/setting_ratios.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/traffic/load_conditions.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/capacity/searched.hpp"
-#include "core/planning/plan_words.hpp"
+#include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
-#include "core/reports/words.hpp"
+#include "core/reports/text.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
@@ -69,7 +69,7 @@ public:
           meter_(whole_, progress, surroundings_of_program().style()) {
         for (setting_under_test& s : all_) {
             static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.what);
-            s.all.held = terms_asked(s.what, mode);
+            s.all.judged_by = terms_asked(s.what, mode);
         }
     }
     /// Until all rounds are measured, the time is spent, or no setting is left. A round that the
@@ -90,7 +90,7 @@ public:
             slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
         }
         if (interrupted.load()) note_interruption();
-        for (setting_under_test& s : all_) s.all.found = assess(s.all.seen, s.all.held);
+        for (setting_under_test& s : all_) s.all.found = assess(s.all.seen, s.all.judged_by);
     }
 
 private:
@@ -106,8 +106,8 @@ private:
         if (measured_rounds() < rounds_) return measured_rounds();
         for (setting_under_test& s : all_) {
             if (!s.has_turns()) continue;
-            s.all.found = assess(s.all.seen, s.all.held);
-            if (s.all.found.doubt && set_aside(*s.all.found.doubt)) return again_;
+            s.all.found = assess(s.all.seen, s.all.judged_by);
+            if (s.all.found.bias && set_aside(*s.all.found.bias)) return again_;
         }
         return -1;
     }
@@ -124,8 +124,8 @@ private:
     }
     /// As of a gate's repeats, and what is set aside of one setting goes of all, for they are held
     /// against each other round by round.
-    bool set_aside(const client_doubt& doubt) {
-        const int slot = static_cast<int>(doubt.repeat);
+    bool set_aside(const client_bias& bias) {
+        const int slot = static_cast<int>(bias.repeat);
         if (slot >= measured_rounds() || measured_ - measured_rounds() >= rounds_ ||
             is_out_of_time())
             return false;
@@ -133,10 +133,10 @@ private:
             std::vector<repeat_data>& arm = s.all.seen.candidate;
             if (!s.has_turns()) continue;
             const auto at = arm.begin() + slot;
-            s.all.seen.set_aside.push_back({at->arm, at->index, described(doubt.why)});
+            s.all.seen.set_aside.push_back({at->arm, at->index, described(bias.why)});
             arm.erase(at);
         }
-        meter_.say(printed("  round %d is measured again: ", slot + 1) + described(doubt.why) +
+        meter_.say(printed("  round %d is measured again: ", slot + 1) + described(bias.why) +
                    "\n");
         again_ = slot;
         return true;
@@ -195,7 +195,7 @@ private:
             check_images(s.what, *s.server.load().api);
             s.server.check_answers(s.what.common);
             s.server.learn_tokens(s.what, seconds_left());
-            s.server.check_tells(s.what.slos, s.what.common);
+            s.server.check_reports_metrics(s.what.slos, s.what.common);
             s.all.target = s.server.facts();
             for (const std::string& note :
                  unended_profiles::of_this_program().ended_on(s.server, s.number)) {

@@ -8,7 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/share.hpp"
+#include "core/traffic/shard.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
@@ -24,8 +24,8 @@ inline namespace v0 {
 namespace detail {
 
 /// What no share of a load can be, whoever shares it.
-inline void check_share(const plan& p, const load_share& share) {
-    const auto count = static_cast<long long>(share.count);
+inline void check_shard(const plan& p, const load_shard& shard) {
+    const auto count = static_cast<long long>(shard.count);
     const std::string shared = printed("the load is shared by %lld programs, and ", count);
     const arrival_data& a = p.arrivals;
     if (!p.is_open_loop() && !a.is_searched && a.users < count)
@@ -64,7 +64,7 @@ inline void check_shard(const plan& p, const scenario& s, const settings& asked)
     if (!p.is_open_loop() && !(p.duration_s > 0))
         refuse({of, "arrivals is a closed loop without a duration, so that no shard knows when the "
                     "next repeat begins: set .duration"});
-    check_share(p, asked.shard);
+    check_shard(p, asked.shard);
     check_shared_target(s);
 }
 

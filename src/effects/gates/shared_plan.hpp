@@ -9,7 +9,7 @@
 #include "core/judging/rule.hpp"
 #include "core/traffic/load_conditions.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/planning/plan_words.hpp"
+#include "core/planning/plan_text.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/ranks.hpp"
@@ -30,7 +30,7 @@ namespace detail {
 inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size_t gate) {
     check_shard(p, s, asked);
     const long long repeats = s.repeats;
-    p.share = asked.shard;
+    p.shard = asked.shard;
     p.most_skew_s = most_skew_of_shards_s;
     p.nonce = shard_clock::nonce(asked, gate);
     p.most_repeats = p.first_repeats =
@@ -49,9 +49,9 @@ inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size
 /// What one rank does of a plan, which must be the same at all of them.
 inline plan as_rank(plan p, const scenario& s, const settings& asked) {
     rank_group& ranks = rank_group::of_this_program();
-    p.share = {static_cast<std::size_t>(ranks.index()), static_cast<std::size_t>(ranks.count())};
+    p.shard = {static_cast<std::size_t>(ranks.index()), static_cast<std::size_t>(ranks.count())};
     if (!asked.shard.is_whole()) refuse({"LLMBENCH_SHARD is set, and MPI shares the load already"});
-    check_share(p, p.share);
+    check_shard(p, p.shard);
     check_shared_target(s);
     p.most_skew_s = most_skew_of_ranks(p);
     std::string mine = printed("%d.%d.%d ", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,

@@ -4,7 +4,7 @@
 #include "api/result.hpp"
 #include "core/measured/ranks.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/judging/witness.hpp"
+#include "core/judging/cross_check.hpp"
 #include "core/traffic/plan.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/signals.hpp"
@@ -49,7 +49,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
         return std::max(planned_ns, now_ns() + 10000000);
     };
     const server_pages none{};
-    page_watch pages(p.share.index == 0 ? target.pages() : none, named_series(p.slos));
+    page_watch pages(p.shard.index == 0 ? target.pages() : none, named_series(p.slos));
     repeat_data d = run_repeat(p, target, arm, repeat, gate_number, terms);
     wait_for_unix_time(ends_s);
     if (!interrupted.load()) note_server_clock(target.load(), lead);
@@ -57,7 +57,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
         r.off_s = static_cast<double>(r.start_ns - planned_ns) * 1e-9;
         r.lead = lead;
     }
-    d.server = pages.word(cross_check_of(d).finished);
+    d.server = pages.metrics(cross_check_of(d).finished);
     return d;
 }
 

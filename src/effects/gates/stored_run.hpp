@@ -9,7 +9,7 @@
 #include "core/metric/table.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/credible.hpp"
-#include "core/measured/reading.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
 #include "core/stored/event_index.hpp"
@@ -33,11 +33,11 @@ inline namespace v0 {
 namespace detail {
 
 /// What result.json tells of events.bin: where each line's gaps are, and how much of it is told of.
-struct told_events : event_index {
+struct described_events : event_index {
     bool is_there = false;
 };
-inline told_events events_told_by(const checked_object& root) {
-    told_events t;
+inline described_events events_described_by(const checked_object& root) {
+    described_events t;
     t.is_there = root.has("events");
     t.bytes = static_cast<long long>(most_count);  // all, where it does not say
     document_digits none("");
@@ -50,21 +50,23 @@ inline told_events events_told_by(const checked_object& root) {
 /// that needs them is judged then.
 class line_gaps {
 public:
-    line_gaps(const told_events& told, std::istream* events, std::size_t most_kept = 1ull << 26)
-        : told_(told), events_(events), most_kept_(most_kept) {}
+    line_gaps(const described_events& reported, std::istream* events,
+              std::size_t most_kept = 1ull << 26)
+        : reported_(reported), events_(events), most_kept_(most_kept) {}
     /// Of the next line, for a repeat; where that is none, they are only passed.
     gap_list of(const record& r, std::size_t line, const repeat_data* to) {
         const std::size_t n = gap_count(r);
         const long long from = at_byte_;
         at_byte_ += 4 * static_cast<long long>(n);
-        const bool is_told = line < told_.offsets.size(), is_listed = is_told && events_;
+        const bool is_reported = line < reported_.offsets.size();
+        const bool is_listed = is_reported && events_;
         const auto refuse = [&](const char* why) {
             throw std::invalid_argument(printed("events is %d: ", r.events) + why);
         };
-        if (is_told && told_.offsets[line] != from)
+        if (is_reported && reported_.offsets[line] != from)
             refuse("with those of the lines before, its gaps are elsewhere in events.bin than "
                    "result.json says");
-        if (at_byte_ > (is_listed ? told_.bytes : most_untold))
+        if (at_byte_ > (is_listed ? reported_.bytes : most_unlisted))
             refuse("events.bin does not hold so many gaps");
         if (!to) return {};
         if (!to->gaps_counted && (kept_ += n) > most_kept_)
@@ -80,8 +82,8 @@ public:
     }
 
 private:
-    static constexpr long long most_untold = 4000000000;  // bytes: a run of a billion events
-    const told_events& told_;
+    static constexpr long long most_unlisted = 4000000000;  // bytes: a run of a billion events
+    const described_events& reported_;
     std::istream* events_;
     long long at_byte_ = 0;
     std::size_t kept_ = 0;
@@ -89,12 +91,12 @@ private:
 };
 
 /// Puts the records of one gate into its repeats. `events` is null where it cannot be used.
-inline void read_records(stored_gate& g, const std::string& file, const told_events& told,
+inline void read_records(stored_gate& g, const std::string& file, const described_events& reported,
                          std::istream* events) {
     std::ifstream in(file, std::ios::binary);
     if (!in) refuse({"records_file: ", file, " cannot be read"});
     std::map<const repeat_data*, request_log> logs;
-    line_gaps all_gaps(told, events);
+    line_gaps all_gaps(reported, events);
     std::string line, gate;
     std::size_t number = 0;
     for (; std::getline(in, line); ++number) {
@@ -108,7 +110,7 @@ inline void read_records(stored_gate& g, const std::string& file, const told_eve
             gaps = all_gaps.of(r, number, of);
         } catch (const std::invalid_argument& e) {
             // A run that was cut off in the middle of it.
-            if (in.eof() && number >= told.offsets.size()) break;
+            if (in.eof() && number >= reported.offsets.size()) break;
             throw std::invalid_argument(printed("%s:%zu: %s", file.c_str(), number + 1, e.what()));
         }
         if (!of) continue;
@@ -120,24 +122,24 @@ inline void read_records(stored_gate& g, const std::string& file, const told_eve
         for (repeat_data& d : *arm) {
             logs[&d].move_into(d, d.gaps_counted);
             // Of a part nobody knows the whole yet.
-            if (g.load.share.is_whole()) fail_frequent_resends(d);
+            if (g.load.shard.is_whole()) fail_frequent_resends(d);
             note_bunches(d);
             if (d.records.empty())
                 refuse({printed("%s has no records of repeat %d of \"%s\"", file.c_str(), d.index,
                                 g.name.c_str())});
         }
-    if (number < told.offsets.size())
-        refuse({printed("%s has %zu whole lines, the result beside it tells of %zu", file.c_str(),
-                        number, told.offsets.size())});
+    if (number < reported.offsets.size())
+        refuse({printed("%s has %zu whole lines, the result beside it reports %zu", file.c_str(),
+                        number, reported.offsets.size())});
 }
 /// Why an events.bin is not the one that belongs to a result.json, "" where it is. Gates that were
 /// measured since may have added to it.
 inline std::string problem_of_events(std::istream& in, const std::string& file,
-                                     const told_events& told) {
+                                     const described_events& reported) {
     if (!in) return file + " cannot be read";
     std::vector<char> some(1 << 20);
     fnv1a hash;
-    for (auto left = static_cast<double>(told.bytes); left > 0 && in;) {
+    for (auto left = static_cast<double>(reported.bytes); left > 0 && in;) {
         const double most = std::min(left, static_cast<double>(some.size()));
         in.read(some.data(), static_cast<std::streamsize>(most));
         hash.add(some.data(), static_cast<std::size_t>(in.gcount()));
@@ -145,7 +147,7 @@ inline std::string problem_of_events(std::istream& in, const std::string& file,
     }
     in.clear();
     in.seekg(0);
-    return hash.text() == told.hash
+    return hash.text() == reported.hash
                ? ""
                : file + " is not the one of this result: its hash differs";
 }
@@ -166,12 +168,13 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
         refuse({result_file, " has the definitions ", run.gate.definitions, ", these are ",
                 definitions_version});
     const picojson::value document = result_document(json, result_file);
-    const told_events told = events_told_by(checked_object(document, result_file, ""));
+    const described_events reported =
+        events_described_by(checked_object(document, result_file, ""));
     const std::string events_file = (records.parent_path() / "events.bin").string();
     std::ifstream events(events_file, std::ios::binary);
-    run.problem_of_events = told.is_there ? problem_of_events(events, events_file, told)
+    run.problem_of_events = reported.is_there ? problem_of_events(events, events_file, reported)
                                           : result_file + " has no index of the events";
-    read_records(run.gate, records.string(), told,
+    read_records(run.gate, records.string(), reported,
                  run.problem_of_events.empty() ? &events : nullptr);
     return run;
 }

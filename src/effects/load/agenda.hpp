@@ -4,7 +4,7 @@
 
 #include "api/result.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/share.hpp"
+#include "core/traffic/shard.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/load/order.hpp"
 
@@ -38,17 +38,17 @@ public:
         : order_(order),
           plan_(*order.what),
           shared_(shared),
-          share_(share_of_thread(order.what->share, index, count)),
-          next_open_(share_.index) {
+          shard_(shard_of_thread(order.what->shard, index, count)),
+          next_open_(shard_.index) {
         const auto cap = static_cast<std::size_t>(plan_.arrivals.max_in_flight);
-        cap_ = cap > 0 ? std::max(1ll, static_cast<long long>(share_.of(cap))) : 0;
+        cap_ = cap > 0 ? std::max(1ll, static_cast<long long>(shard_.of(cap))) : 0;
     }
 
     /// The start of the load is known by now.
     void begin() {
         if (!order_.send_at.empty()) return;
         const auto users = static_cast<std::size_t>(plan_.arrivals.users);
-        for (std::size_t u = share_.index; u < users; u += share_.count) {
+        for (std::size_t u = shard_.index; u < users; u += shard_.count) {
             const double offset =
                 plan_.arrivals.users_ramp_s * static_cast<double>(u) / static_cast<double>(users);
             users_.push({.at_ns = shared_.start_ns + ns_of(offset), .user = static_cast<int>(u)});
@@ -74,7 +74,7 @@ public:
             planned_request next{0, due, -1};
             if (due == next_planned()) {
                 next.index = order_.first + next_open_ * plan_.stride;
-                next_open_ += share_.count;
+                next_open_ += shard_.count;
             } else {
                 const ready_user u = users_.top();
                 users_.pop();
@@ -101,9 +101,9 @@ public:
     /// How many requests it may have to send at one time: worth being built before.
     std::size_t due_together() const {
         if (order_.send_at.empty())
-            return share_.of(static_cast<std::size_t>(plan_.arrivals.users));
+            return shard_.of(static_cast<std::size_t>(plan_.arrivals.users));
         const bool at_once = plan_.arrivals.kind == arrival_kind::all_at_once;
-        return at_once ? share_.of(order_.send_at.size()) : 1;
+        return at_once ? shard_.of(order_.send_at.size()) : 1;
     }
     /// The place in the trace of the next conversation that it begins, or of one so many later;
     /// `order.last` where there is none. In a closed loop that place is its own from then on,
@@ -111,7 +111,7 @@ public:
     std::size_t place_ahead(std::size_t later) {
         if (!order_.send_at.empty()) {
             pass_what_is_left_out();
-            const std::size_t open = next_open_ + later * share_.count;
+            const std::size_t open = next_open_ + later * shard_.count;
             return open < order_.send_at.size() ? order_.first + open * plan_.stride : order_.last;
         }
         while (taken_.size() <= later) {
@@ -202,7 +202,7 @@ private:
     void pass_what_is_left_out() const {
         while (shared_.settling.is_on() && is_warming(next_open_) &&
                order_.send_at[next_open_] >= shared_.settling.ends_at())
-            next_open_ += share_.count;
+            next_open_ += shard_.count;
     }
     long long next_planned() const {
         pass_what_is_left_out();
@@ -231,7 +231,7 @@ private:
             none, out_of_time ? from + ns_of(plan_.duration_s) : now_ns);
         return order_.last;
     }
-    std::size_t step() const { return plan_.share.count * plan_.stride; }
+    std::size_t step() const { return plan_.shard.count * plan_.stride; }
     std::size_t take_place() {
         if (taken_.empty()) return shared_.next.fetch_add(step());
         const std::size_t first = taken_.front();
@@ -260,7 +260,7 @@ private:
     const load_order& order_;
     const plan& plan_;
     load_state& shared_;
-    const load_share share_;
+    const load_shard shard_;
     mutable std::size_t next_open_;  // of order.send_at; moves past what is left out
     std::priority_queue<ready_user, std::vector<ready_user>, std::greater<>> users_{};
     std::map<std::size_t, std::vector<std::string>> answers_{};  // of conversations that go on

@@ -3,7 +3,7 @@
 
 #include "api/traffic.hpp"
 #include "core/base/text.hpp"
-#include "core/measured/blind.hpp"
+#include "core/measured/client_stalls.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
 #include "effects/system/clock.hpp"
@@ -32,7 +32,7 @@ inline namespace v0 {
 namespace detail {
 
 inline std::size_t in_flight_at_most(const load_order& o) {
-    return o.what->share.of(static_cast<std::size_t>(o.what->arrivals.max_in_flight));
+    return o.what->shard.of(static_cast<std::size_t>(o.what->arrivals.max_in_flight));
 }
 
 /// Connections that this load needs at one time; 0 where that is up to the server's speed.
@@ -77,7 +77,7 @@ inline void make_room_for(const load_order& o) {
 inline std::size_t default_threads(const load_order& o) {
     const arrival_data& a = o.what->arrivals;
     const double needed = static_cast<double>(connections_needed(o));
-    const double own_rate = a.rate / static_cast<double>(o.what->share.count);
+    const double own_rate = a.rate / static_cast<double>(o.what->shard.count);
     const double streams = needed > 0 ? needed : 10 * own_rate;  // answers of ten seconds
     const double spare = std::max(1u, std::thread::hardware_concurrency() / 4);
     return static_cast<std::size_t>(std::max(1.0, std::min(streams / 1000, spare)));
@@ -97,7 +97,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     // A cap below the number of threads would give some of them nothing to send.
     if (order.what->arrivals.max_in_flight > 0)
         threads = std::min(threads, std::max<std::size_t>(1, in_flight_at_most(order)));
-    state.next = order.first + order.what->share.index * order.what->stride;
+    state.next = order.first + order.what->shard.index * order.what->stride;
     std::vector<std::unique_ptr<load_worker>> workers;
     for (std::size_t i = 0; i < threads; ++i)
         workers.push_back(std::make_unique<load_worker>(order, state, i, threads));
@@ -157,9 +157,9 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
         add_handshakes(into.handshakes_resumed, io.handshakes_resumed);
         into.content_events += io.content_events;
         into.coalesced_events += io.coalesced_events;
-        into.cpu_share = std::max(into.cpu_share, w->cpu_share());
-        into.thread_cpu_shares.push_back(w->cpu_share());
-        into.blind = blind_log::together(into.blind, io.alert.found());
+        into.cpu_utilization = std::max(into.cpu_utilization, w->cpu_utilization());
+        into.thread_cpu_utilization.push_back(w->cpu_utilization());
+        into.stalls = stall_log::together(into.stalls, io.alert.found());
         into.loop_lag.add(w->loop_lag());
         into.stamp_lag.add(io.stamp_lag);
     }

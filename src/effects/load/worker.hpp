@@ -110,13 +110,13 @@ public:
         book_.hand_over();
         pool_.close_all();
         const double cpu = thread_cpu_seconds() - cpu_before;
-        cpu_share_ = cpu / std::max(1e-9, static_cast<double>(now_ns() - began) * 1e-9);
+        cpu_utilization_ = cpu / std::max(1e-9, static_cast<double>(now_ns() - began) * 1e-9);
     }
 
     request_log& finished() { return book_.finished(); }
     const client_io& io() const { return io_; }
     const lag_counts& loop_lag() const { return loop_lag_; }
-    double cpu_share() const { return cpu_share_; }
+    double cpu_utilization() const { return cpu_utilization_; }
 
 private:
     static constexpr long long check_interval_ns = 20000000, spin_ns = 200000;
@@ -263,7 +263,7 @@ private:
     long long over_since_ns_ = 0;  // when the last send was seen to be behind us
     long long next_tick_ns_ = 0, next_check_ns_ = 0;
     lag_counts loop_lag_{};
-    double cpu_share_ = 0;
+    double cpu_utilization_ = 0;
 };
 
 }  // namespace detail

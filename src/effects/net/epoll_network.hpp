@@ -83,11 +83,11 @@ public:
             ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
             rings_at_ns_ = until_ns;
         }
-        int told = ::epoll_wait(epoll_.get(), events_, most, passed ? 0 : -1);
+        int reported = ::epoll_wait(epoll_.get(), events_, most, passed ? 0 : -1);
         // A signal ends the wait, and so does being stopped and continued, with nothing told of
         // what has come in meanwhile: whoever is blind until now has to see it in this turn.
-        if (told < 0 && errno == EINTR) told = ::epoll_wait(epoll_.get(), events_, most, 0);
-        count_ = std::max(0, told);
+        if (reported < 0 && errno == EINTR) reported = ::epoll_wait(epoll_.get(), events_, most, 0);
+        count_ = std::max(0, reported);
     }
     long long turns_for_all(std::size_t sockets) const override {
         return count_ < most ? 0 : static_cast<long long>(sockets) / most + 1;
@@ -96,7 +96,7 @@ public:
         for (int i = 0; i < count_; ++i) {
             if (auto* const s = static_cast<epoll_socket*>(events_[i].data.ptr)) {
                 if (!s->user) continue;
-                tell(*s, events_[i].events);
+                report(*s, events_[i].events);
                 after_each();
             } else rings_at_ns_ = 0;
         }
@@ -114,7 +114,7 @@ private:
         e.data.ptr = &s;
         return ::epoll_ctl(epoll_.get(), operation, s.fd.get(), &e) == 0;
     }
-    void tell(epoll_socket& s, unsigned events) {
+    void report(epoll_socket& s, unsigned events) {
         const bool bytes = (events & EPOLLIN) != 0, more = (events & ~EPOLLIN) != 0;
         if (!s.awaits_room || !more) return s.user->on_readable();
         s.awaits_room = false;

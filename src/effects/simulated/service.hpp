@@ -142,12 +142,12 @@ private:
         auto g = std::make_shared<generation>();
         g->entry.request_id = s.request().header("x-request-id");
         g->entry.received_ns = now_ns();
-        if (faults_.uniform() < settings_.faults.error_rate.fraction)
+        if (faults_.uniform() < settings_.faults.error_rate.value)
             return s.answer(refusal(api, 500, "an error that was asked for", "server_error"));
         g->after_content = drawn_fault();
         g->facts.asked = question_of(api, s.request().path, body);
         g->facts.asked.reasoning_tokens = static_cast<int>(
-            settings_.reasoning.fraction * g->facts.asked.output_tokens);
+            settings_.reasoning.value * g->facts.asked.output_tokens);
         g->facts.number = static_cast<unsigned long long>(g->entry.received_ns);
         g->entry.prompt_tokens = g->facts.asked.prompt_tokens;
         g->id = s.answering = ++next_id_;
@@ -163,7 +163,7 @@ private:
         for (const auto& [one, rate] : {std::pair{fault::reset, settings_.faults.reset_rate},
                                         std::pair{fault::stall, settings_.faults.stall_rate},
                                         std::pair{fault::garbage, settings_.faults.garbage_rate}})
-            if (faults_.uniform() < rate.fraction) drawn = one;
+            if (faults_.uniform() < rate.value) drawn = one;
         return drawn;
     }
     void submit(generation& g) {

@@ -87,9 +87,10 @@ inline void sleep_until(long long at_ns) {
 inline void sleep_s(double seconds) { sleep_until(now_ns() + ns_of(seconds)); }
 /// Whether what a thread of the machine waits for came before that time.
 template <class Came>
-bool wait_until(std::condition_variable& told, std::unique_lock<std::mutex>& lock, long long at_ns,
+bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock,
+                long long at_ns,
                 Came&& came) {
-    return told.wait_until(lock, time_point_of(at_ns), std::forward<Came>(came));
+    return changed.wait_until(lock, time_point_of(at_ns), std::forward<Came>(came));
 }
 
 /// Of a core, that the calling thread has had: none in a world that is made up.

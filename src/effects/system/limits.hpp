@@ -60,8 +60,8 @@ inline std::string name_of_the_boot() {
 /// Whether the system believes that its clock goes by others'.
 inline bool clock_is_synchronised() {
 #ifdef __linux__
-    timex told{};
-    return ::adjtimex(&told) != TIME_ERROR;
+    timex reported{};
+    return ::adjtimex(&reported) != TIME_ERROR;
 #else
     return true;  // nobody can be asked
 #endif

@@ -3,7 +3,7 @@
 
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/traffic/share.hpp"
+#include "core/traffic/shard.hpp"
 #include "core/figures/definitions.hpp"
 #include "core/reports/console_style.hpp"
 #include "effects/system/ranks.hpp"
@@ -47,7 +47,7 @@ struct settings {
     bool write_baseline = false;
     std::string rehearse{};  // "": measure; "1", or the result.json that a model is fitted to
     progress_mode progress = progress_mode::automatic;
-    load_share shard{};     // what this program sends of the load
+    load_shard shard{};     // what this program sends of the load
     double start_at_s = 0;  // of its first repeat, Unix time; shards alone
     std::vector<other_tool> show_as{};  // in whose definitions reports show our numbers, too
 };
@@ -120,7 +120,7 @@ inline std::string rehearsal_of(const std::string& s) {
 }
 
 /// LLMBENCH_SHARD, the whole where it is not set.
-inline load_share shard_of(const std::string& s) {
+inline load_shard shard_of(const std::string& s) {
     if (s.empty()) return {};
     const std::size_t slash = std::min(s.find('/'), s.size());
     const auto index = parsed_number<std::size_t>(s.substr(0, slash));

@@ -75,8 +75,8 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
         const long long seed = s.seed;
         answer_lengths answers;
         if (!d->answers.empty()) {
-            byte_stream told = bytes_of(str(d->answers), "workload.answers");
-            answers = read_vqa_answers(told);
+            byte_stream reported = bytes_of(str(d->answers), "workload.answers");
+            answers = read_vqa_answers(reported);
         }
         f.dialogues = sampled_dialogues(in, *d, dialogues_wanted(s),
                                         seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,

@@ -26,8 +26,8 @@ namespace detail {
 inline std::string quoted_answer(const load_target& to, const char* method,
                                  const std::string& path, const http_answer& a) {
     picojson::value v;
-    const std::string told = parse_json(a.body, v) ? refusal_message(v) : "";
-    const std::string words = without_secrets(told.empty() ? a.body : told, to.secrets);
+    const std::string reported = parse_json(a.body, v) ? refusal_message(v) : "";
+    const std::string words = without_secrets(reported.empty() ? a.body : reported, to.secrets);
     return method + (" " + path) + " answered HTTP " + std::to_string(a.status) +
            (words.empty() ? " and nothing else" : ": " + printable(trimmed(words), 160));
 }

@@ -85,7 +85,7 @@ inline std::string only_model(const load_target& to, const http_answer& a,
                 models.empty() ? "none"
                                : std::to_string(models.size()) + " (" + names_of(models, to) + ")",
                 ": set .model or LLMBENCH_MODEL"});
-    refuse({"no model is named and ", url, " tells none: ",
+    refuse({"no model is named and ", url, " lists none: ",
             quoted_answer(to, "GET", first_path(to), a), "; is it a server of the API ",
             to.api->name, "? if so, set .model or LLMBENCH_MODEL"});
 }

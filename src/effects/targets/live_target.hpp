@@ -153,21 +153,21 @@ public:
     const server_pages& pages() const { return pages_; }
     /// Refuses an objective of what its pages do not tell. A server that has served nothing yet may
     /// not name all that it counts, so it is asked for one token first.
-    void check_tells(std::vector<slo> slos, const request_spec& common) const {
+    void check_reports_metrics(std::vector<slo> slos, const request_spec& common) const {
         std::erase_if(slos, [](const slo& s) { return !is_of_server(s.what.metric); });
         if (slos.empty()) return;
-        std::string why = why_any_untold(pages_, slos);
+        std::string why = why_any_unreported(pages_, slos);
         if (why.empty()) return;
         ask_for_one_token(load_, common);
-        why = why_any_untold(pages_, slos);
+        why = why_any_unreported(pages_, slos);
         if (!why.empty())
             refuse({facts_.is_rehearsal ? "LLMBENCH_REHEARSE: the model has no such page; " : "",
                     why});
     }
     /// What its process is told by a variable; "" of a server that runs already.
-    std::string told(const char* variable) const {
+    std::string environment_value(const char* variable) const {
         const auto* p = std::get_if<started_process>(&server_);
-        return p ? p->told(variable) : std::string();
+        return p ? p->environment_value(variable) : std::string();
     }
     const load_target& load() const { return load_; }
     /// The same server for requests to another of its models, from the next start on.

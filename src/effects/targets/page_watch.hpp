@@ -5,7 +5,7 @@
 #include "core/wire/metrics_page.hpp"
 #include "core/server_metrics/page_readings.hpp"
 #include "core/server_metrics/server_names.hpp"
-#include "core/measured/server_word.hpp"
+#include "core/measured/server_metrics.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/repeated.hpp"
 #include "effects/system/signals.hpp"
@@ -42,16 +42,16 @@ class page_watch {
 public:
     page_watch(const server_pages& pages, const std::vector<std::string>& selectors)
         : pages_(pages) {
-        word_.of = pages.of;
-        word_.problem = pages.problem;
-        word_.is_read = !pages.all.empty();
-        word_.selectors = selectors;
-        if (!word_.is_read) return;
+        metrics_.of = pages.of;
+        metrics_.problem = pages.problem;
+        metrics_.is_read = !pages.all.empty();
+        metrics_.selectors = selectors;
+        if (!metrics_.is_read) return;
         read_once();
-        began_well_ = !word_.readings.empty();
-        if (began_well_) word_.from_s = last_told_s_;
+        began_well_ = !metrics_.readings.empty();
+        if (began_well_) metrics_.from_s = last_reported_s_;
         reading_.begin(
-            [this] { return now_ns() + ns_of(std::max(every_s, cost_s_ / most_cpu_share)); },
+            [this] { return now_ns() + ns_of(std::max(every_s, cost_s_ / most_cpu_utilization)); },
             [this] { read_once(); }, [this](const char* why) { miss(why); });
     }
     page_watch(const page_watch&) = delete;
@@ -59,27 +59,27 @@ public:
 
     /// What was told. Counters are a little behind on some servers: while fewer requests are told
     /// as finished than were, the last reading is made again, for a second at most.
-    server_word word(double finished) {
+    server_metrics metrics(double finished) {
         reading_.stop();
-        if (!word_.is_read) return std::move(word_);
+        if (!metrics_.is_read) return std::move(metrics_);
         for (int tries = 0;; ++tries) {
-            const std::size_t before = word_.readings.size();
+            const std::size_t before = metrics_.readings.size();
             read_once();
-            word_.has_both_ends = began_well_ && word_.readings.size() > before;
-            if (!word_.has_both_ends || tries == 4) break;
-            const double told = word_.readings.back().value(server_quantity::requests_done) -
-                                word_.readings.front().value(server_quantity::requests_done);
-            if (!(told < finished)) break;
-            word_.readings.pop_back();
+            metrics_.has_both_ends = began_well_ && metrics_.readings.size() > before;
+            if (!metrics_.has_both_ends || tries == 4) break;
+            const double reported = metrics_.readings.back().value(server_quantity::requests_done) -
+                                metrics_.readings.front().value(server_quantity::requests_done);
+            if (!(reported < finished)) break;
+            metrics_.readings.pop_back();
             sleep_s(0.2);
         }
-        drop_partial_gauges(word_.readings);
-        if (word_.has_both_ends) word_.is_of_several = are_several();
-        return std::move(word_);
+        drop_partial_gauges(metrics_.readings);
+        if (metrics_.has_both_ends) metrics_.is_of_several = are_several();
+        return std::move(metrics_);
     }
 
 private:
-    static constexpr double every_s = 1, most_cpu_share = 0.01;
+    static constexpr double every_s = 1, most_cpu_utilization = 0.01;
 
     /// Why there is none, "" where there is one.
     std::string try_to_read() {
@@ -87,12 +87,13 @@ private:
         for (const page_address& p : pages_.all) {
             parsed_page read = read_page(p);
             if (!read.problem.empty()) return read.problem;
-            if (pages.empty()) last_told_s_ = std::isnan(read.told_s) ? unix_s() : read.told_s;
+            if (pages.empty())
+                last_reported_s_ = std::isnan(read.reported_s) ? unix_s() : read.reported_s;
             pages.push_back(std::move(read.page));
         }
-        page_reading r = reading_of(pages, pages_.first_is_servers, word_.selectors);
+        page_reading r = reading_of(pages, pages_.first_is_servers, metrics_.selectors);
         r.at_ns = now_ns();
-        word_.readings.push_back(std::move(r));
+        metrics_.readings.push_back(std::move(r));
         return {};
     }
     /// A second time where it fails, as one connection may be lost by chance.
@@ -103,23 +104,23 @@ private:
         cost_s_ = thread_cpu_seconds() - cpu_before;
     }
     void miss(const std::string& why) {
-        word_.problem = why;
-        word_.missed_ns.push_back(now_ns());
+        metrics_.problem = why;
+        metrics_.missed_ns.push_back(now_ns());
     }
     /// Whether several processes answer in turns, each connection another one. Nothing is asked of
     /// them now, and so nothing else changes what they tell.
     bool are_several() const {
         constexpr int looks = 8;
         if (!pages_.first_is_servers) return false;
-        const page_reading& last = word_.readings.back();
-        const bool tells_its_beginning = !std::isnan(last.began);
+        const page_reading& last = metrics_.readings.back();
+        const bool reports_its_start = !std::isnan(last.began);
         page_reading before = last;
         for (int i = 0; i < looks; ++i) {
             const parsed_page read = read_page(pages_.all[0]);
             if (!read.problem.empty()) return false;
             page_reading now = reading_of({read.page}, true, {});
             const bool began_otherwise =
-                !std::isnan(now.began) && tells_its_beginning && now.began != before.began;
+                !std::isnan(now.began) && reports_its_start && now.began != before.began;
             if (began_otherwise || have_fallen(before, now)) return true;
             before = std::move(now);
         }
@@ -127,9 +128,9 @@ private:
     }
 
     const server_pages& pages_;
-    server_word word_{};  // of who reads while it does, of its owner before and after
+    server_metrics metrics_{};  // of who reads while it does, of its owner before and after
     bool began_well_ = false;
-    double last_told_s_ = not_a_number;  // when the last page was, by its server's clock
+    double last_reported_s_ = not_a_number;  // when the last page was, by its server's clock
     double cost_s_ = 0;  // seconds of a core that the last reading took
     repeated reading_{};
 };

@@ -7,7 +7,7 @@
 #include "core/server_metrics/page_readings.hpp"
 #include "core/server_metrics/server_names.hpp"
 #include "core/dialects/table.hpp"
-#include "core/measured/server_word.hpp"
+#include "core/measured/server_metrics.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "effects/system/clock.hpp"
@@ -99,14 +99,14 @@ inline page_reading reading_of_server(const server_pages& pages) {
 }
 /// Whether both tell the same of the requests that were served, and tell anything of them.
 inline bool count_alike(const page_reading& a, const page_reading& b) {
-    bool is_told = false, differ = false;
+    bool is_reported = false, differ = false;
     for (const server_quantity q : {server_quantity::requests_done, server_quantity::prompt_tokens,
                                     server_quantity::generation_tokens}) {
-        is_told = is_told || !std::isnan(a.value(q));
+        is_reported = is_reported || !std::isnan(a.value(q));
         differ = differ || a.value(q) < b.value(q) || b.value(q) < a.value(q) ||
                  std::isnan(a.value(q)) != std::isnan(b.value(q));
     }
-    return is_told && !differ;
+    return is_reported && !differ;
 }
 /// Whether what is asked of one is on the page of both: their pages tell one beginning, or the
 /// same counts before one of them is asked for a token and after it. Two models, paths or headers

@@ -13,7 +13,7 @@
 #include "core/server_metrics/page_readings.hpp"
 #include "core/server_metrics/server_names.hpp"
 #include "core/dialects/table.hpp"
-#include "core/measured/server_word.hpp"
+#include "core/measured/server_metrics.hpp"
 #include "effects/net/blocking_http.hpp"
 #include "effects/net/http_server.hpp"
 #include "effects/net/tls.hpp"
@@ -59,7 +59,7 @@ inline parsed_page read_page(const page_address& p) {
     if (a.status != 200) return none("HTTP " + std::to_string(a.status));
     parsed_page page = read_metrics_page(a.body, a.content_type);
     if (!page.problem.empty()) return none(page.problem);
-    page.told_s = a.date_s.value_or(not_a_number);
+    page.reported_s = a.date_s.value_or(not_a_number);
     return page;
 }
 
@@ -135,7 +135,7 @@ inline server_pages pages_of(const endpoint& e, const load_target& server,
 // ---- whether there is what objectives ask for
 
 /// The metrics that a reading has values of, for a sentence.
-inline std::string told_metrics(const page_reading& r) {
+inline std::string reported_metrics(const page_reading& r) {
     std::string names;
     for (const metric_facts& f : metric_table)
         if (const auto q = quantity_of(f.id); q && !std::isnan(r.value(*q)))
@@ -143,14 +143,14 @@ inline std::string told_metrics(const page_reading& r) {
     return names.empty() ? "none of those known here" : names;
 }
 /// Why pages do not tell what an objective is of, "" where they do.
-inline std::string why_untold(const server_pages& on, const std::vector<metrics_page>& pages,
-                              const page_reading& r, const statistic_data& what) {
+inline std::string why_unreported(const server_pages& on, const std::vector<metrics_page>& pages,
+                                  const page_reading& r, const statistic_data& what) {
     if (what.metric == metric_id::energy_per_token) {
         const double joules = r.value(server_quantity::energy);
         const double watts = r.value(server_quantity::power);
         return !std::isnan(joules) || !std::isnan(watts)
                    ? ""
-                   : "no page tells the energy or the power of accelerators: name an exporter's, "
+                   : "no metrics page reports the energy or the power of accelerators: name an exporter's, "
                      "endpoint{.telemetry = {\"http://host:9400/metrics\"}}";
     }
     if (what.metric == metric_id::server_metric) {
@@ -169,15 +169,15 @@ inline std::string why_untold(const server_pages& on, const std::vector<metrics_
     const auto q = quantity_of(what.metric);
     if (!q || !std::isnan(r.value(*q))) return {};
     return "the page of " + (on.of.empty() ? std::string("this server") : on.of) +
-           " does not tell it; it tells " + told_metrics(r);
+           " does not report it; it reports " + reported_metrics(r);
 }
 /// The same of the first of several objectives that asks for too much, by one look at the pages.
-inline std::string why_any_untold(const server_pages& on, const std::vector<slo>& slos) {
+inline std::string why_any_unreported(const server_pages& on, const std::vector<slo>& slos) {
     std::vector<metrics_page> pages;
     for (const page_address& a : on.all) pages.push_back(read_page(a).page);
     const page_reading r = reading_of(pages, on.first_is_servers, {});
     for (const slo& s : slos)
-        if (const std::string why = why_untold(on, pages, r, s.what); !why.empty())
+        if (const std::string why = why_unreported(on, pages, r, s.what); !why.empty())
             return "the SLO " + str(s.text()) + " is refused: " + why;
     return {};
 }

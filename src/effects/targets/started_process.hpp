@@ -55,7 +55,7 @@ public:
             if (!names_profiles(str(v.name))) c.keep_secret(str(v.value));
     }
     /// The value of a variable, as it is told it or inherits it.
-    std::string told(const char* variable) const {
+    std::string environment_value(const char* variable) const {
         for (const name_value& v : what_.env)
             if (str(v.name) == variable) return str(v.value);
         return environment(variable);

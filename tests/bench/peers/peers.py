@@ -47,7 +47,7 @@ ROWS = {
 
 # --- CPU time of a process and all that comes of it ----------------------------------------------
 
-class large_share:
+class large_fraction:
     """Before others that want the processor, where the kernel lets that be asked for (cgroup v1)."""
 
     def __init__(self):
@@ -71,7 +71,7 @@ class cpu_account:
     """A control group of its own, so that children that nobody waits for are counted, too."""
 
     def __init__(self):
-        self.shares = large_share()
+        self.shares = large_fraction()
         name = f"peers-{os.getpid()}"
         for root, file, unit in (("/sys/fs/cgroup/cpuacct", "cpuacct.usage", 1e-9), ("/sys/fs/cgroup", "cpu.stat", 1e-6)):
             self.folder = pathlib.Path(root) / name

@@ -46,7 +46,7 @@ d = g["candidate"]["repeats"][0]
 window = (d["window_to_ns"] - d["window_from_ns"]) * 1e-9
 rate = g["candidate"]["output_throughput"]
 ranks = d.get("ranks", [])  # one rank alone is a run as any other
-shares = [r["cpu_share"] for r in ranks] or [d["cpu_share"]]
+shares = [r["cpu_utilization"] for r in ranks] or [d["cpu_utilization"]]
 memory = [r["memory_bytes"] / 1048576 for r in ranks]
 starts = [1e6 * abs(r["off_s"]) for r in ranks]
 print(f"| {sys.argv[2]} | {int(sys.argv[3]) * int(sys.argv[2])} | {rate:,.0f} | "

@@ -108,16 +108,16 @@ TEST_CASE("an answer that is reasoning alone has no first answer; one without ha
 }
 
 TEST_CASE("OpenAI: reasoning tokens stand in the details of the usage, or beside it") {
-    const auto told = [](const std::string& usage) {
+    const auto reported = [](const std::string& usage) {
         return heard_events(openai_chat, {delta(R"("reasoning_content":"So")"),
                                           delta(R"("content":"Yes")"), end_event,
                                           R"({"choices":[],"usage":)" + usage + "}", "[DONE]"})
             .reasoning_tokens;
     };
-    CHECK(told(R"({"prompt_tokens":9,"completion_tokens":30,)"
+    CHECK(reported(R"({"prompt_tokens":9,"completion_tokens":30,)"
                R"("completion_tokens_details":{"reasoning_tokens":24}})") == 24);
-    CHECK(told(R"({"prompt_tokens":9,"completion_tokens":30,"reasoning_tokens":21})") == 21);
-    CHECK(told(R"({"prompt_tokens":9,"completion_tokens":30,"completion_tokens_details":null})") ==
+    CHECK(reported(R"({"prompt_tokens":9,"completion_tokens":30,"reasoning_tokens":21})") == 21);
+    CHECK(reported(R"({"prompt_tokens":9,"completion_tokens":30,"completion_tokens_details":null})") ==
           -1);
 }
 
@@ -208,7 +208,7 @@ TEST_CASE("reasoning is counted apart, of the requests that tell it") {
     add(5 * ms, 90, request_status::timeout);  // no answer
     const reasoning_counts c = reasoning_counts_of({d});
     CHECK(c.requests == 3);
-    CHECK(c.untold == 1);
+    CHECK(c.unreported == 1);
     CHECK(c.tokens == 80);
     CHECK(c.output == 200);
 }

@@ -29,7 +29,7 @@ struct script {
     std::string piece = " word";  // of one token, the same in every event
     int events = 40, per_event = 1;
     int hidden = 0;       // tokens before the first event, in usage and never sent
-    bool tells = false;   // how many tokens of usage are reasoning
+    bool reports = false;  // how many tokens of usage are reasoning
     bool counts = false;  // tokens in each event, as far as the API can
     bool streams_reasoning = false;
     std::string finish = "stop";
@@ -46,7 +46,7 @@ constexpr double first_ms = 400, step_ms = 20;
 std::string data(const std::string& json) { return "data: " + json + "\n\n"; }
 std::string usage_of(const script& s, int tokens) {
     return "{\"prompt_tokens\":50,\"completion_tokens\":" + std::to_string(tokens) +
-           (s.tells ? ",\"completion_tokens_details\":{\"reasoning_tokens\":" +
+           (s.reports ? ",\"completion_tokens_details\":{\"reasoning_tokens\":" +
                           std::to_string(s.streams_reasoning ? s.tokens() / 2 : s.hidden) + "}"
                     : "") + "}";
 }
@@ -231,19 +231,19 @@ TEST_CASE("equal pieces are as many events as were sent, and take what they took
 
 TEST_CASE("tokens that were never streamed are in no time per token, or decide nothing") {
     for (const api_format api : generating) {
-        if (!traits_of(api).tells_usage && api != triton) continue;
+        if (!traits_of(api).reports_usage && api != triton) continue;
         for (const int factor : {3, 9, 100})
             for (const bool counts : {false, true})
-                for (const bool tells : {false, true}) {
+                for (const bool reports : {false, true}) {
                     const bool always = api == llama_cpp || api == sglang || api == triton;
                     const bool may = api == openai_chat || api == openai_completions;
                     script s{.piece = " ran", .hidden = 40 * factor};
                     s.counts = always || (counts && may);
-                    s.tells = tells && may;
+                    s.reports = reports && may;
                     const bool refused = check_truth(api, s);
                     CAPTURE(std::string(traits_of(api).name));
                     CAPTURE(factor);
-                    CHECK(refused == !(s.counts || s.tells));
+                    CHECK(refused == !(s.counts || s.reports));
                 }
     }
 }
@@ -254,16 +254,16 @@ TEST_CASE("hidden tokens that usage tells are taken out whatever each event brin
             CHECK_FALSE(check_truth(openai_chat, {.events = 30,
                                                   .per_event = per_event,
                                                   .hidden = hidden,
-                                                  .tells = true}));
+                                                  .reports = true}));
     // Reasoning that is streamed is output as any other.
-    const script open{.events = 60, .tells = true, .streams_reasoning = true};
+    const script open{.events = 60, .reports = true, .streams_reasoning = true};
     CHECK_FALSE(check_truth(openai_chat, open));
     CHECK(heard(openai_chat, open).records[0].hidden_tokens == 0);
     // Two tokens an event, one of them never sent, and nothing that tells: as many bytes a token as
     // some languages have. What cannot be told from an honest answer stands.
     CHECK(heard(openai_chat, {.piece = " word", .hidden = 40}).records[0].hidden_tokens == 0);
     // A summary of the reasoning: what of it came is not told.
-    script summary{.events = 60, .hidden = 600, .tells = true, .streams_reasoning = true};
+    script summary{.events = 60, .hidden = 600, .reports = true, .streams_reasoning = true};
     CHECK(heard(openai_chat, summary).records[0].hidden_tokens == -1);
 }
 

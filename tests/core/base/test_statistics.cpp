@@ -268,8 +268,8 @@ TEST_CASE("at a Clopper-Pearson bound the observation is exactly as unlikely as 
 
 TEST_CASE("the smallest samples that can show a quantile are the known ones") {
     // Wilks, Annals of Mathematical Statistics 12 (1941): 59 and 299 for 95 % and 99 % at 95 %.
-    const auto shows = [](double n, double share_beyond) {
-        return clopper_pearson_upper(0, n, 0.05) <= share_beyond;
+    const auto shows = [](double n, double fraction_beyond) {
+        return clopper_pearson_upper(0, n, 0.05) <= fraction_beyond;
     };
     CHECK((shows(5, 0.5) && !shows(4, 0.5)));
     CHECK((shows(29, 0.1) && !shows(28, 0.1)));
@@ -302,29 +302,29 @@ TEST_CASE("Pocock's constants agree with the published table") {
     // 64 (1977): two-sided levels 0.01, 0.05 and 0.10. One side has half the level, since hardly
     // any path crosses both boundaries.
     const struct {
-        int looks;
+        int analyses;
         double p01, p05, p10;
     } table[] = {{1, 2.576, 1.960, 1.645}, {2, 2.772, 2.178, 1.875}, {3, 2.873, 2.289, 1.992},
                  {4, 2.939, 2.361, 2.067}, {5, 2.986, 2.413, 2.122}, {8, 3.078, 2.512, 2.225},
                  {10, 3.117, 2.555, 2.270}};
     for (const auto& row : table) {
-        CAPTURE(row.looks);
-        CHECK(rounds_to(pocock_constant(row.looks, 0.005), row.p01, 3));
-        CHECK(rounds_to(pocock_constant(row.looks, 0.025), row.p05, 3));
-        CHECK(std::fabs(pocock_constant(row.looks, 0.05) - row.p10) < 0.0011);
+        CAPTURE(row.analyses);
+        CHECK(rounds_to(pocock_constant(row.analyses, 0.005), row.p01, 3));
+        CHECK(rounds_to(pocock_constant(row.analyses, 0.025), row.p05, 3));
+        CHECK(std::fabs(pocock_constant(row.analyses, 0.05) - row.p10) < 0.0011);
     }
 }
 
 TEST_CASE("more looks and smaller levels ask for a higher score") {
     for (const double alpha : {0.0001, 0.01, 0.2})
-        for (int looks = 1; looks < 12; ++looks) {
+        for (int analyses = 1; analyses < 12; ++analyses) {
             CAPTURE(alpha);
-            CAPTURE(looks);
-            CHECK(pocock_constant(looks, alpha) < pocock_constant(looks + 1, alpha));
-            CHECK(pocock_constant(looks, alpha) > pocock_constant(looks, 1.5 * alpha));
+            CAPTURE(analyses);
+            CHECK(pocock_constant(analyses, alpha) < pocock_constant(analyses + 1, alpha));
+            CHECK(pocock_constant(analyses, alpha) > pocock_constant(analyses, 1.5 * alpha));
             // The level spent once, and spent at every look as if they were independent.
-            CHECK(pocock_constant(looks, alpha) >= normal_quantile(1 - alpha) - 1e-4);
-            CHECK(pocock_constant(looks, alpha) <= normal_quantile(1 - alpha / looks) + 1e-4);
+            CHECK(pocock_constant(analyses, alpha) >= normal_quantile(1 - alpha) - 1e-4);
+            CHECK(pocock_constant(analyses, alpha) <= normal_quantile(1 - alpha / analyses) + 1e-4);
         }
 }
 

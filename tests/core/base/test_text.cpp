@@ -4,7 +4,7 @@
 #include "core/base/json.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/value_text.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -328,14 +328,14 @@ TEST_CASE("every metric has its own name and at most one family") {
     for (int i = 0; i <= static_cast<int>(metric_id::energy_per_token); ++i) {
         const auto m = static_cast<metric_id>(i);
         names.push_back(metric_name(m));
-        CHECK(is_share(m) + is_speed(m) + is_throughput(m) <= 1);
+        CHECK(is_request_fraction(m) + is_speed(m) + is_throughput(m) <= 1);
     }
     CHECK(names.front() == "ttft");
     CHECK(names.back() == "energy_per_token");
     std::sort(names.begin(), names.end());
     CHECK(names.front() != "");
     CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
-    CHECK(is_share(metric_id::goodput));
+    CHECK(is_request_fraction(metric_id::goodput));
     CHECK(is_speed(metric_id::prefill_speed));
     CHECK(is_throughput(metric_id::request_throughput));
 }

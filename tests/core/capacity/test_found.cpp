@@ -21,11 +21,11 @@ using namespace llmbench::detail;
 namespace {
 
 /// A search on a made-up server, probe by probe.
-struct told {
+struct reported {
     plan p;
     evidence seen{};
-    terms held{};
-    explicit told(const slo_list& slos, scenario_use use = scenario_use::gate)
+    terms judged_by{};
+    explicit reported(const slo_list& slos, scenario_use use = scenario_use::gate)
         : p(planned({.workload = synthetic{.output_tokens = fixed(8)},
                      .arrivals = poisson(up_to(64_rps)),
                      .requests = 100,
@@ -33,11 +33,11 @@ struct told {
                      .slos = slos},
                     1, {}, use)) {
         static_cast<load_conditions&>(seen) = load_conditions_of(p);
-        held.slos = p.slos;
-        held.keeps = p.search.keeps;
-        held.rule = p.rule;
+        judged_by.slos = p.slos;
+        judged_by.objectives_held = p.search.objectives_held;
+        judged_by.rule = p.rule;
     }
-    told& probe(double load, probe_of part, double ttft_ms, double failed = 0) {
+    reported& probe(double load, probe_of part, double ttft_ms, double failed = 0) {
         synthetic_gates::server s;
         s.ttft_s = ttft_ms / 1000;
         s.failed = failed;
@@ -47,12 +47,12 @@ struct told {
         seen.candidate.back().part = part;
         return *this;
     }
-    told& asked(double load, double ttft_ms, double failed = 0) {
+    reported& asked(double load, double ttft_ms, double failed = 0) {
         return probe(load, probe_of::asked, ttft_ms, failed);
     }
-    found_capacity found() const { return capacity_of(seen, held); }
-    slo_verdict verdict_of(const slo& s) const { return described(judged_also_of_loads(seen, held, s)); }
-    slo_verdict first() const { return described(assess_loads(seen, held).verdicts[0]); }
+    found_capacity found() const { return capacity_of(seen, judged_by); }
+    slo_verdict verdict_of(const slo& s) const { return described(judged_also_of_loads(seen, judged_by, s)); }
+    slo_verdict first() const { return described(assess_loads(seen, judged_by).verdicts[0]); }
 };
 const slo_list twelve = {p50(ttft) <= 100_ms, mean(tpot) <= 1_s, capacity >= 12_rps};
 
@@ -63,7 +63,7 @@ bool says(const slo_verdict& v, const std::string& words) {
 }  // namespace
 
 TEST_CASE("a load is carried where each objective is shown to be kept at it") {
-    told t(twelve);
+    reported t(twelve);
     CHECK(t.asked(12, 60).first().outcome == verdict::inconclusive);  // one probe shows nothing
     const slo_verdict v = t.asked(12, 60).first();
     CHECK(v.outcome == verdict::pass);
@@ -78,7 +78,7 @@ TEST_CASE("a load is carried where each objective is shown to be kept at it") {
 }
 
 TEST_CASE("a load is too much where one objective is shown to be missed, or requests fail") {
-    told slow(twelve);
+    reported slow(twelve);
     slow.asked(12, 150).asked(12, 150);
     CHECK(slow.first().outcome == verdict::inconclusive);  // two probes are too few to fail
     slow.asked(12, 150);
@@ -86,78 +86,78 @@ TEST_CASE("a load is too much where one objective is shown to be missed, or requ
     INFO(slow.first().line());
     CHECK(says(slow.first(), "carries less than 12 req/s; p50(ttft) <= 100 ms fail: measured "));
     CHECK(slow.verdict_of(capacity >= 20_rps).outcome == verdict::fail);
-    CHECK(slow.found().binding == "p50(ttft)");
+    CHECK(slow.found().limiting_objective == "p50(ttft)");
 
-    told failing(twelve);
+    reported failing(twelve);
     failing.asked(12, 60, 0.2).asked(12, 60, 0.2).asked(12, 60, 0.2);
     CHECK(failing.first().outcome == verdict::fail);
-    CHECK(failing.found().binding == "error_rate");
+    CHECK(failing.found().limiting_objective == "error_rate");
 
-    told dead(twelve);
+    reported dead(twelve);
     dead.asked(8, 60).asked(12, 60, 1).asked(12, 60, 1);
     CHECK(dead.first().outcome == verdict::fail);
-    CHECK(dead.found().binding == "the server's throughput");
+    CHECK(dead.found().limiting_objective == "the server's throughput");
 }
 
 TEST_CASE("a server that answers nothing at any load has no capacity, and no verdict") {
-    told t(twelve);
+    reported t(twelve);
     t.asked(12, 60, 1).asked(12, 60, 1);
     CHECK(t.first().outcome == verdict::invalid);
     CHECK(says(t.first(), "requests succeeded"));
 }
 
 TEST_CASE("what led to a load is no evidence at it") {
-    told t({p50(ttft) <= 100_ms}, scenario_use::find_capacity);
+    reported t({p50(ttft) <= 100_ms}, scenario_use::find_capacity);
     t.probe(10, probe_of::bracket, 60).probe(10, probe_of::refine, 60);
     t.probe(10, probe_of::refine, 60);
     CHECK(t.found().state.low == 0);
     t.probe(10, probe_of::low, 60).probe(10, probe_of::low, 60);
     CHECK(t.found().state.low == 10);
     CHECK(capacity_line(metric_id::capacity_in_rate, t.found()) ==
-          "capacity at least 10 req/s, no load is shown to be too much, bound by p50(ttft), 5 "
+          "capacity at least 10 req/s, no load is shown to be too much, limited by p50(ttft), 5 "
           "probes");
     t.probe(14, probe_of::high, 170).probe(14, probe_of::high, 170).probe(14, probe_of::high, 170);
     CHECK(capacity_line(metric_id::capacity_in_rate, t.found()) ==
-          "capacity in [10, 14] req/s, bound by p50(ttft), 8 probes");
+          "capacity in [10, 14] req/s, limited by p50(ttft), 8 probes");
     CHECK(t.verdict_of(capacity >= 12_rps).outcome == verdict::inconclusive);
     CHECK(t.verdict_of(capacity >= 14_rps).outcome == verdict::fail);
     CHECK(says(t.verdict_of(p50(ttft) <= 100_ms), "several loads"));
 }
 
 TEST_CASE("a load shown to be carried above one shown to be too much is no capacity") {
-    told t({p50(ttft) <= 100_ms, capacity >= 8_rps, advisory(capacity >= 16_rps)});
+    reported t({p50(ttft) <= 100_ms, capacity >= 8_rps, advisory(capacity >= 16_rps)});
     for (int i = 0; i < 3; ++i) t.asked(8, 150);
     for (int i = 0; i < 2; ++i) t.asked(16, 60);
     CHECK(t.first().outcome == verdict::invalid);
     CHECK(says(t.first(), "not monotone: 16 req/s is shown to be carried, and 8 req/s to be too "
                           "much"));
-    CHECK(texts::holds(fault_of_search(t.seen, t.held, t.found()), "not monotone"));
+    CHECK(texts::holds(fault_of_search(t.seen, t.judged_by, t.found()), "not monotone"));
 }
 
 TEST_CASE("a probe that the client had a part in shows nothing") {
-    told t(twelve);
+    reported t(twelve);
     t.asked(12, 60).asked(12, 60);
     CHECK(t.found().state.low == 12);
-    t.seen.candidate[0].disturbed = "client: it was held up";
+    t.seen.candidate[0].disturbed = "client: it was stalled";
     CHECK(t.found().state.low == 0);
     CHECK(t.found().probes[0].invalid);
     t.asked(12, 60);
     CHECK(t.found().state.low == 12);
     CHECK(t.first().repeats == 2);
     // One that only leads on is asked no more than where it leads.
-    told late({p50(ttft) <= 100_ms}, scenario_use::find_capacity);
+    reported late({p50(ttft) <= 100_ms}, scenario_use::find_capacity);
     late.probe(10, probe_of::bracket, 60);
     CHECK(!late.found().probes[0].invalid);
     for (record& r : late.seen.candidate[0].records) r.late_ns = 200000000;
     CHECK(late.found().probes[0].invalid);
     late.probe(10, probe_of::bracket, 60);
     for (record& r : late.seen.candidate[1].records) r.late_ns = 200000000;
-    CHECK(texts::holds(fault_of_search(late.seen, late.held, late.found()), "twice in a row"));
+    CHECK(texts::holds(fault_of_search(late.seen, late.judged_by, late.found()), "twice in a row"));
 }
 
 TEST_CASE("an objective that hardly depends on the load says how badly it locates a capacity") {
     found_capacity f;
-    f.binding = "mean(tpot)";
+    f.limiting_objective = "mean(tpot)";
     CHECK(flatness_text(f).empty());
     f.state.elasticity = 5;
     CHECK(flatness_text(f).empty());
@@ -166,35 +166,35 @@ TEST_CASE("an objective that hardly depends on the load says how badly it locate
 }
 
 TEST_CASE("a stored capacity is a load of its own") {
-    told t({p50(ttft) <= 100_ms, capacity >= 12_rps});
+    reported t({p50(ttft) <= 100_ms, capacity >= 12_rps});
     t.asked(12, 60).asked(12, 60);
     const slo relative = capacity >= 0.8 * baseline;
     CHECK(t.verdict_of(relative).outcome == verdict::inconclusive);
     CHECK(says(t.verdict_of(relative), "the baseline's capacity is not known"));
-    t.held.stored = {"c.json", 0.02, {}, 15};
+    t.judged_by.stored = {"c.json", 0.02, {}, 15};
     CHECK(t.verdict_of(relative).outcome == verdict::pass);
-    t.held.stored.carried = 15.1;
+    t.judged_by.stored.carried = 15.1;
     CHECK(t.verdict_of(relative).outcome == verdict::inconclusive);
 }
 
 TEST_CASE("answers that are no answers make no capacity, whatever their speed") {
-    told t(twelve);
+    reported t(twelve);
     t.asked(12, 60).asked(12, 60);
     for (repeat_data& d : t.seen.candidate) d.short_outputs = 50;
     CHECK(t.first().outcome == verdict::invalid);
     CHECK(says(t.first(), "server: "));
-    CHECK(!fault_of_search(t.seen, t.held, t.found()).empty());
+    CHECK(!fault_of_search(t.seen, t.judged_by, t.found()).empty());
 }
 
 TEST_CASE("a comparison is of servers that both answer") {
     const slo relative = capacity >= 0.9 * baseline;
-    told t({p50(ttft) <= 100_ms, capacity >= 12_rps});
-    t.held.slos = {relative};
+    reported t({p50(ttft) <= 100_ms, capacity >= 12_rps});
+    t.judged_by.slos = {relative};
     const double lead[] = {4, 8, 16, 12, 14}, ttft_ms[] = {40, 50, 160, 80, 110};
     for (int i = 0; i < 5; ++i)
         t.probe(lead[i], i < 3 ? probe_of::bracket : probe_of::refine, ttft_ms[i]);
     t.seen.baseline.swap(t.seen.candidate);
-    const auto c = compare_terms_of(t.seen, t.held, relative);
+    const auto c = compare_terms_of(t.seen, t.judged_by, relative);
     REQUIRE(c);
     CHECK(c->capacity > 12);
     CHECK(c->capacity < 14);
@@ -215,17 +215,17 @@ TEST_CASE("a comparison is of servers that both answer") {
     CHECK(v.repeats == 6);
     CHECK(v.estimate.value == doctest::Approx(1).epsilon(0.03));
     CHECK(says(v, "the baseline breaks at about 1"));
-    told empty = t;
+    reported empty = t;
     for (repeat_data& d : empty.seen.candidate) d.short_outputs = 50;
     CHECK(empty.verdict_of(relative).outcome == verdict::invalid);
     CHECK(says(empty.verdict_of(relative), "candidate: "));
-    told failing = t;
+    reported failing = t;
     for (repeat_data& d : failing.seen.baseline)
         for (std::size_t i = 0; i < d.records.size(); i += 10)
             d.records[i].status = request_status::http;
     CHECK(failing.verdict_of(relative).outcome != verdict::pass);
     CHECK(says(failing.verdict_of(relative), "baseline: "));
-    told held_up = t;
-    held_up.seen.candidate[0].disturbed = "client: it was held up";
-    CHECK(held_up.verdict_of(relative).outcome == verdict::inconclusive);  // a round is missing
+    reported stalls = t;
+    stalls.seen.candidate[0].disturbed = "client: it was stalled";
+    CHECK(stalls.verdict_of(relative).outcome == verdict::inconclusive);   // a round is missing
 }

@@ -56,7 +56,7 @@ searched search(const search_terms& t, const server& s, double blur = 0, int eno
         for (const probe& q : all.probes) here += q.part == p.part && q.load == p.load;
         const bool evidence = p.part == probe_of::low || p.part == probe_of::high;
         if (evidence && here >= enough && std::abs(p.margin) > blur)
-            p.shown = p.margin < 0 ? carried::keeps : carried::misses;
+            p.shown = p.margin < 0 ? carried::holds : carried::misses;
         all.probes.push_back(p);
     }
 }
@@ -142,7 +142,7 @@ TEST_CASE("a probe in which the client did not keep up is repeated once") {
 }
 
 TEST_CASE("a pass that is shown above a miss is told") {
-    std::vector<probe> probes{{.part = probe_of::low, .load = 5, .margin = -1, .shown = carried::keeps},
+    std::vector<probe> probes{{.part = probe_of::low, .load = 5, .margin = -1, .shown = carried::holds},
                               {.part = probe_of::high, .load = 4, .margin = 1, .shown = carried::misses}};
     CHECK_FALSE(state_of(probes).monotone());
 }
@@ -203,7 +203,7 @@ TEST_CASE("an interval wider than is wanted is narrowed by the probes that are l
     for (int i = 0; i < 3; ++i) {
         const bool is_last = i == 2;
         probes.push_back({.part = probe_of::low, .load = 0.7, .margin = -1,
-                          .shown = is_last ? carried::keeps : carried::open});
+                          .shown = is_last ? carried::holds : carried::open});
         probes.push_back({.part = probe_of::high, .load = 1.4, .margin = 1.5,
                           .shown = is_last ? carried::misses : carried::open});
     }
@@ -237,8 +237,8 @@ TEST_CASE("on noisy servers ends are seldom wrong and mostly shown") {
                 if (is_evidence(p)) {
                     std::vector<double>& here = at[p.load];
                     here.push_back(p.margin);
-                    const look l = look_at(here, prior_sd, rule);
-                    if (here.size() >= 2 && l.outcome == verdict::pass) p.shown = carried::keeps;
+                    const interim_analysis l = analysis_of(here, prior_sd, rule);
+                    if (here.size() >= 2 && l.outcome == verdict::pass) p.shown = carried::holds;
                     if (here.size() >= 3 && l.outcome == verdict::fail) p.shown = carried::misses;
                 }
                 probes.push_back(p);

@@ -2,7 +2,7 @@
 #include "llmbench.hpp"
 #include "core/traffic/load_conditions.hpp"
 #include "core/capacity/searched.hpp"
-#include "core/planning/plan_words.hpp"
+#include "core/planning/plan_text.hpp"
 #include "core/planning/planning.hpp"
 
 #include "support/texts.hpp"
@@ -49,7 +49,7 @@ TEST_CASE("what a load must keep and the capacity are told apart") {
         gate_plan(searched({p90(ttft) <= 500_ms, capacity >= 12_rps, advisory(mean(tpot) <= 40_ms),
                             advisory(capacity >= 20_rps)}));
     REQUIRE(p.slos.size() == 2);
-    REQUIRE(p.search.keeps.size() == 2);
+    REQUIRE(p.search.objectives_held.size() == 2);
     CHECK(p.searches());
     CHECK(!p.search.to_the_interval);
     CHECK(p.search.asked == std::vector<double>{12, 20});
@@ -133,7 +133,7 @@ TEST_CASE("nonsense is refused in a sentence") {
     s.repeats = 3;
     CHECK(refused(s).empty());
     s.repeats = 9;
-    CHECK(gate_plan(s).rule.looks == 8);
+    CHECK(gate_plan(s).rule.analyses == 8);
     CHECK(refused(s, scenario_use::find_capacity) ==
           "arrivals is poisson(up to 64 req/s): repeats is 9: a search takes as many probes as it "
           "needs");
@@ -241,7 +241,7 @@ TEST_CASE("a gate probes at the loads that it names, until they are decided") {
     };
     add(12, carried::open);
     CHECK(next_probe(p, probes).load == 12);
-    add(12, carried::keeps);
+    add(12, carried::holds);
     CHECK(next_probe(p, probes).load == 20);
     for (int i = 0; i < 4; ++i) add(20, carried::open);
     CHECK(next_probe(p, probes).load == 20);

@@ -1,7 +1,7 @@
 // Settings beside each other: from evidence to what is said of them.
 #include "llmbench.hpp"
 #include "core/comparing/settings.hpp"
-#include "core/comparing/words.hpp"
+#include "core/comparing/text.hpp"
 #include "support/server_pages.hpp"
 #include "support/verdicts.hpp"
 
@@ -80,20 +80,20 @@ TEST_CASE("what is not told apart is said with the names") {
     const std::vector<double> close = {152, 150, 149, 151};
     const settings_comparison c =
         suite({mean(ttft) <= 1_s}).with("a", fast).with("b", slow).with("c", close).compared();
-    CHECK(said(c, "mean(ttft)") == "mean(ttft): a is best; b and c are not told apart");
+    CHECK(said(c, "mean(ttft)") == "mean(ttft): a is best; b and c do not differ significantly");
     const settings_comparison same = suite({mean(ttft) <= 1_s})
                                          .with("a", slow)
                                          .with("b", close)
                                          .with("c", slow)
                                          .compared();
-    CHECK(said(same, "mean(ttft)") == "mean(ttft): no two settings are told apart");
+    CHECK(said(same, "mean(ttft)") == "mean(ttft): no two settings differ significantly");
     const settings_comparison chain = suite({mean(ttft) <= 1_s})
                                           .with("a", {100, 101, 99, 100})
                                           .with("b", {105, 106, 104, 105})
                                           .with("c", {111, 112, 110, 111})
                                           .compared();
     CHECK(said(chain, "mean(ttft)") ==
-          "mean(ttft): a is better than c; not told apart are a and b, b and c");
+          "mean(ttft): a is better than c; no significant difference between a and b, b and c");
 }
 
 TEST_CASE("a setting that was lost is excluded by its reason, and the others are compared") {
@@ -144,7 +144,7 @@ TEST_CASE("shares are shown and not compared") {
     CHECK(s.pairs.empty());
     CHECK(s.settings[0].typical == doctest::Approx(1));
     CHECK(s.settings[1].typical == doctest::Approx(0));
-    CHECK(said(c, str(s.what.name)).find(": a share is shown and not compared") !=
+    CHECK(said(c, str(s.what.name)).find(": a fraction is shown and not compared") !=
           std::string::npos);
 }
 
@@ -155,7 +155,7 @@ TEST_CASE("settings that beat the same ones are named together") {
                                       .with("c", {102, 100, 101, 99})
                                       .compared();
     CHECK(said(c, "mean(ttft)") ==
-          "mean(ttft): b and c are better than a; b and c are not told apart");
+          "mean(ttft): b and c are better than a; b and c do not differ significantly");
 }
 
 TEST_CASE("what too few requests are behind is told where somebody asked for it") {
@@ -175,17 +175,17 @@ TEST_CASE("statistics that show the same share a sentence") {
 }
 
 TEST_CASE("what servers tell of themselves is compared with its grain, as it may be zero") {
-    const auto told = [](const std::vector<double>& most) {
+    const auto reported = [](const std::vector<double>& most) {
         std::vector<repeat_data> rounds = repeats_with_ttft(fast);
         for (std::size_t i = 0; i < rounds.size(); ++i)
-            server_pages::tell(rounds[i], server_quantity::waiting,
-                               {0, 0, most[i], 0, 0, 0});
+            server_pages::report(rounds[i], server_quantity::waiting,
+                                 {0, 0, most[i], 0, 0, 0});
         return rounds;
     };
     const settings_comparison c = suite({max(queued_requests) <= 50})
-                                      .with("idle", told({0, 0, 0, 0}))
-                                      .with("also idle", told({0, 0, 0, 0}))
-                                      .with("full", told({30, 31, 29, 30}))
+                                      .with("idle", reported({0, 0, 0, 0}))
+                                      .with("also idle", reported({0, 0, 0, 0}))
+                                      .with("full", reported({30, 31, 29, 30}))
                                       .compared();
     const compared_statistic& s = shown_by(c, "max(queued_requests)");
     CHECK(s.settings[0].fault == "");

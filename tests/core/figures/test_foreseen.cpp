@@ -18,16 +18,16 @@ namespace {
 /// Five repeats with this ttft on the average, and this noise of each.
 std::vector<double> drawn_repeats(generator& random, double ms, double sd) {
     std::vector<double> all;
-    for (int i = 0; i < last_look; ++i) all.push_back(ms * std::exp(sd * random.normal()));
+    for (int i = 0; i < last_analysis; ++i) all.push_back(ms * std::exp(sd * random.normal()));
     return all;
 }
-struct shares {
+struct fractions {
     double failed = 0, inconclusive = 0;
 };
-shares of_runs(double ms, double sd) {
+fractions of_runs(double ms, double sd) {
     constexpr int runs = 400;
     generator random(5, 1);
-    shares s;
+    fractions s;
     for (int i = 0; i < runs; ++i) {
         const slo_verdict v = verdict_on(drawn_repeats(random, ms, sd));
         s.failed += v.outcome == verdict::fail;

@@ -199,8 +199,8 @@ TEST_CASE("VQA v2: questions about COCO's images, and annotations that say how l
     CHECK(asked[0].turns[0].image == "COCO_val2014_000000000007.jpg");
     CHECK(asked[2].turns[0].image == "COCO_val2014_000000000009.jpg");
     CHECK(asked[0].turns[0].output_tokens == 0);
-    byte_stream told = stream_of(content_of("data/vqa_annotations.json"));
-    const answer_lengths answers = read_vqa_answers(told);
+    byte_stream reported = stream_of(content_of("data/vqa_annotations.json"));
+    const answer_lengths answers = read_vqa_answers(reported);
     CHECK(answers == answer_lengths{{7000, 2}, {7001, 1}, {9000, 3}});
     byte_stream again = stream_of(questions);
     std::multiset<int> lengths;
@@ -240,10 +240,10 @@ TEST_CASE("plain lines and CSV") {
     REQUIRE(rows.size() == 7);
     CHECK(rows[6].turns[0].prompt == "A prompt of \"two\"\nlines, and a comma");
     CHECK(rows[6].turns[0].output_tokens == 1);
-    const auto told = all_of("Output_Tokens, Question\n7,a\n 12 ,b\n", {.format = csv});
-    CHECK(told[0].turns[0].output_tokens == 7);
-    CHECK(told[1].turns[0].output_tokens == 12);
-    CHECK(told[1].turns[0].prompt == "b");
+    const auto reported = all_of("Output_Tokens, Question\n7,a\n 12 ,b\n", {.format = csv});
+    CHECK(reported[0].turns[0].output_tokens == 7);
+    CHECK(reported[1].turns[0].output_tokens == 12);
+    CHECK(reported[1].turns[0].prompt == "b");
 }
 
 TEST_CASE("images become data URLs of their type") {

@@ -1,7 +1,7 @@
 // What a sample could have shown, and what to write instead of a limit that is not decided.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
-#include "core/described/verdict_words.hpp"
+#include "core/described/verdict_text.hpp"
 #include "support/verdicts.hpp"
 
 #include <cmath>
@@ -114,12 +114,12 @@ TEST_CASE("what is undecided without headroom is told a limit that would pass") 
     REQUIRE(errors.outcome == verdict::inconclusive);
     const double errors_limit = advised(errors, "%");
     REQUIRE(errors_limit > 1);
-    CHECK(verdict_on_failures(400, 4, error_rate <= share(errors_limit / 100)).outcome ==
+    CHECK(verdict_on_failures(400, 4, error_rate <= fraction(errors_limit / 100)).outcome ==
           verdict::pass);
 
     const slo_verdict good = verdict_on_failures(400, 4, goodput(ttft <= 1_s) >= 99_pct);
     REQUIRE(good.outcome == verdict::inconclusive);
-    CHECK(verdict_on_failures(400, 4, goodput(ttft <= 1_s) >= share(advised(good, "%") / 100))
+    CHECK(verdict_on_failures(400, 4, goodput(ttft <= 1_s) >= fraction(advised(good, "%") / 100))
               .outcome == verdict::pass);
 
     const slo_verdict ratio = verdict_on_pairs(std::vector<double>(8, 1.11));

@@ -1,9 +1,9 @@
 // Verdicts on pairs with a baseline, and against a stored one.
 #include "llmbench.hpp"
 #include "core/judging/values.hpp"
-#include "core/planning/plan_words.hpp"
+#include "core/planning/plan_text.hpp"
 #include "core/planning/planning.hpp"
-#include "core/described/verdict_words.hpp"
+#include "core/described/verdict_text.hpp"
 #include "support/verdicts.hpp"
 
 #include <cmath>
@@ -57,7 +57,7 @@ TEST_CASE("pairs that spread are judged by their own spread") {
           "the pairs spread by 12 %, more than the 5.7 % believed of them");
     std::vector<double> distances;
     for (const double r : {0.80, 1.02, 0.85, 0.99}) distances.push_back(std::log(r / 1.10));
-    CHECK(look_at(distances, 0.04 * std::sqrt(2.0)).outcome == verdict::pass);
+    CHECK(analysis_of(distances, 0.04 * std::sqrt(2.0)).outcome == verdict::pass);
     // Red as well as green.
     const slo_verdict slower = verdict_on_pairs({1.60, 1.15, 1.50, 1.20});
     CHECK(slower.outcome == verdict::inconclusive);
@@ -74,7 +74,7 @@ TEST_CASE("what is believed of pairs may widen their own spread and never narrow
         const std::vector<double> x = {-0.2, step - 0.2, 2 * step - 0.2, -0.2, step - 0.2};
         CAPTURE(step);
         const double own_se = std::sqrt(sample_variance(x) / 5);
-        const look l = look_at_pairs(x, 0.0566, rule), believed = look_at(x, 0.0566, rule);
+        const interim_analysis l = analysis_of_pairs(x, 0.0566, rule), believed = analysis_of(x, 0.0566, rule);
         CHECK(l.pass_bound >= believed.pass_bound);
         CHECK(l.pass_bound >=
               mean_of(x) + student_t_quantile(normal_cdf(2.17), 4) * own_se - 1e-12);
@@ -96,7 +96,7 @@ TEST_CASE("only what is open and spreads by more than is believed asks for more 
                            .slos = {s}};
     CHECK(planned(gate, 1).most_repeats == 8);
     CHECK(planned(gate, 1).most_if_noisy == 12);
-    CHECK(planned(gate, 1).rule.looks == 6);
+    CHECK(planned(gate, 1).rule.analyses == 6);
     CHECK(repeats_text(planned(gate, 1)) == "4 to 8 pairs (12 on a noisy machine)");
     scenario other = gate;
     other.slos = {mean(ttft) <= 100_ms};
@@ -104,7 +104,7 @@ TEST_CASE("only what is open and spreads by more than is believed asks for more 
     other = gate;
     other.repeats = 6;
     CHECK(planned(other, 1).most_if_noisy == 0);
-    CHECK(planned(other, 1).rule.looks == 5);
+    CHECK(planned(other, 1).rule.analyses == 5);
 }
 
 TEST_CASE("what both arms of a pair share cancels out") {

@@ -1,6 +1,6 @@
 // What a budget of time leaves open.
 #include "llmbench.hpp"
-#include "core/described/verdict_words.hpp"
+#include "core/described/verdict_text.hpp"
 #include "support/verdicts.hpp"
 
 #include <cmath>

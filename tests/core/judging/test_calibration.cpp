@@ -38,9 +38,9 @@ TEST_CASE("a calibration tells the noise of each statistic, the headroom in it a
     CHECK(rows[2].estimate == about(100));
     CHECK(rows[2].sd < 1e-12);
     CHECK(suggestion_of(rows[2]) == ">= 93 tok/s");
-    for (const std::size_t share : {std::size_t{3}, std::size_t{4}}) {
-        CHECK(std::isnan(rows[share].sd));
-        CHECK(suggestion_of(rows[share]).empty());
+    for (const std::size_t fraction : {std::size_t{3}, std::size_t{4}}) {
+        CHECK(std::isnan(rows[fraction].sd));
+        CHECK(suggestion_of(rows[fraction]).empty());
     }
 }
 

@@ -150,7 +150,7 @@ TEST_CASE("a burst that comes again in each repeat is a miss") {
     const slo_verdict v = guard_of(data);
     CHECK(v.outcome == verdict::fail);
     CHECK(str(v.reason) == "60 of 1200 failed, limit 1 %");
-    CHECK(input(v, "product_of_shares") == about(625));
+    CHECK(input(v, "product_of_fractions") == about(625));
     CHECK(input(v, "product_that_fails") == about(200));
     // A stated limit is missed by the same evidence.
     const slo s = error_rate <= 1_pct;

@@ -99,7 +99,7 @@ TEST_CASE("slices that depend on each other are worth fewer") {
     const slo s = drift(mean(ttft)) <= 110_pct;
     const std::vector<double> runs = {0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1},
                               turns = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
-    CHECK(look_at_drift(s, runs, {}).se > 1.5 * look_at_drift(s, turns, {}).se);
+    CHECK(analysis_of_drift(s, runs, {}).se > 1.5 * analysis_of_drift(s, turns, {}).se);
 }
 
 TEST_CASE("what cannot drift, or is too short to show it, is refused") {

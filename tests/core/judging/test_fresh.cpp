@@ -1,7 +1,7 @@
 // Verdicts on fresh traffic: quantiles by counts, means by batches, stages.
 #include "llmbench.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/described/verdict_words.hpp"
+#include "core/described/verdict_text.hpp"
 #include "support/verdicts.hpp"
 
 #include <algorithm>

@@ -88,10 +88,10 @@ repeat_data slowed(const repeat_data& d, double f) {
     return s;
 }
 /// The same with more requests failed, each with this probability.
-repeat_data with_more_failures(const repeat_data& d, double share, generator& random) {
+repeat_data with_more_failures(const repeat_data& d, double fraction, generator& random) {
     repeat_data f = d;
     for (record& r : f.records)
-        if (random.uniform() < share) {
+        if (random.uniform() < fraction) {
             r.status = request_status::timeout;
             r.first_token_ns = r.last_token_ns = r.end_ns = 0;
             r.events = r.output_tokens = 0;
@@ -148,21 +148,21 @@ verdict redone_from_values(const slo_verdict& v, double pass_z, double fail_z) {
     for (const double d : x) center += d / n;
     for (const double d : x) squares += (d - center) * (d - center);
     const std::vector<double> stored_values = inputs(v, "stored_values");
-    double shares = 1 / n, days = 0;
+    double fractions = 1 / n, days = 0;
     if (!stored_values.empty()) {
         const double m = static_cast<double>(stored_values.size());
         double middle = 0;
         for (const double s : stored_values) middle += std::log(s) / m;
         for (const double s : stored_values) squares += std::pow(std::log(s) - middle, 2);
         own_df += m - 1;
-        shares += 1 / m;
+        fractions += 1 / m;
         days = input(v, "day_to_day_sd");
     }
     const double prior = input(v, "prior_df"), s0 = input(v, "prior_sd");
     const double sd = std::sqrt((prior * s0 * s0 + squares) / (prior + own_df));
-    const double se = std::sqrt(sd * sd * shares + days * days);
-    const double told = prior > 0 ? 1 : se * se / (sd * sd * shares);
-    const double df = (prior + own_df) * told * told;
+    const double se = std::sqrt(sd * sd * fractions + days * days);
+    const double reported = prior > 0 ? 1 : se * se / (sd * sd * fractions);
+    const double df = (prior + own_df) * reported * reported;
     if (prior == 0) pass_z = 2.17;
     CHECK(input(v, "mean") == about(center).epsilon(1e-6));
     CHECK(input(v, "df") == about(df));
@@ -291,8 +291,8 @@ TEST_CASE("the order of requests inside a repeat changes no bit of a verdict on 
 TEST_CASE("slower records never turn a fail into a pass, whatever the method") {
     // Where misses are counted there is no proof, since more of them may be less clustered: that it
     // does not happen is what these say.
-    const slo shares[] = {goodput(ttft <= 130_ms) >= 60_pct,
-                          goodput(ttft <= 150_ms && itl <= 20_ms) >= 80_pct};
+    const slo fractions[] = {goodput(ttft <= 130_ms) >= 60_pct,
+                             goodput(ttft <= 150_ms && itl <= 20_ms) >= 80_pct};
     int failed_before = 0, passed_after = 0, changes = 0;
     const auto check = [&](const measurement& m, const measurement& slow, const slo& s) {
         const verdict before = judged(m, s).outcome, after = judged(slow, s).outcome;
@@ -308,11 +308,11 @@ TEST_CASE("slower records never turn a fail into a pass, whatever the method") {
         const auto slower = [&](const repeat_data& d) { return slowed(d, f); };
         const measurement m = random_measurement(seed, 1), slow = changed(m, slower);
         for (const slo& s : all_slos) check(m, slow, s);
-        for (const slo& s : shares) check(m, slow, s);
+        for (const slo& s : fractions) check(m, slow, s);
 
         const measurement stages = random_stages(seed), slow_stages = changed(stages, slower);
         for (const slo& s : fresh_slos) check(stages, slow_stages, s);
-        for (const slo& s : shares) check(stages, slow_stages, s);
+        for (const slo& s : fractions) check(stages, slow_stages, s);
 
         // Only the candidate is slower than its baseline, or than a stored run.
         measurement pairs, stored_run = m;
@@ -348,9 +348,9 @@ TEST_CASE("more failures never turn a fail into a pass") {
                                 p50(decode_speed) >= 95_tps, max(e2e) <= 500_ms};
     int failed_before = 0, passed_before = 0, changes = 0;
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
-        const double share = 0.02 * static_cast<double>(seed % 10 + 1);
+        const double fraction = 0.02 * static_cast<double>(seed % 10 + 1);
         const auto worse = [&](const repeat_data& d) {
-            return with_more_failures(d, share, random);
+            return with_more_failures(d, fraction, random);
         };
         for (const measurement& m : {random_measurement(seed, 1), random_stages(seed)}) {
             const measurement failing = changed(m, worse);
@@ -441,7 +441,7 @@ TEST_CASE("a verdict can be done again from its inputs alone") {
 }
 
 TEST_CASE("what a verdict was computed from is told in words, too") {
-    const auto tells = [](const slo_verdict& v) {
+    const auto reports = [](const slo_verdict& v) {
         const std::string words = str(v.explain());
         CHECK(words.find(str(v.line())) == 0);
         for (const named_values& n : v.inputs)
@@ -457,15 +457,15 @@ TEST_CASE("what a verdict was computed from is told in words, too") {
                 CHECK(found);
             }
     };
-    tells(verdict_on({80, 81}));
-    tells(verdict_on({70, 130, 70, 130, 70}));
-    tells(verdict_on_pairs({1.01, 1, 1, 1.02}));
+    reports(verdict_on({80, 81}));
+    reports(verdict_on({70, 130, 70, 130, 70}));
+    reports(verdict_on_pairs({1.01, 1, 1, 1.02}));
     // Numbers that stand nowhere by chance.
     measurement m = against_stored({80, 84}, {0.1003, 0.1042, 0.0967}, 0.0317);
     m.noise = {{"mean(ttft)", 0.0723}, {"mean(ttft) / baseline", 0.0619}};
-    tells(judged(m, mean(ttft) <= 1.1 * baseline));
-    tells(judged(m, mean(ttft) <= 103_ms));
-    tells(verdict_on_failures(400, 12, error_rate <= 1_pct));
-    tells(judged(fresh_stages({stage_of_ttft(drawn_ttft(1, 300))}), p90(ttft) <= 175_ms));
-    tells(judged(fresh_stages({stage_of_ttft(drawn_ttft(1, 300))}), mean(ttft) <= 130_ms));
+    reports(judged(m, mean(ttft) <= 1.1 * baseline));
+    reports(judged(m, mean(ttft) <= 103_ms));
+    reports(verdict_on_failures(400, 12, error_rate <= 1_pct));
+    reports(judged(fresh_stages({stage_of_ttft(drawn_ttft(1, 300))}), p90(ttft) <= 175_ms));
+    reports(judged(fresh_stages({stage_of_ttft(drawn_ttft(1, 300))}), mean(ttft) <= 130_ms));
 }

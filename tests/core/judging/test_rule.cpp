@@ -3,7 +3,7 @@
 #include "core/base/random.hpp"
 #include "core/base/statistics.hpp"
 #include "core/judging/rule.hpp"
-#include "core/described/verdict_words.hpp"
+#include "core/described/verdict_text.hpp"
 #include "support/verdicts.hpp"
 
 #include <cmath>
@@ -19,7 +19,7 @@ using namespace verdicts;
 TEST_CASE("a look has the bounds worked out by hand") {
     // Variance 0.0002, moderated (8 * 0.04^2 + 0.0002) / 9, so sd 0.0380058 at 9 degrees of
     // freedom; t is 2.497410 to pass and 3.675597 to fail.
-    const look l = look_at({-0.10, -0.12}, 0.04);
+    const interim_analysis l = analysis_of({-0.10, -0.12}, 0.04);
     CHECK(l.spread == spread_of::moderated);
     CHECK(l.mean == about(-0.11));
     CHECK(l.df == 9);
@@ -29,16 +29,16 @@ TEST_CASE("a look has the bounds worked out by hand") {
     CHECK(l.detectable == about(0.1290719505935702));
     CHECK(l.outcome == verdict::pass);
 
-    const look missed = look_at({0.20, 0.22}, 0.04);
+    const interim_analysis missed = analysis_of({0.20, 0.22}, 0.04);
     CHECK(missed.pass_bound == about(0.2771158719337212));
     CHECK(missed.fail_bound == about(0.1112213077769062));
     CHECK(missed.outcome == verdict::fail);
 
-    CHECK(look_at({0.01, -0.01}, 0.04).outcome == verdict::inconclusive);
+    CHECK(analysis_of({0.01, -0.01}, 0.04).outcome == verdict::inconclusive);
 }
 
 TEST_CASE("a single value is believed to be as noisy as the prior says") {
-    const look l = look_at({-0.2}, 0.04);
+    const interim_analysis l = analysis_of({-0.2}, 0.04);
     CHECK(l.df == 8);
     CHECK(l.sd == about(0.04));
     CHECK(l.pass_bound == about(-0.2 + 0.04 * 2.55317824071153204735457));
@@ -48,33 +48,33 @@ TEST_CASE("a single value is believed to be as noisy as the prior says") {
 TEST_CASE("noisy repeats are judged by their own spread") {
     // A machine of 5 % shows four repeats with a sd over 0.0807 in one run of twenty. This one is
     // 0.1291, believed with 3 degrees of freedom beside 3 of 5 %: (3 * 0.05^2 + 0.05) / 6.
-    const look l = look_at({-0.1, 0.1, 0.0, 0.2}, 0.04);
+    const interim_analysis l = analysis_of({-0.1, 0.1, 0.0, 0.2}, 0.04);
     CHECK(l.spread == spread_of::noisy);
     CHECK(l.df == 6);
     CHECK(l.sd == about(0.0978945010372561));
     CHECK(l.pass_bound == about(0.1838207818).epsilon(1e-8));
     CHECK(l.fail_bound == about(-0.1603200367).epsilon(1e-8));
     // Half the spread may be chance; all of it is quiet where the prior expects more.
-    CHECK(look_at({-0.05, 0.05, 0.0, 0.1}, 0.04).spread == spread_of::moderated);
-    CHECK(look_at({-0.1, 0.1, 0.0, 0.2}, 0.10).spread == spread_of::moderated);
+    CHECK(analysis_of({-0.05, 0.05, 0.0, 0.1}, 0.04).spread == spread_of::moderated);
+    CHECK(analysis_of({-0.1, 0.1, 0.0, 0.2}, 0.10).spread == spread_of::moderated);
 }
 
 TEST_CASE("what is believed may widen what repeats leave open and never narrows it") {
     // Variance 0.0002 with 1 degree of freedom: t is 21.2 to pass, of the score 2.17.
     const judging_rule rule = rule_of({}, replayed, 2, 5, 1);
-    const look two = look_at_repeats({-0.10, -0.12}, 0.04, rule);
+    const interim_analysis two = analysis_of_repeats({-0.10, -0.12}, 0.04, rule);
     CHECK(two.spread == spread_of::measured);
     CHECK(two.df == 1);
     CHECK(two.pass_bound == about(-0.11 + 0.01 * student_t_quantile(normal_cdf(2.17), 1)));
     CHECK(two.outcome == verdict::inconclusive);
-    CHECK(look_at({-0.10, -0.12}, 0.04, rule).outcome == verdict::pass);
-    CHECK(look_at_repeats({-0.110, -0.111}, 0.04, rule).spread == spread_of::moderated);
+    CHECK(analysis_of({-0.10, -0.12}, 0.04, rule).outcome == verdict::pass);
+    CHECK(analysis_of_repeats({-0.110, -0.111}, 0.04, rule).spread == spread_of::moderated);
     for (const double sign : {-1.0, 1.0})
         for (const double step : {0.0, 0.005, 0.02, 0.05, 0.1}) {
             CAPTURE(step);
             const double at = 0.3 * sign;
             const std::vector<double> x = {at, at + step, at - step, at + step};
-            const look l = look_at_repeats(x, 0.04, rule), believed = look_at(x, 0.04, rule);
+            const interim_analysis l = analysis_of_repeats(x, 0.04, rule), believed = analysis_of(x, 0.04, rule);
             const double own_se = std::sqrt(sample_variance(x) / 4);
             const bool passes = believed.pass_bound < 0 &&
                                 mean_of(x) + student_t_quantile(normal_cdf(2.17), 3) * own_se < 0;
@@ -86,7 +86,7 @@ TEST_CASE("what is believed may widen what repeats leave open and never narrows 
     // A calibration, and a search that measures many loads, trust what they believe.
     judging_rule trusting = rule;
     trusting.trusts_belief = true;
-    CHECK(look_at_repeats({-0.10, -0.12}, 0.04, trusting).outcome == verdict::pass);
+    CHECK(analysis_of_repeats({-0.10, -0.12}, 0.04, trusting).outcome == verdict::pass);
 }
 
 TEST_CASE("at its limit a server of any noise passes and fails as seldom as promised") {
@@ -97,14 +97,14 @@ TEST_CASE("at its limit a server of any noise passes and fails as seldom as prom
         generator random(5);
         int passed = 0, failed = 0;
         for (int i = 0; i < gates; ++i) {
-            const judging_rule rule = rule_of({}, replayed, first_look, last_look, 1);
+            const judging_rule rule = rule_of({}, replayed, first_analysis, last_analysis, 1);
             std::vector<double> x = {noise * random.normal()};
-            look l;
-            while (x.size() < last_noisy_look && l.outcome == verdict::inconclusive) {
-                if (x.size() == last_look && l.spread != spread_of::measured) break;
+            interim_analysis l;
+            while (x.size() < last_noisy_analysis && l.outcome == verdict::inconclusive) {
+                if (x.size() == last_analysis && l.spread != spread_of::measured) break;
                 x.push_back(noise * random.normal());
-                if (x.size() > last_look && x.size() < last_noisy_look) continue;
-                l = look_at_repeats(x, prior_sd, rule);
+                if (x.size() > last_analysis && x.size() < last_noisy_analysis) continue;
+                l = analysis_of_repeats(x, prior_sd, rule);
                 if (x.size() < first_fail && l.outcome == verdict::fail)
                     l.outcome = verdict::inconclusive;
             }
@@ -120,7 +120,7 @@ TEST_CASE("at its limit a server of any noise passes and fails as seldom as prom
 
 TEST_CASE("the rule's scores are Pocock's for its looks and levels") {
     const judging_rule usual = rule_of({}, replayed, 2, 5);
-    CHECK(usual.looks == 5);
+    CHECK(usual.analyses == 5);
     CHECK(usual.most == 5);
     CHECK(usual.pass_z == 2.12);
     CHECK(usual.fail_z == 2.80);
@@ -141,14 +141,14 @@ TEST_CASE("the rule's scores are Pocock's for its looks and levels") {
     CHECK(rule_of({}, replayed, 4, 8).pass_z == 2.12);
     // One more look, at the last pair of a noisy machine.
     const judging_rule pairs = rule_of({}, replayed, 4, 8, 1);
-    CHECK(pairs.looks == 6);
+    CHECK(pairs.analyses == 6);
     CHECK(pairs.most == 8);
     CHECK(pairs.pass_z > pocock_constant(6, 0.05));
     CHECK(pairs.pass_z < pocock_constant(6, 0.05) + 0.01);
     CHECK(pairs.fail_z > pocock_constant(6, 0.01));
     CHECK(pairs.fail_z < pocock_constant(6, 0.01) + 0.01);
     const judging_rule many = rule_of({.false_pass = 2.5_pct}, replayed, 2, 11);
-    CHECK(many.looks == 10);
+    CHECK(many.analyses == 10);
     CHECK(many.pass_z == about(2.555).epsilon(0.0003));
 }
 

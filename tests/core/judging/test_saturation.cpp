@@ -105,9 +105,9 @@ bool is_flagged(const virtual_load& load, const arrival_data& arrivals, long lon
     m.arrival_cv2 = cv2;
     return !over_saturation_reason(m).empty();
 }
-int flagged_of(int seeds, const virtual_load& load, double share_of_capacity, long long n = 300,
+int flagged_of(int seeds, const virtual_load& load, double fraction_of_capacity, long long n = 300,
                double burstiness = 1) {
-    const double rate = share_of_capacity * capacity_of(load);
+    const double rate = fraction_of_capacity * capacity_of(load);
     const arrival_data arrivals = gamma(request_rate(rate), burstiness).data();
     int flagged = 0;
     for (int seed = 1; seed <= seeds; ++seed)

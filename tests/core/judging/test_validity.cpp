@@ -245,7 +245,7 @@ TEST_CASE("a busy client that reads events together spoils the gaps between them
     const auto read_together = [&](long long events, double cpu) {
         for (repeat_data& d : m.candidate) {
             d.coalesced_events = events;
-            d.cpu_share = cpu;
+            d.cpu_utilization = cpu;
         }
         return judged(m, p50(itl) <= 20_ms);
     };
@@ -278,16 +278,16 @@ TEST_CASE("the client's own account is over all repeats and arms") {
     sent(m.baseline[1].records[1], 20'000'000);
     m.candidate[0].connections_opened = 3;
     m.baseline[0].connections_opened = 4;
-    m.candidate[0].cpu_share = 0.4;
+    m.candidate[0].cpu_utilization = 0.4;
     m.candidate[0].coalesced_events = 44;
     const self_check_t c = self_check_of(m);
     CHECK(c.lateness_p50 == 0.002);
     CHECK(c.lateness_p99 == 0.020);
     CHECK(c.lateness_max == 0.020);
-    CHECK(c.late_share == 0.25);
+    CHECK(c.late_fraction == 0.25);
     CHECK(c.connections_opened == 7);
-    CHECK(c.cpu_share == 0.4);
-    CHECK(c.coalesced_share == about(44 / 880.0));
+    CHECK(c.cpu_utilization == 0.4);
+    CHECK(c.coalesced_fraction == about(44 / 880.0));
 }
 
 TEST_CASE("what the client itself had no means for is no failure of the server") {
@@ -313,9 +313,9 @@ TEST_CASE("what the client itself had no means for is no failure of the server")
 
 TEST_CASE("a client whose core is full proves nothing about the server") {
     measurement m = measured(repeats_with_ttft({80, 80, 80}));
-    for (repeat_data& d : m.candidate) d.cpu_share = 0.90;
+    for (repeat_data& d : m.candidate) d.cpu_utilization = 0.90;
     CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::pass);
-    for (repeat_data& d : m.candidate) d.cpu_share = 0.91;
+    for (repeat_data& d : m.candidate) d.cpu_utilization = 0.91;
     for (const slo& s : {mean(ttft) <= 100_ms, mean(tpot) <= 20_ms, p90(itl) <= 20_ms,
                          goodput(ttft <= 1_s) >= 50_pct, mean(ttft) <= 10_ms}) {
         CAPTURE(str(s.text()));
@@ -386,7 +386,7 @@ TEST_CASE("answers longer than forced are as little the load that was asked for"
         CAPTURE(str(s.text()));
         CHECK(judged(m, s).outcome == verdict::invalid);
         CHECK(str(judged(m, s).reason) ==
-              "server: 3 of 40 completed requests tell of more tokens than forced: it does not "
+              "server: 3 of 40 completed requests report more tokens than forced: it does not "
               "heed the length, or its usage is wrong");
     }
     CHECK(judged(m, error_rate <= 50_pct).outcome == verdict::pass);
@@ -499,7 +499,7 @@ TEST_CASE("an event of more tokens than a step brings may be a lump, too") {
     CHECK(mentions(judged(of(66), mean(tpot) <= 20_ms).reason, "40 of 40 answers began with"));
 }
 
-TEST_CASE("a server whose tokens are as fast as the client's reads is not held back") {
+TEST_CASE("a server whose tokens are as fast as the client's reads is not buffered") {
     // 0.1 ms a token, read one to four at a time.
     const auto fast = [](double at) { return read_in(at, 5, 0.2, {2, 1, 3, 1, 4, 1, 2, 2}); };
     const auto waiting = [](double at) { return read_in(at, 60, 0.2, {2, 1, 3, 1, 4, 1, 2, 2}); };
@@ -557,35 +557,35 @@ TEST_CASE("events that are read together have no gaps of their own") {
 
 TEST_CASE("a client that did not run explains no more than it may have read together itself") {
     // A stretch for each answer, which ends as its first read is stamped; and one after it.
-    const auto blind_for = [](double ms, double wait_ms, std::vector<int> reads,
-                              double later_ms = 0) {
+    const auto stalled_for = [](double ms, double wait_ms, std::vector<int> reads,
+                                double later_ms = 0) {
         std::vector<request> all;
         for (int i = 0; i < 20; ++i) all.push_back(read_in(2000.0 * i, wait_ms, 20, reads));
         measurement m = measured({repeat_of(all), repeat_of(all)});
         const auto lost = static_cast<long long>(ms * 1e6);
         for (repeat_data& d : m.candidate)
             for (const record& r : d.records) {
-                d.blind.push_back({r.first_token_ns - lost, r.first_token_ns + 1, lost, lost});
+                d.stalls.push_back({r.first_token_ns - lost, r.first_token_ns + 1, lost, lost});
                 const auto more = static_cast<long long>(later_ms * 1e6);
                 const long long from = r.first_token_ns + 100000000;
-                if (more > 0) d.blind.push_back({from, from + more, more, more});
+                if (more > 0) d.stalls.push_back({from, from + more, more, more});
             }
         return slo_invalid_reason(m, mean(tpot) <= 10_s);
     };
     // In one piece, 900 ms after the send: its tokens did not come in the last 80 ms.
-    CHECK(blind_for(80, 900, {11}).find("the stream does not stream: 40 of 40") == 0);
-    CHECK(blind_for(100, 900, {11}) == "");
+    CHECK(stalled_for(80, 900, {11}).find("the stream does not stream: 40 of 40") == 0);
+    CHECK(stalled_for(100, 900, {11}) == "");
     // Ten of 40 tokens at first, 20 ms each: 200 ms are hidden, less than half of it from the client.
     std::vector<int> lump{11};
     for (int i = 0; i < 29; ++i) lump.push_back(1);
-    CHECK(blind_for(80, 300, lump).find("the stream does not stream: 40 of 40") == 0);
-    CHECK(blind_for(110, 300, lump) == "");
+    CHECK(stalled_for(80, 300, lump).find("the stream does not stream: 40 of 40") == 0);
+    CHECK(stalled_for(110, 300, lump) == "");
     // Where it was away for half of the rest, they came twice as fast, and 100 ms are hidden.
-    CHECK(blind_for(80, 300, lump, 300) == "");
-    CHECK(blind_for(80, 300, lump, 30).find("the stream does not stream: 40 of 40") == 0);
+    CHECK(stalled_for(80, 300, lump, 300) == "");
+    CHECK(stalled_for(80, 300, lump, 30).find("the stream does not stream: 40 of 40") == 0);
 }
 
-TEST_CASE("a stream that is held back is the arm's whose it is") {
+TEST_CASE("a stream that is buffered is the arm's whose it is") {
     const auto held_back = [](double at) { return read_in(at, 900, 0, {11}); };
     measurement m;
     for (const measurement& pairs : {some_odd(0, held_back), some_odd(0, held_back)})
@@ -602,7 +602,7 @@ TEST_CASE("usage that tells of more tokens than the text can be decides nothing"
     const auto ten_words = [](double at) {
         return read_in(at, 80, 10, std::vector<int>(10, 1));
     };
-    const auto told = [&](int odd, int tokens) {
+    const auto reported = [&](int odd, int tokens) {
         measurement m = some_odd(odd, ten_words);
         int left = odd;
         for (repeat_data& d : m.candidate)
@@ -616,15 +616,15 @@ TEST_CASE("usage that tells of more tokens than the text can be decides nothing"
                              goodput(tpot <= 20_ms) >= 50_pct};
     for (const slo& s : by_output) {
         CAPTURE(str(s.text()));
-        CHECK(judged(told(40, 66), s).outcome == verdict::pass);
-        CHECK(judged(told(2, 100), s).outcome == verdict::pass);
-        CHECK(judged(told(3, 67), s).outcome == verdict::invalid);
-        CHECK(str(judged(told(3, 67), s).reason) ==
+        CHECK(judged(reported(40, 66), s).outcome == verdict::pass);
+        CHECK(judged(reported(2, 100), s).outcome == verdict::pass);
+        CHECK(judged(reported(3, 67), s).outcome == verdict::invalid);
+        CHECK(str(judged(reported(3, 67), s).reason) ==
               "server: 3 of 40 completed requests have more tokens in usage than their text can "
               "be: it counts what it did not send, or wrongly");
     }
     for (const slo& s : {mean(ttft) <= 100_ms, p50(itl) <= 20_ms, request_throughput >= 1_rps})
-        CHECK(judged(told(40, 100), s).outcome == verdict::pass);
+        CHECK(judged(reported(40, 100), s).outcome == verdict::pass);
 }
 
 TEST_CASE("several choices in one stream are another load than the one asked for") {

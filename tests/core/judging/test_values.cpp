@@ -3,7 +3,7 @@
 #include "core/base/random.hpp"
 #include "core/measured/pooled.hpp"
 #include "core/judging/values.hpp"
-#include "core/bodies/held.hpp"
+#include "core/bodies/result_data.hpp"
 #include "support/verdicts.hpp"
 
 #include <cmath>
@@ -177,9 +177,9 @@ TEST_CASE("more repeats are not more chances") {
 
 TEST_CASE("an estimate is of all repeats, whatever a verdict would have needed") {
     const auto estimated = [](const std::vector<repeat_data>& data, const statistic_data& what) {
-        const auto g = std::make_shared<held_gate>();
+        const auto g = std::make_shared<result_data>();
         g->seen.candidate = data;
-        return detail::estimate(box::make(std::shared_ptr<const held_gate>(g)), what);
+        return detail::estimate(box::make(std::shared_ptr<const result_data>(g)), what);
     };
     const std::vector<repeat_data> data = repeats_with_ttft({40, 90, 60});
     CHECK(estimated(data, mean(ttft).data).value == about(0.060));

@@ -1,6 +1,6 @@
 // The lines of verdicts that people read.
 #include "llmbench.hpp"
-#include "core/described/verdict_words.hpp"
+#include "core/described/verdict_text.hpp"
 #include "support/verdicts.hpp"
 
 #include <algorithm>
@@ -88,11 +88,11 @@ TEST_CASE("the arithmetic of a verdict names every number it used") {
           "0.0377124 "
           "(moderated), df 9, standard error 0.0266667; bounds: pass -0.223144 + 2.4974 x se = "
           "-0.156546 < 0, fail -0.223144 - 3.6756 x se = -0.321159 > 0 (t quantiles of the normal "
-          "scores 2.1200 and 2.8000, Pocock's for 5 looks at 0.05 and 0.01)");
+          "scores 2.1200 and 2.8000, Pocock's for 5 interim analyses at 0.05 and 0.01)");
     CHECK(str(verdict_on_failures(400, 12, error_rate <= 1_pct).arithmetic) ==
           "misses 12 of 400, design effect 1.000, so 12 of 400 independent ones; upper bound 0.0537402 at level 0.017, lower "
-          "bound 0.0106099 at level 0.001395 (one-sided Clopper-Pearson); allowed share of misses 0.01; "
-          "product of the repeats' shares over it 9, a miss from 200");
+          "bound 0.0106099 at level 0.001395 (one-sided Clopper-Pearson); allowed fraction of misses 0.01; "
+          "product of the repeats' fractions over it 9, a miss from 200");
 }
 
 TEST_CASE("a line that is too long is two, neither over the width of a console") {

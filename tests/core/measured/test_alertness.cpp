@@ -18,10 +18,10 @@ struct scripted {
         a.begin(now);
         a.on_tick(now, waited);
     }
-    void sleep(long long for_ns, long long due_ns, bool told_all = true) {
+    void sleep(long long for_ns, long long due_ns, bool read_all = true) {
         a.on_sleep(now);
         now += for_ns;
-        a.on_wake(now, due_ns, told_all ? 0 : 2);
+        a.on_wake(now, due_ns, read_all ? 0 : 2);
     }
     /// As it should be: it comes when it asked to.
     void sleep_well(long long for_ns = 5 * ms) { sleep(for_ns, now + for_ns); }
@@ -30,7 +30,7 @@ struct scripted {
         a.on_step(now);
     }
     void tick() { a.on_tick(now, waited); }
-    const blind_stretches& found() {
+    const client_stalls& found() {
         a.on_sleep(now);
         return a.found();
     }

@@ -50,7 +50,7 @@ TEST_CASE("of a record that does not tell how it was read, the stamps alone do")
     CHECK_FALSE(usage_is_over_content(r));
 }
 
-TEST_CASE("an answer in one piece that was asked for is none that was held back") {
+TEST_CASE("an answer in one piece that was asked for is none that was buffered") {
     record r = answered(0, 900, 0).record();
     r.first_event_tokens = r.output_tokens;  // a document, which tells its tokens
     CHECK_FALSE(is_in_one_piece(r));

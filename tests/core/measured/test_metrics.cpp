@@ -150,7 +150,7 @@ TEST_CASE("gaps are pooled over completed requests, with one infinite gap for ea
     CHECK(value_of(percentile(itl, 0.84), d) == infinity);      // rank 6
     CHECK(value_of(mean(itl), d) == about(0.014));
     const auto beyond = [&](double bound) {
-        return lb::share_of_gaps_beyond(bound, metric_id::itl, d);
+        return lb::fraction_of_gaps_beyond(bound, metric_id::itl, d);
     };
     CHECK(beyond(0.009) == 1);
     CHECK(beyond(0.010) == about(0.5));
@@ -635,7 +635,7 @@ TEST_CASE("gaps that are counted give the numbers of those that are kept") {
     for (const double bound : {0.001, 0.02, 0.05, 0.15, 10.0}) {
         CAPTURE(bound);
         const auto beyond = [&](double than, const repeat_data& d) {
-            return lb::share_of_gaps_beyond(than, metric_id::itl, d);
+            return lb::fraction_of_gaps_beyond(than, metric_id::itl, d);
         };
         CHECK(beyond(bound, listed_ones) == beyond(bound, plain));
         CHECK(beyond(bound, counted) >= beyond(bound * (1 + 1.0 / 512), plain));
@@ -711,15 +711,15 @@ TEST_CASE("tokens per event are the usage's over the events, where the usage tel
 
 TEST_CASE("where the client was blind the first answer and the second token may be earlier") {
     repeat_data d = repeat_of({request(0).reasoning(100).content(180).content(300).done(310)});
-    d.blind = {{at_ms(150), at_ms(185), 20'000'000, 0}};  // stamps in it came up to 20 ms earlier
-    const auto at = [&](metric_id m, reading how) { return request_value(m, d, 0, how); };
-    CHECK(at(metric_id::second_token_gap, reading::as_measured) == about(0.080));
-    CHECK(at(metric_id::second_token_gap, reading::at_best) == about(0.060));
-    CHECK(at(metric_id::second_token_gap, reading::at_worst) == about(0.080));
-    CHECK(at(metric_id::time_to_first_answer, reading::at_best) == about(0.160));
-    CHECK(at(metric_id::time_to_first_answer, reading::at_worst) == about(0.180));
-    d.blind = {{at_ms(90), at_ms(105), 10'000'000, 0}};  // the first one, too
-    CHECK(at(metric_id::second_token_gap, reading::at_worst) == about(0.090));
+    d.stalls = {{at_ms(150), at_ms(185), 20'000'000, 0}};  // stamps in it came up to 20 ms earlier
+    const auto at = [&](metric_id m, timing_bound how) { return request_value(m, d, 0, how); };
+    CHECK(at(metric_id::second_token_gap, timing_bound::measured) == about(0.080));
+    CHECK(at(metric_id::second_token_gap, timing_bound::optimistic) == about(0.060));
+    CHECK(at(metric_id::second_token_gap, timing_bound::pessimistic) == about(0.080));
+    CHECK(at(metric_id::time_to_first_answer, timing_bound::optimistic) == about(0.160));
+    CHECK(at(metric_id::time_to_first_answer, timing_bound::pessimistic) == about(0.180));
+    d.stalls = {{at_ms(90), at_ms(105), 10'000'000, 0}};  // the first one, too
+    CHECK(at(metric_id::second_token_gap, timing_bound::pessimistic) == about(0.090));
 }
 
 TEST_CASE("input throughput counts the prompts of requests that end in the window") {

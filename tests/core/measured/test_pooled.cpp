@@ -77,9 +77,9 @@ TEST_CASE("repeats together are what one repeat of all their requests is") {
                 CHECK(v.together >= least * (1 - 1e-12));
                 CHECK(v.together <= most * (1 + 1e-12));
                 // Once some gaps are in classes, all are: within 1/512.
-                const double told = pooled_value(s, mixed);
-                if (std::isfinite(together) && together > 0) CHECK(told == about(together).epsilon(1.0 / 512));
-                else CHECK(told == together);
+                const double reported = pooled_value(s, mixed);
+                if (std::isfinite(together) && together > 0) CHECK(reported == about(together).epsilon(1.0 / 512));
+                else CHECK(reported == together);
             }
         }
         for (const statistic_data& s :

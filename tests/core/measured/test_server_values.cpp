@@ -24,7 +24,7 @@ const slo waits = mean(queue_time) <= 1_s;
 TEST_CASE("a mean time is what was added over how often, between the readings at the window's ends") {
     repeat_data d;
     // Ten seconds waited in the warm-up, and in the drain: neither is in it.
-    tell(d, quantity::queue_time, {0, 10, 11, 12, 13, 23});
+    report(d, quantity::queue_time, {0, 10, 11, 12, 13, 23});
     count(d, quantity::queue_time, {0, 1, 11, 21, 31, 32});
     CHECK(value(d, waits) == about(3.0 / 30));
     CHECK(why_none(d, waits) == "");
@@ -37,16 +37,16 @@ TEST_CASE("a counter of seconds is divided by the requests that were finished") 
     repeat_data d = timelines::repeat_of({timelines::answered(1500, 50), timelines::answered(2500, 50),
                                           timelines::answered(4500, 50)});
     read_at_each_second(d, 6);
-    tell(d, quantity::prefill_time, {0, 1, 2, 3, 4, 5});
+    report(d, quantity::prefill_time, {0, 1, 2, 3, 4, 5});
     // Two of ours ended from second 1 to second 4.
     CHECK(value(d, mean(server_prefill_time) <= 1_s) == about(1.5));
-    tell(d, quantity::requests_done, {0, 10, 20, 30, 40, 50});
+    report(d, quantity::requests_done, {0, 10, 20, 30, 40, 50});
     CHECK(value(d, mean(server_prefill_time) <= 1_s) == about(0.1));
 }
 
 TEST_CASE("gauges are judged on what was read inside of the window, three times at least") {
     repeat_data d;
-    tell(d, quantity::waiting, {90, 1, 5, 2, 0, 90});
+    report(d, quantity::waiting, {90, 1, 5, 2, 0, 90});
     CHECK(value(d, max(queued_requests) <= 1) == 5);
     CHECK(value(d, mean(queued_requests) <= 1) == about(2));
     d.window = time_interval::between(d.window.from_ns(), timelines::at_ms(2500));
@@ -60,7 +60,7 @@ TEST_CASE("gauges are judged on what was read inside of the window, three times 
 
 TEST_CASE("readings that failed may have been those of the peak") {
     repeat_data d;
-    tell(d, quantity::waiting, std::vector<double>(13));  // 11 of them in the window
+    report(d, quantity::waiting, std::vector<double>(13));  // 11 of them in the window
     const statistic_data most = (max(queued_requests) <= 8).what;
     CHECK(what_is_unknown(most, d) == "");
     d.server.problem = "no answer within 1 s";
@@ -81,7 +81,7 @@ TEST_CASE("what the page does not tell may have been the peak as well") {
     repeat_data d;
     std::vector<double> read(13);
     read[6] = not_a_number;
-    tell(d, quantity::waiting, read);
+    report(d, quantity::waiting, read);
     CHECK(what_is_unknown((max(queued_requests) <= 8).what, d) ==
           "1 of 11 readings of its page in the steady window do not tell max(queued_requests), and "
           "what it was then nobody knows");
@@ -93,7 +93,7 @@ TEST_CASE("what the page does not tell may have been the peak as well") {
 
 TEST_CASE("a gauge of which one series has vanished is not that of the others") {
     repeat_data d;
-    tell(d, quantity::waiting, {2, 2, 2, 1, 1, 2});
+    report(d, quantity::waiting, {2, 2, 2, 1, 1, 2});
     const std::size_t series[] = {1, 2, 2, 1, 1, 2};  // the second one came, and was away
     for (std::size_t i = 0; i < 6; ++i)
         d.server.readings[i].series[static_cast<std::size_t>(quantity::waiting)] = series[i];
@@ -114,13 +114,13 @@ TEST_CASE("a named series is a gauge, whatever it is called") {
 
 TEST_CASE("counters are their change over the window") {
     repeat_data d;
-    tell(d, quantity::preemptions, {5, 7, 7, 8, 9, 20});
+    report(d, quantity::preemptions, {5, 7, 7, 8, 9, 20});
     CHECK(value(d, preemptions <= 0) == 2);
-    tell(d, quantity::prefix_queries, {0, 100, 200, 300, 400, 500});
-    tell(d, quantity::prefix_hits, {0, 10, 40, 70, 100, 500});
+    report(d, quantity::prefix_queries, {0, 100, 200, 300, 400, 500});
+    report(d, quantity::prefix_hits, {0, 10, 40, 70, 100, 500});
     CHECK(value(d, prefix_cache_hits >= 1_pct) == about(0.3));
-    tell(d, quantity::drafts, {0, 10, 20, 30, 40, 50});
-    tell(d, quantity::accepted_tokens, {0, 20, 50, 60, 80, 900});
+    report(d, quantity::drafts, {0, 10, 20, 30, 40, 50});
+    report(d, quantity::accepted_tokens, {0, 20, 50, 60, 80, 900});
     CHECK(value(d, acceptance_length >= 1) == about(3));
 }
 
@@ -128,33 +128,33 @@ TEST_CASE("energy is a counter's change over our tokens, or power over time") {
     // Of forty tokens from 1050 to 3000 ms, one each 50 ms.
     repeat_data d = timelines::repeat_of({timelines::answered(1000, 50, 50, 40)});
     read_at_each_second(d, 6);
-    tell(d, quantity::energy, {0, 100, 200, 300, 400, 500});
+    report(d, quantity::energy, {0, 100, 200, 300, 400, 500});
     const double tokens = 40;
     CHECK(value(d, energy_per_token <= 1_J) == about(300 / tokens));
     repeat_data by_power = d;
     for (page_reading& r : by_power.server.readings)
         r.values[static_cast<std::size_t>(quantity::energy)] = not_a_number;
-    tell(by_power, quantity::power, {0, 100, 120, 140, 100, 0});
+    report(by_power, quantity::power, {0, 100, 120, 140, 100, 0});
     CHECK(value(by_power, energy_per_token <= 1_J) == about((110 + 130 + 120) / tokens));
     repeat_data seldom = d;
-    tell(seldom, quantity::energy, {0, 0, 0, 300, 300, 300});
+    report(seldom, quantity::energy, {0, 0, 0, 300, 300, 300});
     CHECK(why_none(seldom, energy_per_token <= 1_J).find("told 1 new values") != std::string::npos);
     CHECK(why_none(d, energy_per_token <= 1_J) == "");
     repeat_data none;
-    tell(none, quantity::running, {1, 1, 1, 1, 1, 1});
-    CHECK(why_none(none, energy_per_token <= 1_J).find("no page tells the energy") == 0);
+    report(none, quantity::running, {1, 1, 1, 1, 1, 1});
+    CHECK(why_none(none, energy_per_token <= 1_J).find("no metrics page reports the energy") == 0);
 }
 
 TEST_CASE("together the repeats have their largest maximum and count, and the mean of the rest") {
     repeat_data a, b;
-    tell(a, quantity::waiting, {0, 1, 5, 2, 0, 0});
-    tell(b, quantity::waiting, {0, 1, 2, 2, 0, 0});
-    tell(a, quantity::queue_time, {0, 0, 0, 0, 3, 3});
+    report(a, quantity::waiting, {0, 1, 5, 2, 0, 0});
+    report(b, quantity::waiting, {0, 1, 2, 2, 0, 0});
+    report(a, quantity::queue_time, {0, 0, 0, 0, 3, 3});
     count(a, quantity::queue_time, {0, 0, 0, 0, 30, 30});
-    tell(b, quantity::queue_time, {0, 0, 0, 0, 5, 5});
+    report(b, quantity::queue_time, {0, 0, 0, 0, 5, 5});
     count(b, quantity::queue_time, {0, 0, 0, 0, 10, 10});
-    tell(a, quantity::preemptions, {0, 0, 0, 0, 0, 0});
-    tell(b, quantity::preemptions, {0, 0, 0, 1, 1, 1});
+    report(a, quantity::preemptions, {0, 0, 0, 0, 0, 0});
+    report(b, quantity::preemptions, {0, 0, 0, 1, 1, 1});
     const std::vector<repeat_data> arm{a, b};
     CHECK(pooled_value((max(queued_requests) <= 1).what, arm) == 5);
     CHECK(pooled_value((preemptions <= 0).what, arm) == 1);
@@ -167,13 +167,13 @@ TEST_CASE("without a page, or with one of several servers, there is no value") {
     d.server.problem = "http://h/metrics: HTTP 404";
     CHECK(why_none(d, waits) == "no page of its metrics was read (http://h/metrics: HTTP 404)");
     repeat_data turns;
-    tell(turns, quantity::queue_time, rising(0, 5, 6));
+    report(turns, quantity::queue_time, rising(0, 5, 6));
     count(turns, quantity::queue_time, rising(0, 50, 6));
     CHECK(why_none(turns, waits) == "");
     for (std::size_t i = 0; i < 6; ++i) turns.server.readings[i].began = 100.0 + static_cast<double>(i % 2);
     CHECK(why_none(turns, waits).find("of several servers in turns") != std::string::npos);
     repeat_data other;
-    tell(other, quantity::running, {1, 1, 1, 1, 1, 1});
+    report(other, quantity::running, {1, 1, 1, 1, 1, 1});
     CHECK(why_none(other, waits) == "its page does not tell queue_time");
 }
 
@@ -181,7 +181,7 @@ TEST_CASE("a process is one, restarted, or several in turns") {
     const auto history = [](const std::vector<double>& beginnings, const std::vector<double>& done,
                             double from_s = not_a_number, bool is_of_several = false) {
         repeat_data d;
-        tell(d, quantity::requests_done, done);
+        report(d, quantity::requests_done, done);
         d.server.from_s = from_s;
         d.server.is_of_several = is_of_several;
         for (std::size_t i = 0; i < beginnings.size(); ++i)

@@ -51,7 +51,7 @@ repeat_data part(std::size_t index, std::size_t count, long long clock_ns = 0) {
     d.ranks = {r};
     d.asked_rate = 25;
     d.achieved_rate = 24;
-    d.cpu_share = 0.1 * static_cast<double>(index + 1);
+    d.cpu_utilization = 0.1 * static_cast<double>(index + 1);
     d.connections_opened = 3;
     move_clock(d, clock_ns);
     return d;
@@ -87,7 +87,7 @@ TEST_CASE("parts on clocks of their own become the repeat that one program would
         CHECK(all.window.to_ns() == whole.window.to_ns());
         CHECK(all.asked_rate == 25.0 * static_cast<double>(count));
         CHECK(all.achieved_rate == 24.0 * static_cast<double>(count));
-        CHECK(all.cpu_share == doctest::Approx(0.1 * static_cast<double>(count)));
+        CHECK(all.cpu_utilization == doctest::Approx(0.1 * static_cast<double>(count)));
         CHECK(all.connections_opened == 3 * static_cast<long long>(count));
         REQUIRE(all.ranks.size() == count);
         for (std::size_t i = 0; i < count; ++i) {
@@ -156,14 +156,14 @@ TEST_CASE("what went wrong in one part went wrong") {
     std::vector<repeat_data> all = parts(3);
     all[1].interrupted = true;
     all[2].target_gone = "it went away";
-    all[2].blind = {{at_ms(5) + 2000000 * ms, at_ms(9) + 2000000 * ms, 4 * ms, 4 * ms}};
+    all[2].stalls = {{at_ms(5) + 2000000 * ms, at_ms(9) + 2000000 * ms, 4 * ms, 4 * ms}};
     all[1].short_outputs = 2;
     all[2].shared_tokens = 7;
     const repeat_data d = together(std::move(all), false);
     CHECK(d.interrupted);
     CHECK(d.target_gone == "it went away");
-    REQUIRE(d.blind.size() == 1);
-    CHECK(d.blind[0].from_ns == at_ms(5));
+    REQUIRE(d.stalls.size() == 1);
+    CHECK(d.stalls[0].from_ns == at_ms(5));
     CHECK(d.short_outputs == 2);
     CHECK(d.shared_tokens == 7);
 }

@@ -95,13 +95,13 @@ TEST_CASE("each metric has the row that its name says") {
 TEST_CASE("kinds of metrics exclude each other") {
     for (const metric_facts& f : metric_table) {
         CAPTURE(std::string(f.name));
-        CHECK(is_share(f.id) + is_throughput(f.id) + is_of_start(f.id) + is_of_requests(f.id) +
+        CHECK(is_request_fraction(f.id) + is_throughput(f.id) + is_of_start(f.id) + is_of_requests(f.id) +
                   is_capacity(f.id) + is_of_server(f.id) + is_drift(f.id) ==
               1);
         CHECK((!is_speed(f.id) || is_of_requests(f.id)));
-        CHECK(is_share(f.id) ==
-              (f.unit == metric_unit::share && !is_of_server(f.id) && !is_drift(f.id)));
-        CHECK((is_of_server(f.id) || (f.grain == 0 && !f.is_whole)));
+        CHECK(is_request_fraction(f.id) ==
+              (f.unit == metric_unit::fraction && !is_of_server(f.id) && !is_drift(f.id)));
+        CHECK((is_of_server(f.id) || (f.offset == 0 && !f.is_whole)));
     }
 }
 

@@ -19,8 +19,8 @@ using timelines::about;
 namespace {
 
 std::optional<std::string> nothing_beside(const std::string&) { return {}; }
-told_run read(const std::string& bytes, const std::string& name = "run.json") {
-    return read_told_run(bytes, name, nothing_beside);
+imported_run read(const std::string& bytes, const std::string& name = "run.json") {
+    return read_imported_run(bytes, name, nothing_beside);
 }
 std::optional<std::string> fixture_beside(const std::string& path) {
     const std::string bytes = fixture(path);
@@ -34,19 +34,19 @@ std::string refusal(const std::string& bytes) {
     } catch (const std::invalid_argument& e) { return e.what(); }
     return "";
 }
-bool lacks(const told_run& run, metric_id m) {
-    for (const untold_metrics& u : run.untold)
+bool lacks(const imported_run& run, metric_id m) {
+    for (const unsupported_metrics& u : run.unsupported)
         for (const metric_id id : u.of)
             if (id == m) return true;
     return false;
 }
-bool lacks_everything(const told_run& run) {
-    for (const untold_metrics& u : run.untold)
+bool lacks_everything(const imported_run& run) {
+    for (const unsupported_metrics& u : run.unsupported)
         if (u.of.empty()) return true;
     return false;
 }
 /// The value of a metric of the only request of a run.
-double value_of(told_run run, metric_id m) {
+double value_of(imported_run run, metric_id m) {
     const repeat_data d = repeat_of(run, 0);
     return request_value(m, d, 0);
 }
@@ -62,7 +62,7 @@ TEST_CASE("files that the tools wrote are read as they are") {
     for (const char* name : {"vllm-chat-ok-1.json", "sglang-chat-ok-1.jsonl", "guidellm-ok-1.json",
                              "aiperf-ok-1/profile_export.jsonl"}) {
         CAPTURE(name);
-        told_run run = read_told_run(fixture(name), name, fixture_beside);
+        imported_run run = read_imported_run(fixture(name), name, fixture_beside);
         CHECK_FALSE(lacks_everything(run));
         CHECK(run.requests.size() == 40);
         CHECK(run.model == (run.tool == "SGLang bench_serving" ? "" : "tiny"));  // it tells none
@@ -79,15 +79,15 @@ TEST_CASE("files that the tools wrote are read as they are") {
         }
     }
     CHECK(read(fixture("guidellm-ok-1.json")).tool_and_version() == "guidellm 0.8.1");
-    const told_run aiperf = read_told_run(fixture("aiperf-ok-1/profile_export_aiperf.json"),
-                                          "aiperf-ok-1/profile_export_aiperf.json", fixture_beside);
+    const imported_run aiperf = read_imported_run(fixture("aiperf-ok-1/profile_export_aiperf.json"),
+                                                  "aiperf-ok-1/profile_export_aiperf.json", fixture_beside);
     CHECK(aiperf.tool_and_version() == "AIPerf 0.13.0");
     CHECK(aiperf.requests.size() == 40);
     CHECK(read(fixture("vllm-chat-ok-1.json")).tool_and_version() == "vLLM bench serve");
 }
 
 TEST_CASE("the tools' own means come out of their requests, where they mean the same") {
-    told_run run = read(fixture("vllm-chat-ok-1.json"));
+    imported_run run = read(fixture("vllm-chat-ok-1.json"));
     CHECK(lacks(run, metric_id::e2e));
     CHECK_FALSE(lacks(run, metric_id::ttft));  // the role came together with the first token
     const repeat_data d = repeat_of(run, 0);
@@ -97,13 +97,13 @@ TEST_CASE("the tools' own means come out of their requests, where they mean the 
     // It says 58.78 ms; the role came some microseconds earlier.
     CHECK(mean_of_metric(metric_id::ttft) == doctest::Approx(0.05880).epsilon(0.001));
     CHECK(mean_of_metric(metric_id::tpot) == doctest::Approx(0.02007).epsilon(0.001));
-    told_run other = read(fixture("guidellm-ok-1.json"));
+    imported_run other = read(fixture("guidellm-ok-1.json"));
     CHECK(lacks(other, metric_id::itl));
     CHECK_FALSE(lacks(other, metric_id::e2e));
     CHECK(value_of(read(fixture("guidellm-ok-1.json")), metric_id::tpot) ==
           doctest::Approx(0.01958767573).epsilon(1e-6));  // its inter_token_latency_ms of the first request
-    told_run aiperf = read_told_run(fixture("aiperf-ok-1/profile_export.jsonl"),
-                                    "aiperf-ok-1/profile_export.jsonl", fixture_beside);
+    imported_run aiperf = read_imported_run(fixture("aiperf-ok-1/profile_export.jsonl"),
+                                            "aiperf-ok-1/profile_export.jsonl", fixture_beside);
     CHECK_FALSE(lacks(aiperf, metric_id::itl));
     CHECK_FALSE(lacks(aiperf, metric_id::tpot));  // by usage, not by AIPerf's tokenizer
     CHECK(lacks(aiperf, metric_id::e2e));
@@ -113,10 +113,10 @@ TEST_CASE("the prompts that SGLang's bench lists are those that it counted") {
     const std::string sound = fixture("sglang-chat-ok-1.jsonl");
     CHECK_FALSE(lacks_everything(read(sound)));
     CHECK_FALSE(lacks_everything(read(fixture("sglang-chat-bad-1.jsonl"))));
-    const told_run run = read(replaced(sound, "\"total_input_tokens\": 640",
-                                       "\"total_input_tokens\": 656"));
+    const imported_run run = read(replaced(sound, "\"total_input_tokens\": 640",
+                                           "\"total_input_tokens\": 656"));
     REQUIRE(lacks_everything(run));
-    CHECK(run.untold[0].why.find("says total_input_tokens 656, its lists of requests add up to 640") !=
+    CHECK(run.unsupported[0].why.find("says total_input_tokens 656, its lists of requests add up to 640") !=
           std::string::npos);
 }
 
@@ -141,19 +141,19 @@ TEST_CASE("a warm-up that guidellm was asked for, and no time that tells of it, 
 }
 
 TEST_CASE("failures are failures") {
-    told_run run = read(fixture("vllm-chat-bad-1.json"));
+    imported_run run = read(fixture("vllm-chat-bad-1.json"));
     repeat_data d = repeat_of(run, 0);
     int failed = 0;
     for (const record& r : d.records) failed += r.status != request_status::ok;
     CHECK(failed == 4);
     CHECK(d.short_outputs == 2);  // told inside of the stream: vLLM's bench counts them as successes
-    told_run sglang_run = read(fixture("sglang-chat-bad-1.jsonl"));
+    imported_run sglang_run = read(fixture("sglang-chat-bad-1.jsonl"));
     CHECK(lacks(sglang_run, metric_id::tpot));  // by the length asked for, which two did not bring
     d = repeat_of(sglang_run, 0);
     failed = 0;
     for (const record& r : d.records) failed += r.status == request_status::server;
     CHECK(failed == 4);
-    told_run other = read(fixture("guidellm-bad-1.json"));
+    imported_run other = read(fixture("guidellm-bad-1.json"));
     d = repeat_of(other, 0);
     failed = 0;
     for (const record& r : d.records) failed += r.status == request_status::server;
@@ -199,7 +199,7 @@ TEST_CASE("waiting for a place counts where sends were planned, and where nobody
     run_file f = run_of(3, 1);
     f.answers[1].waited = 0.5;
     f.rate = "8.0";
-    told_run run = read(vllm_text(f));
+    imported_run run = read(vllm_text(f));
     CHECK(run.arrivals.max_in_flight == 4);
     const repeat_data d = repeat_of(run, 0);
     double longest = 0;
@@ -219,7 +219,7 @@ TEST_CASE("what SGLang's bench leaves out is judged by nobody") {
     run_file f = run_of(20, 1);
     f.backend = "sglang-oai-chat";
     f.rate = "Infinity";
-    const told_run run = read(sglang_text(f), "run.jsonl");
+    const imported_run run = read(sglang_text(f), "run.jsonl");
     CHECK(run.tool_and_version() == "SGLang bench_serving (server 0.5.23)");
     CHECK(lacks(run, metric_id::e2e));
     CHECK(lacks(run, metric_id::output_throughput));
@@ -238,7 +238,7 @@ TEST_CASE("what SGLang's bench leaves out is judged by nobody") {
     f.answers[0].error = "Internal Server Error: out of memory";
     f.answers[1].ttft = 0;  // no text at all is a success there
     f.answers[1].gaps.clear();
-    told_run some = read(sglang_text(f));
+    imported_run some = read(sglang_text(f));
     CHECK_FALSE(lacks_everything(some));
     const repeat_data d = repeat_of(some, 0);
     CHECK(d.records[0].status == request_status::server);
@@ -250,12 +250,12 @@ TEST_CASE("aggregates alone, and lists that are not what is counted, support not
     run_file f = run_of(20, 1);
     f.with_details = f.with_queues = false;
     CHECK(lacks_everything(read(vllm_text(f))));
-    CHECK(read(vllm_text(f)).untold[0].why == "it holds aggregates alone, and a verdict needs every "
+    CHECK(read(vllm_text(f)).unsupported[0].why == "it holds aggregates alone, and a verdict needs every "
                                          "request: --save-result --save-detailed writes them");
     CHECK(lacks_everything(read(sglang_text(f))));
     f = run_of(20, 1);
     f.leave_out = 3;
-    CHECK(read(vllm_text(f)).untold[0].why == "it says completed 20, its lists of requests add up to "
+    CHECK(read(vllm_text(f)).unsupported[0].why == "it says completed 20, its lists of requests add up to "
                                          "17: requests were left out, or changed");
     CHECK(lacks_everything(read(sglang_text(f))));
     f = run_of(20, 1);
@@ -267,7 +267,7 @@ TEST_CASE("aggregates alone, and lists that are not what is counted, support not
     CHECK(lacks_everything(read(lines, "profile_export.jsonl")));  // no summary beside it
     const std::string fewer = lines.substr(lines.find('\n') + 1);
     CHECK(lacks_everything(
-        read_told_run(fewer, "aiperf-ok-1/profile_export.jsonl", fixture_beside)));
+        read_imported_run(fewer, "aiperf-ok-1/profile_export.jsonl", fixture_beside)));
     CHECK(lacks_everything(read(fixture("aiperf-ok-1/profile_export_aiperf.json"))));
 }
 
@@ -317,7 +317,7 @@ TEST_CASE("what is no result file, or no time, is refused in one sentence") {
 TEST_CASE("others' words stay words") {
     run_file f = run_of(3, 1);
     f.answers[0].error = "Traceback:\n  File \"x.py\"\nValueError: \x1b[31m::error::no\n";
-    told_run run = read(vllm_text(f));
+    imported_run run = read(vllm_text(f));
     CHECK(str(run.requests[0].what.error) == "ValueError: \\x1b[31m::error::no");
     f.model = "\\ud800m\\ud83d\\ude00";
     CHECK(read(vllm_text(f)).model == "\xEF\xBF\xBDm\xF0\x9F\x98\x80");

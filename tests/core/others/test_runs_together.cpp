@@ -27,20 +27,20 @@ std::optional<std::string> fixture_beside(const std::string& path) {
     if (bytes.empty()) return {};
     return bytes;
 }
-told_gate gate_of(const std::vector<std::string>& files, const slo_list& slos) {
-    std::vector<told_run> runs;
+imported_gate gate_of(const std::vector<std::string>& files, const slo_list& slos) {
+    std::vector<imported_run> runs;
     for (std::size_t i = 0; i < files.size(); ++i)
-        runs.push_back(read_told_run(files[i], printed("%c.json", static_cast<char>('a' + i)),
-                                     [](const std::string&) { return std::optional<std::string>(); }));
+        runs.push_back(read_imported_run(files[i], printed("%c.json", static_cast<char>('a' + i)),
+                                         [](const std::string&) { return std::optional<std::string>(); }));
     return gate_of_runs(std::move(runs), slos);
 }
-told_gate gate_of_fixtures(const std::vector<std::string>& names, const slo_list& slos) {
-    std::vector<told_run> runs;
+imported_gate gate_of_fixtures(const std::vector<std::string>& names, const slo_list& slos) {
+    std::vector<imported_run> runs;
     for (const std::string& name : names)
-        runs.push_back(read_told_run(fixture(name), name, fixture_beside));
+        runs.push_back(read_imported_run(fixture(name), name, fixture_beside));
     return gate_of_runs(std::move(runs), slos);
 }
-std::vector<slo_verdict> verdicts_of(const told_gate& g) {
+std::vector<slo_verdict> verdicts_of(const imported_gate& g) {
     return described(assess(g.seen, terms_of_files(g.what)).verdicts);
 }
 slo_verdict verdict_of(const std::vector<std::string>& files, const slo& s) {
@@ -61,7 +61,7 @@ std::string why_invalid(const std::vector<std::string>& files) {
 TEST_CASE("files are judged as our own repeats are") {
     const slo_list slos = {p50(ttft) <= 300_ms, mean(tpot) <= 10_ms, p90(itl) <= 50_ms,
                            goodput(ttft <= 300_ms) >= 90_pct, output_throughput >= 1_tps};
-    const told_gate g = gate_of({vllm_of(60, 1), vllm_of(60, 2), vllm_of(60, 3)}, slos);
+    const imported_gate g = gate_of({vllm_of(60, 1), vllm_of(60, 2), vllm_of(60, 3)}, slos);
     const std::vector<slo_verdict> v = verdicts_of(g);
     REQUIRE(v.size() == 6);
     CHECK(v[0].outcome == verdict::pass);
@@ -238,12 +238,12 @@ TEST_CASE("a request that was cut off with its run decides nothing") {
         s.replace(s.find("\"incomplete\": 0"), 15, "\"incomplete\": 1");
         return s;
     };
-    std::vector<told_run> runs;
+    std::vector<imported_run> runs;
     for (int i = 1; i <= 3; ++i) {
         const std::string name = printed("guidellm-ok-%d.json", i);
-        runs.push_back(read_told_run(cut(fixture(name)), name, fixture_beside));
+        runs.push_back(read_imported_run(cut(fixture(name)), name, fixture_beside));
     }
-    const told_gate g = gate_of_runs(std::move(runs), {p50(ttft) <= 300_ms, error_rate <= 5_pct});
+    const imported_gate g = gate_of_runs(std::move(runs), {p50(ttft) <= 300_ms, error_rate <= 5_pct});
     CHECK(g.seen.has_cut_off);
     const std::vector<slo_verdict> v = verdicts_of(g);
     CHECK(v[0].outcome == verdict::pass);     // whatever they would have taken

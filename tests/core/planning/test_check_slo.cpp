@@ -322,8 +322,8 @@ TEST_CASE("fresh traffic comes in one to three stages") {
 TEST_CASE("error levels out of their range are refused by name") {
     const auto levels = [](double pass, double fail) {
         return refusal_after([&](scenario& s) {
-            s.judging.false_pass = share(pass);
-            s.judging.false_fail = share(fail);
+            s.judging.false_pass = fraction(pass);
+            s.judging.false_fail = fraction(fail);
         });
     };
     CHECK_REFUSED(levels(0.25, 0.01), "judging.false_pass is 25 %", "0.01 % to 20 %");
@@ -342,7 +342,7 @@ TEST_CASE("the plan carries the rule that its verdicts follow") {
     s.slos = {p90(ttft) <= 1_s};
     const judging_rule usual = planned(s, 1).rule;
     CHECK(usual.traffic == replayed);
-    CHECK(usual.looks == 5);
+    CHECK(usual.analyses == 5);
     CHECK(usual.most == 5);
     CHECK(usual.pass_z == 2.12);
     CHECK(usual.fail_z == 2.80);
@@ -351,7 +351,7 @@ TEST_CASE("the plan carries the rule that its verdicts follow") {
     s.repeats = 9;
     s.judging = {.false_pass = 2.5_pct, .false_fail = 0.5_pct, .holm = true};
     const judging_rule strict = planned(s, 1).rule;
-    CHECK(strict.looks == 8);  // after 2, 3, ... 9 repeats
+    CHECK(strict.analyses == 8);  // after 2, 3, ... 9 repeats
     CHECK(strict.most == 9);
     CHECK(strict.pass_level == Approx(0.025));
     CHECK(strict.fail_level == Approx(0.005));
@@ -369,10 +369,10 @@ TEST_CASE("a stored baseline needs a file and a spread of days that is one") {
                         .slos = {mean(tpot) <= 1.1 * baseline}});
     };
     CHECK_REFUSED(with(stored("")), "stored(\"\")", "file");
-    CHECK_REFUSED(with(stored("a.json", share(-0.01))), "day-to-day", "is -1 %", "from above 0 to 50 %");
+    CHECK_REFUSED(with(stored("a.json", fraction(-0.01))), "day-to-day", "is -1 %", "from above 0 to 50 %");
     CHECK_REFUSED(with(stored("a.json", 51_pct)), "day-to-day", "is 51 %");
     CHECK_REFUSED(with(stored("a.json", 200_pct)), "day-to-day", "is 200 %");
-    CHECK_REFUSED(with(stored("a.json", share(nan_value))), "day-to-day");
+    CHECK_REFUSED(with(stored("a.json", fraction(nan_value))), "day-to-day");
     CHECK(with(stored("a.json")) == "");
     CHECK_REFUSED(with(stored("a.json", 0_pct)), "day-to-day", "do differ");
     CHECK(with(stored("a.json", 0.1_pct)) == "");
@@ -388,7 +388,7 @@ TEST_CASE("a stored baseline takes repeats and not pairs") {
     CHECK(p.has_stored_baseline);
     CHECK_FALSE(p.has_baseline);
     CHECK(p.stored.file == text("a.json"));
-    CHECK(p.stored.day_to_day.fraction == Approx(0.03));
+    CHECK(p.stored.day_to_day.value == Approx(0.03));
     CHECK(p.first_repeats == 2);
     CHECK(p.most_repeats == 5);
     // What is not compared with a live baseline is not compared with a stored one.

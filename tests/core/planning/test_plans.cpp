@@ -1,7 +1,7 @@
 // Plans: what a scenario leaves out, and what a plan expects of a run.
 #include "llmbench.hpp"
 #include "core/traffic/requests.hpp"
-#include "core/planning/plan_words.hpp"
+#include "core/planning/plan_text.hpp"
 #include "core/planning/planning.hpp"
 #include "support/scenarios.hpp"
 

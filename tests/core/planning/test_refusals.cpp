@@ -1,6 +1,6 @@
 // Scenarios that are refused before anything is sent, each in a sentence that a person can act on.
 #include "llmbench.hpp"
-#include "core/planning/plan_words.hpp"
+#include "core/planning/plan_text.hpp"
 #include "core/planning/planning.hpp"
 #include "support/scenarios.hpp"
 #include "support/texts.hpp"

@@ -1,6 +1,6 @@
 // What reports tell of several settings, held against tests/golden/.
 #include "llmbench.hpp"
-#include "core/comparing/words.hpp"
+#include "core/comparing/text.hpp"
 #include "core/reports/ci_files.hpp"
 #include "core/reports/comparison_text.hpp"
 #include "core/reports/result_json.hpp"

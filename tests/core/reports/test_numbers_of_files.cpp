@@ -67,7 +67,7 @@ test_gate gate_with_everything() {
                       .slos = {mean(ttft) <= 100_ms, p75(ttft) <= 90_ms, error_rate <= 5_pct}},
                      1);
     g.what.name = "chat";
-    g.what.share = {1, 2};
+    g.what.shard = {1, 2};
     g.target = tiny_model();
     for (int k = 0; k < 2; ++k) {
         repeat_data d = repeat_of_ttft(80 + k, k);
@@ -78,11 +78,11 @@ test_gate gate_with_everything() {
         r.start_ns = d.window.from_ns() - 3000000;
         r.lead = {-1, 1};
         d.ranks = {r};
-        d.blind = {{at_ms(1), at_ms(2), 1000000, 1000000}};
-        d.thread_cpu_shares = {0.1, 0.2};
+        d.stalls = {{at_ms(1), at_ms(2), 1000000, 1000000}};
+        d.thread_cpu_utilization = {0.1, 0.2};
         d.handshakes_full = {2, 0.01, 0.02};
         const time_interval window = d.window;
-        server_pages::tell(d, server_quantity::queue_time, {0, 0.1, 0.2, 0.3});
+        server_pages::report(d, server_quantity::queue_time, {0, 0.1, 0.2, 0.3});
         d.window = window;
         g.measured.candidate.push_back(d);
     }
@@ -124,14 +124,14 @@ TEST_CASE("a result.json is refused by its field, or judged, whatever its number
             to.gap_offsets = from.gap_offsets;
             if (to.gaps_counted) return;
         }
-        for (const slo& x : g.measured.slos) read.held.slos.push_back(x);
-        assess(read.seen, read.held);
+        for (const slo& x : g.measured.slos) read.judged_by.slos.push_back(x);
+        assess(read.seen, read.judged_by);
         check_worth(read.seen);
         stored_shard first{"shard-0", read}, second{"shard-1", std::move(read)};
-        first.gate.load.share.index = 0;
+        first.gate.load.shard.index = 0;
         try {
             const gathered_shards all = gathered({first, second}, {mean(ttft) <= 100_ms});
-            assess(all.seen, all.held);
+            assess(all.seen, all.judged_by);
         } catch (const std::invalid_argument& e) { check_sentence(e.what(), "shard"); }
     });
 }
@@ -151,7 +151,7 @@ TEST_CASE("a result.json is refused by its field, or shown, whatever its numbers
 TEST_CASE("a result.json is refused by its field, or fits a sound engine, whatever its numbers say") {
     const std::string json = result_json({gate_with_everything()}, {}, {}, 0);
     check_reader(json, "r.json", [&](const std::string& s) {
-        const told_pace t = read_pace(s, "r.json", "chat");
+        const reported_pace t = read_pace(s, "r.json", "chat");
         const engine e = engine_at_pace(t.pace);
         CHECK(e.decode_step.seconds() > 0);
         CHECK(e.prefill_per_token.seconds() >= 0);
@@ -220,9 +220,9 @@ TEST_CASE("a part of a repeat is refused, or a repeat, whatever its numbers say"
 namespace {
 void check_tool(const std::string& sound, const std::string& name, const file_beside& beside) {
     check_reader(sound, name, [&](const std::string& s) {
-        std::vector<told_run> runs;
-        runs.push_back(read_told_run(s, name, beside));
-        told_gate g = gate_of_runs(std::move(runs), {mean(ttft) <= 1_s, p50(e2e) <= 1_s});
+        std::vector<imported_run> runs;
+        runs.push_back(read_imported_run(s, name, beside));
+        imported_gate g = gate_of_runs(std::move(runs), {mean(ttft) <= 1_s, p50(e2e) <= 1_s});
         check_worth(g.seen);
         assess(g.seen, terms_of_files(g.what));
     });

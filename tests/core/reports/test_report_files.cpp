@@ -29,16 +29,16 @@ test_gate placed_gate(const std::string& name, const slo_list& slos) {
 }
 
 /// A queue that came and went, and one preemption in the second repeat.
-void tell_of_itself(repeat_data& d) {
+void report_itself(repeat_data& d) {
     const long long from = d.window.from_ns(), to = d.window.to_ns();
-    server_pages::tell(d, server_quantity::waiting, {0, 1, 6, 2, 0, 0});
-    server_pages::tell(d, server_quantity::running, {0, 2, 4, 4, 3, 0});
+    server_pages::report(d, server_quantity::waiting, {0, 1, 6, 2, 0, 0});
+    server_pages::report(d, server_quantity::running, {0, 2, 4, 4, 3, 0});
     const double preempted = d.index;
-    server_pages::tell(d, server_quantity::preemptions, {0, 0, 0, 0, preempted, preempted});
-    server_pages::tell(d, server_quantity::queue_time, {0, 0.1, 0.5, 0.9, 1, 1});
+    server_pages::report(d, server_quantity::preemptions, {0, 0, 0, 0, preempted, preempted});
+    server_pages::report(d, server_quantity::queue_time, {0, 0.1, 0.5, 0.9, 1, 1});
     server_pages::count(d, server_quantity::queue_time, {0, 2, 8, 14, 18, 20});
-    server_pages::tell(d, server_quantity::requests_done, {50, 52, 58, 64, 68, 70});
-    server_pages::tell(d, server_quantity::generation_tokens, {0, 50, 100, 150, 190, 260});
+    server_pages::report(d, server_quantity::requests_done, {50, 52, 58, 64, 68, 70});
+    server_pages::report(d, server_quantity::generation_tokens, {0, 50, 100, 150, 190, 260});
     d.server.selectors = {"x{y=\"z\"}"};
     d.window = time_interval::between(from, to);
     for (std::size_t i = 0; i < d.server.readings.size(); ++i) {
@@ -84,7 +84,7 @@ test_gates many_gates() {
     gates.push_back(placed_gate("a server that tells of itself",
                                 {max(queued_requests) <= 8, preemptions <= 0,
                                  max(server_metric("x{y=\"z\"}")) <= 3}));
-    for (repeat_data& d : gates.back().measured.candidate) tell_of_itself(d);
+    for (repeat_data& d : gates.back().measured.candidate) report_itself(d);
     judge(gates.back());
     return gates;
 }
@@ -172,12 +172,12 @@ TEST_CASE("the side of an objective that was read back is that of its limit") {
     CHECK(side("advisory(mean(tpot) <= 1.1 * baseline)"));
     CHECK_FALSE(side("output_throughput >= 400 tok/s"));
     CHECK_FALSE(side("goodput(ttft <= 300 ms && tpot <= 30 ms) >= 90 %"));
-    const auto told = [](const std::string& which) {
+    const auto reported = [](const std::string& which) {
         return read_past_result(R"({"schema": "llmbench/result/2", "gates": [{"slos": [{"slo": "x",)"
                                 R"("side": ")" + which + R"("}]}]})", "x").gates[0].slos[0].at_most;
     };
-    CHECK(told("at_most"));
-    CHECK_FALSE(told("at_least"));
+    CHECK(reported("at_most"));
+    CHECK_FALSE(reported("at_least"));
 }
 
 // ---- progress ----------------------------------------------------------------------------------

@@ -477,10 +477,10 @@ TEST_CASE("every report says how answers ended, in words that are the server's")
     for (repeat_data& d : g.measured.candidate)
         for (std::size_t i = 0; i < d.records.size(); ++i)
             d.records[i].finish_reason = i % 2 == 0 ? "content_filter" : i == 1 ? "" : "@a`<b>";
-    const std::string told = "40 of 40 requests ok (ended: 20 content_filter, 18 @a`<b>, "
+    const std::string reported = "40 of 40 requests ok (ended: 20 content_filter, 18 @a`<b>, "
                              "2 without a reason)";
     CHECK(holds(console_text(g), "(ended: 20 content_filter, 18 @a`<b>,"));
-    CHECK(holds(summary_md({g}), "``" + told + "``"));
+    CHECK(holds(summary_md({g}), "``" + reported + "``"));
     const std::string escaped = "(ended: 20 content_filter, 18 @a`&lt;b&gt;, 2 without a reason)";
     CHECK(holds(report_html({g}, quiet_machine()), escaped));
     CHECK(holds(junit_xml({g}), escaped));
@@ -494,10 +494,10 @@ TEST_CASE("every report says how answers ended, in words that are the server's")
 TEST_CASE("every report says how many tokens were never streamed") {
     test_gate g = sample_gate();
     for (record& r : g.measured.candidate[0].records) r.hidden_tokens = 3;
-    const char* told = "60 tokens were never streamed";
+    const char* reported = "60 tokens were never streamed";
     for (const std::string& report : {console_text(g), summary_md({g}),
                                       report_html({g}, quiet_machine())})
-        CHECK(holds(report, told));
+        CHECK(holds(report, reported));
     CHECK(holds(result_json({g}, quiet_machine(), {{0}, "00ff"}, 1), "\"hidden_tokens\": 60"));
 }
 
@@ -575,7 +575,7 @@ TEST_CASE("failures are counted by kind, most frequent first, with an example") 
     odd.records[1].output_tokens = odd.records[1].events + 5;  // several an event
     odd.records[2].output_tokens = 0;
     odd.records[2].status = request_status::timeout;
-    CHECK(status_text({odd}) == "19 of 20 requests ok (ended: 19 stop); 1 timeout (); usage tells of fewer tokens "
+    CHECK(status_text({odd}) == "19 of 20 requests ok (ended: 19 stop); 1 timeout (); usage reports fewer tokens "
                                 "than content events in 1 of those");
 }
 
@@ -631,8 +631,8 @@ TEST_CASE("the client's account in one line") {
     c.lateness_max = 0.012;
     c.asked_rate = 8;
     c.achieved_rate = 7.996;
-    c.cpu_share = 0.25;
-    c.coalesced_share = 0.015;
+    c.cpu_utilization = 0.25;
+    c.coalesced_fraction = 0.015;
     c.connections_opened = 12;
     CHECK(self_check_text(c) ==
           "sends late by p50 100 us, p99 2 ms, max 12 ms; sent 7.996 of 8 requests/s; read within "
@@ -703,7 +703,7 @@ TEST_CASE("metrics are told in OpenMetrics text") {
 TEST_CASE("prompts that the server counts otherwise are told beside what was asked for") {
     const plan p = planned({.workload = synthetic{.prompt_tokens = uniform(100, 200)},
                             .arrivals = closed_loop(1), .warmup = 0, .requests = 50}, 1);
-    const auto told = [&](double factor) {
+    const auto reported = [&](double factor) {
         repeat_data d;
         for (int i = 0; i < 50; ++i) {
             record r;
@@ -720,14 +720,14 @@ TEST_CASE("prompts that the server counts otherwise are told beside what was ask
         const std::vector<std::string> notes = notes_on(g);
         return notes.empty() ? std::string() : notes[0];
     };
-    CHECK(told(1.0) == "");
-    CHECK(told(1.015) == "");
-    CHECK(told(2.0).find("prompt tokens: asked for 1") == 0);
-    CHECK(told(2.0).find("the server counted ") != std::string::npos);
-    CHECK(told(0.5) != "");
+    CHECK(reported(1.0) == "");
+    CHECK(reported(1.015) == "");
+    CHECK(reported(2.0).find("prompt tokens: asked for 1") == 0);
+    CHECK(reported(2.0).find("the server counted ") != std::string::npos);
+    CHECK(reported(0.5) != "");
 }
 
-TEST_CASE("streams that were held back and requests that were sent again are told of each arm") {
+TEST_CASE("streams that were buffered and requests that were sent again are told of each arm") {
     test_gate g;
     g.what = planned({.workload = prompts({"hi"}), .arrivals = closed_loop(1), .requests = 20}, 1);
     g.what.sent_as_given.clear();  // which would be told, too
@@ -761,7 +761,7 @@ TEST_CASE("streams that were held back and requests that were sent again are tol
     g.measured.candidate[0].records[0].text_bytes = 10;
     g.measured.candidate[0].records[0].output_tokens = 27;
     CHECK(status_text({g.measured.candidate[0]}) ==
-          "20 of 20 requests ok (ended: 20 stop); usage tells of more tokens than the text can be in 1 of those");
+          "20 of 20 requests ok (ended: 20 stop); usage reports more tokens than the text can be in 1 of those");
 }
 
 TEST_CASE("the share of prompt tokens from the prefix cache is told where the server tells it") {

@@ -17,11 +17,11 @@ using quantity = server_quantity;
 using metrics_pages::page_of;
 
 namespace {
-struct told {
+struct reported {
     const char* file;
     std::vector<quantity> quantities;
 };
-const std::vector<told> pages = {
+const std::vector<reported> pages = {
     {"llama-server-11434/metrics.txt",
      {quantity::running, quantity::waiting, quantity::prefill_time, quantity::decode_time,
       quantity::prompt_tokens, quantity::generation_tokens, quantity::prefix_queries,
@@ -46,7 +46,7 @@ std::string text_of(const std::string& file) {
 }  // namespace
 
 TEST_CASE("real pages tell what the table says that they tell") {
-    for (const told& p : pages) {
+    for (const reported& p : pages) {
         CAPTURE(p.file);
         const page_reading r = reading_of({page_of(text_of(p.file))}, true, {});
         for (const quantity q : p.quantities) {

@@ -91,7 +91,7 @@ void for_each_generating_api(F&& f) {
         if (traits.generates) f(api);
     });
 }
-void check_answer(const answer_facts& f, const given& a, int events, bool tells_usage) {
+void check_answer(const answer_facts& f, const given& a, int events, bool reports_usage) {
     const heard_answer h = heard(f, a);
     CAPTURE(a.bytes);
     CAPTURE(std::string(h.r.error));
@@ -99,9 +99,9 @@ void check_answer(const answer_facts& f, const given& a, int events, bool tells_
     CHECK(h.r.status == request_status::ok);
     CHECK(h.r.events == events);
     CHECK(h.words == a.words);
-    CHECK(h.r.token_source == (tells_usage ? token_origin::usage : token_origin::events));
-    CHECK(h.r.output_tokens == (tells_usage ? f.asked.output_tokens : events));
-    CHECK(h.r.prompt_tokens == (tells_usage ? f.asked.prompt_tokens : 0));
+    CHECK(h.r.token_source == (reports_usage ? token_origin::usage : token_origin::events));
+    CHECK(h.r.output_tokens == (reports_usage ? f.asked.output_tokens : events));
+    CHECK(h.r.prompt_tokens == (reports_usage ? f.asked.prompt_tokens : 0));
     // Neither Triton nor plain text says why an answer ends.
     const bool says_why = f.asked.api != triton && f.asked.api != plain_text;
     CHECK(std::string(h.r.finish_reason) == (says_why ? f.asked.stops ? "stop" : "length" : ""));
@@ -167,10 +167,10 @@ TEST_CASE("the first tokens of a reasoning model are thought, where the API tell
         const heard_answer h = heard(f, answer_of(f));
         CHECK(h.r.status == request_status::ok);
         CHECK(h.r.events == 8);
-        const bool told_apart =
+        const bool significant =
             api == openai_chat || api == ollama || api == ollama_generate || api == anthropic;
         // A millisecond a part, and the fourth token answers.
-        CHECK(h.r.first_answer_ns - h.r.first_token_ns == (told_apart ? 3'000'000 : 0));
+        CHECK(h.r.first_answer_ns - h.r.first_token_ns == (significant ? 3'000'000 : 0));
         CHECK(h.r.reasoning_tokens ==
               (api == openai_chat || api == openai_completions ? 3 : -1));
     });

@@ -18,7 +18,7 @@ struct load {
     int prompt = 0, output = 0;
 };
 /// 1,000 requests in random order of arrival, as a client sees them.
-measured_pace pace_of(const engine& e, const load& l, bool tells_queue = true) {
+measured_pace pace_of(const engine& e, const load& l, bool reports_queue = true) {
     engine_model m(e);
     generator random(7, 1);
     measured_pace p;
@@ -41,7 +41,7 @@ measured_pace pace_of(const engine& e, const load& l, bool tells_queue = true) {
     }
     while (m.step_end() < infinity) step();
     for (double* sum : {&p.ttft, &p.tpot, &p.e2e, &queue}) *sum /= done;
-    if (tells_queue) p.queue_time = queue;
+    if (reports_queue) p.queue_time = queue;
     p.prompt_tokens = l.prompt;
     p.output_tokens = l.output;
     p.requests_a_second = l.rate;

@@ -36,7 +36,7 @@ stored_shard shard(std::size_t index, std::size_t count, const scenario& s = cha
     test_gate g;
     g.what = planned(s, 1);
     g.what.name = "chat";
-    g.what.share = {index, count};
+    g.what.shard = {index, count};
     g.what.nonce = nonce;
     g.what.most_skew_s = 0.05;
     g.target = tiny_model();
@@ -160,11 +160,11 @@ TEST_CASE("a shard sees the server's clock in the Date of its answers") {
         CHECK(seconds_of_http_date(http_date_of(at)) == static_cast<double>(at));
     CHECK(http_date_of(784111777) == "Sun, 06 Nov 1994 08:49:37 GMT");
     clock_lead lead;
-    CHECK_FALSE(lead.is_told());
-    const double told = *seconds_of_http_date("Sun, 06 Nov 1994 08:49:37 GMT");
-    CHECK(told == 784111777);
-    lead.note(told + 12, told + 12.25, told);
-    lead.note(told + 73.5, told + 73.75, told + 61);
+    CHECK_FALSE(lead.is_reported());
+    const double reported = *seconds_of_http_date("Sun, 06 Nov 1994 08:49:37 GMT");
+    CHECK(reported == 784111777);
+    lead.note(reported + 12, reported + 12.25, reported);
+    lead.note(reported + 73.5, reported + 73.75, reported + 61);
     CHECK(lead.low_s == 10.5);
     CHECK(lead.high_s == 12.25);
     for (const char* none : {"", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 06 Nuv 1994 08:49:37 GMT",

@@ -63,7 +63,7 @@ struct read_gate : stored_gate {
 read_gate read_back(const test_gate& g) {
     read_gate r{read_stored_gate(file_of({g}), "r.json", "")};
     static_cast<evidence&>(r.measured) = r.seen;
-    static_cast<terms&>(r.measured) = r.held;
+    static_cast<terms&>(r.measured) = r.judged_by;
     return r;
 }
 
@@ -525,7 +525,7 @@ TEST_CASE("numbers of a result that can be none are refused by file and field") 
     CHECK(holds(said("\"window_from_ns\": ", "\"window_from_ns\": 1e308, \"x\": "),
                 "r.json: gates[0].candidate.repeats[0].window_from_ns is 1e+308, a whole number "
                 "from 0 to 1e+18 is allowed"));
-    CHECK(holds(said("\"cpu_share\": ", "\"cpu_share\": -1, \"x\": "), "cpu_share is -1"));
+    CHECK(holds(said("\"cpu_utilization\": ", "\"cpu_utilization\": -1, \"x\": "), "cpu_utilization is -1"));
     CHECK(holds(said("\"expected_requests\": ", "\"expected_requests\": 1.5, \"x\": "),
                 "r.json: gates[0].judging.expected_requests is 1.5, a whole number is allowed"));
     CHECK(holds(said("\"window_to_ns\": ", "\"window_to_ns\": 1, \"x\": "),

@@ -229,7 +229,7 @@ TEST_CASE("metrics of turns need conversations, and as many of the turns as othe
 
 TEST_CASE("prompts of a group share their prefix, by the share that is asked for") {
     const plan p = traffic(1, {.prompt_tokens = fixed(60), .shared_prefix = fixed(32),
-                               .prefix_groups = 5, .prefix_share = 60_pct});
+                               .prefix_groups = 5, .prefix_fraction = 60_pct});
     std::map<std::string, int> prefixes;
     int members = 0;
     for (std::size_t i = 0; i < 500; ++i) {
@@ -251,9 +251,9 @@ TEST_CASE("prompts of a group share their prefix, by the share that is asked for
     CHECK_REFUSED(refusal_after([](scenario& s) { s.workload = synthetic{.prefix_groups = 0}; }),
                   "workload.prefix_groups is 0");
     CHECK_REFUSED(refusal_after([](scenario& s) {
-                      s.workload = synthetic{.prefix_share = 101_pct};
+                      s.workload = synthetic{.prefix_fraction = 101_pct};
                   }),
-                  "workload.prefix_share is 101 %");
+                  "workload.prefix_fraction is 101 %");
 }
 
 TEST_CASE("conversations out of their range are refused, field by field") {

@@ -2,7 +2,7 @@
 #include "llmbench.hpp"
 #include "core/dialects/table.hpp"
 #include "core/traffic/requests.hpp"
-#include "core/planning/plan_words.hpp"
+#include "core/planning/plan_text.hpp"
 #include "core/planning/planning.hpp"
 #include "support/texts.hpp"
 
@@ -45,7 +45,7 @@ TEST_CASE("each arm has its own options, in place of the other's, and the same p
     CHECK(holds(options_text(p, run_arm::candidate), "response_format"));
     CHECK(holds(options_text(p, run_arm::baseline), "tools"));
     // Pairs, as with any live baseline.
-    CHECK(p.first_repeats == first_pair_look);
+    CHECK(p.first_repeats == first_pair_analysis);
 }
 
 TEST_CASE("no options at all are none; lengths that options force are forced in that arm alone") {

@@ -32,7 +32,7 @@ auto counting(std::size_t longest, int before) {
         return n;
     };
 }
-int untold(const std::string&) { return -1; }
+int unreported(const std::string&) { return -1; }
 using quality = token_fit::quality;
 
 }  // namespace
@@ -129,7 +129,7 @@ TEST_CASE("prompts are exact in tokens where the server tells which words are on
 
 TEST_CASE("one question tells that every word is one token") {
     int asked = 0;
-    const auto found = one_token_words([&](const std::string& t) {
+    const auto found = one_token_vocabulary([&](const std::string& t) {
         ++asked;
         return counting(100, 1)(t);
     });
@@ -142,14 +142,14 @@ TEST_CASE("usage alone makes prompt lengths right on the average, or exact") {
         const auto count = counting(longest, 12);
         int asked = 0;
         const token_fit exact =
-            fitted_tokens(untold, [&](const std::string& t) { ++asked; return count(t); });
+            fitted_tokens(unreported, [&](const std::string& t) { ++asked; return count(t); });
         CHECK(exact.lengths == quality::exact);
         CHECK(exact.overhead == 12);
         CHECK(asked <= (longest == 100 ? 2 : 130));
         for (const std::size_t i : exact.words) CHECK(std::strlen(prompt_words[i]) <= longest);
     }
     const auto count = [](const std::string& text) { return static_cast<int>(text.size()) + 12; };
-    const token_fit fit = fitted_tokens(untold, count);
+    const token_fit fit = fitted_tokens(unreported, count);
     CHECK(fit.lengths == quality::average);
     CHECK(fit.per_word > 3);
     CHECK(fit.overhead == doctest::Approx(12).epsilon(0.1));
@@ -184,7 +184,7 @@ TEST_CASE("lists of token ids are prompts where each is one token, and only ther
         prompts.insert(request_of(p, run_arm::candidate, 1, i, {}, fit).token_ids);
     }
     CHECK(prompts.size() == 100);
-    CHECK_FALSE(fitted_ids(untold).as_ids);
+    CHECK_FALSE(fitted_ids(unreported).as_ids);
     CHECK_FALSE(fitted_ids(counting(100, 1)).words.empty());
     // A server that reads the list as text.
     CHECK_FALSE(fitted_ids([](const std::string& ids) { return static_cast<int>(ids.size()); }).as_ids);
@@ -253,14 +253,14 @@ TEST_CASE("too few words of one token are not enough for prompts") {
 
 TEST_CASE("counts that cannot be of the prompt are not believed") {
     const auto unknown = [](auto&& of_prompt) {
-        const token_fit fit = fitted_tokens(untold, of_prompt);
+        const token_fit fit = fitted_tokens(unreported, of_prompt);
         CHECK(fit.lengths == quality::unknown);
         CHECK(fit.words.empty());
         const plan p = traffic();
         CHECK(request_of(p, run_arm::candidate, 1, 5, {}, fit).prompt ==
               request_of(p, run_arm::candidate, 1, 5).prompt);
     };
-    unknown(untold);
+    unknown(unreported);
     unknown([](const std::string&) { return 5; });   // the same for every prompt
     unknown([](const std::string&) { return 0; });
     unknown([n = 70](const std::string&) mutable { return n += 30; });  // cached ones left out

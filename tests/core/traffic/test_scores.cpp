@@ -2,7 +2,7 @@
 #include "llmbench.hpp"
 #include "core/dialects/table.hpp"
 #include "core/traffic/requests.hpp"
-#include "core/planning/plan_words.hpp"
+#include "core/planning/plan_text.hpp"
 #include "core/planning/planning.hpp"
 #include "support/texts.hpp"
 

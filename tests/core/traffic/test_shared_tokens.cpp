@@ -16,7 +16,7 @@ namespace {
 /// As a server counts whose words are tokens, with so many around each prompt.
 long long shared_of(const plan& p, std::size_t index, int around = 0,
                     const std::vector<std::string>& answers = {}) {
-    token_fit fit{.lengths = token_fit::quality::exact, .words = all_prompt_words()};
+    token_fit fit{.lengths = token_fit::quality::exact, .words = whole_vocabulary()};
     fit.overhead = around;
     const request_spec r = request_of(p, run_arm::candidate, 0, index, answers, fit);
     const auto n = words(r.system_prompt + " " + joined_prompt(r, false)).size();
@@ -41,7 +41,7 @@ TEST_CASE("a prefix that prompts share may be cached, as far as it reaches") {
                                   .output_tokens = fixed(8),
                                   .shared_prefix = fixed(40),
                                   .prefix_groups = 2,
-                                  .prefix_share = 50_pct});
+                                  .prefix_fraction = 50_pct});
     int with = 0;
     for (std::size_t i = 0; i < 40; ++i) {
         const long long n = shared_of(some, i);

@@ -39,7 +39,7 @@ std::string problem_of(const std::string& body, const char* type = text_type) {
     return p.problem;
 }
 /// Each sample as name{label=value,...}=value.
-std::vector<std::string> told(const metrics_page& page) {
+std::vector<std::string> reported(const metrics_page& page) {
     std::vector<std::string> all;
     for (const page_sample& s : page.samples) {
         std::string labels;
@@ -51,7 +51,7 @@ std::vector<std::string> told(const metrics_page& page) {
     }
     return all;
 }
-std::vector<std::string> told(const std::string& body) { return told(page_of(body)); }
+std::vector<std::string> reported(const std::string& body) { return reported(page_of(body)); }
 using lines = std::vector<std::string>;
 
 series_kind kind_of(const metrics_page& page, std::string_view name) {
@@ -67,11 +67,11 @@ std::string label_in(const std::string& body) {
 }  // namespace
 
 TEST_CASE("rule 1: lines end with a line feed, and blanks stand anywhere between words") {
-    CHECK(told("a 1\n\n\nb 2\n") == lines{"a=1", "b=2"});
-    CHECK(told(" \ta \t 1 \t\n\t\n") == lines{"a=1"});
-    CHECK(told("a\t{ \tl\t = \"v\" ,\tm=\"w\" }\t1\t2 \n") == lines{"a{l=v,m=w}=1"});
-    CHECK(told("a{l=\"v\"}1\n") == lines{"a{l=v}=1"});
-    CHECK(told("a {} 1\n") == lines{"a=1"});
+    CHECK(reported("a 1\n\n\nb 2\n") == lines{"a=1", "b=2"});
+    CHECK(reported(" \ta \t 1 \t\n\t\n") == lines{"a=1"});
+    CHECK(reported("a\t{ \tl\t = \"v\" ,\tm=\"w\" }\t1\t2 \n") == lines{"a{l=v,m=w}=1"});
+    CHECK(reported("a{l=\"v\"}1\n") == lines{"a{l=v}=1"});
+    CHECK(reported("a {} 1\n") == lines{"a=1"});
     CHECK_REFUSED(problem_of("b 1\na 1\r\n"), "line 2", "no number as its value", "a 1\\r");
     CHECK_REFUSED(problem_of("b 1\na+1\n"), "no name of a metric");
 }
@@ -79,7 +79,7 @@ TEST_CASE("rule 1: lines end with a line feed, and blanks stand anywhere between
 TEST_CASE("rule 2: of comments, HELP and TYPE say something of a name") {
     const metrics_page page = page_of("# a comment\n#\n#HELP a how many  there are \n"
                                       "#  TYPE \t a   gauge \na 1\nb 2\n# TYPE\n# TYPE c\n");
-    CHECK(told(page) == lines{"a=1", "b=2"});
+    CHECK(reported(page) == lines{"a=1", "b=2"});
     CHECK(page.families[0].help == "how many  there are");
     CHECK(kind_of(page, "a") == series_kind::gauge);
     CHECK(kind_of(page, "b") == series_kind::untyped);
@@ -104,9 +104,9 @@ TEST_CASE("rule 3: a label's value is any text, in quotes and with escapes") {
     CHECK(label_in("a{l=\"\\\\n\"} 1\n") == "\\n");
     CHECK(label_in("a{l=\"\\t\"} 1\n") == "\\t");  // no escape of the format
     CHECK(label_in("a{l=\"\xC3\xA9 \xF0\x9F\x90\xA2\"} 1\n") == "\xC3\xA9 \xF0\x9F\x90\xA2");
-    CHECK(told("a{l=\"v\",} 1\n") == lines{"a{l=v}=1"});
-    CHECK(told("a{} 1\n") == lines{"a=1"});
-    CHECK(told("a{l=\"x\\\"\",m=\"y\\\\\"} 1\n") == lines{"a{l=x\",m=y\\}=1"});
+    CHECK(reported("a{l=\"v\",} 1\n") == lines{"a{l=v}=1"});
+    CHECK(reported("a{} 1\n") == lines{"a=1"});
+    CHECK(reported("a{l=\"x\\\"\",m=\"y\\\\\"} 1\n") == lines{"a{l=x\",m=y\\}=1"});
     for (const char* labels : {"{,}", "{l=\"v\",,}", "{l=\"v\" m=\"w\"}", "{l=\"v\"", "{", "{l}",
                                "{l=v}", "{l=\"v}", "{l=\"v\\\"}", "{1=\"v\"}", "{a:b=\"v\"}",
                                "{=\"v\"}", "{l=}", "{l"})
@@ -114,7 +114,7 @@ TEST_CASE("rule 3: a label's value is any text, in quotes and with escapes") {
 }
 
 TEST_CASE("rule 4: a metric's name has colons") {
-    CHECK(told("vllm:a_b 1\n:c 2\n_d:9 3\n") == lines{":c=2", "_d:9=3", "vllm:a_b=1"});
+    CHECK(reported("vllm:a_b 1\n:c 2\n_d:9 3\n") == lines{":c=2", "_d:9=3", "vllm:a_b=1"});
     for (const char* name : {"1a", "a-b", "a.b", "\xC3\xA9", "%", "-"})
         CHECK_REFUSED(problem_of("b 1\n" + std::string(name) + " 1\n"), "line 2", "no name");
 }
@@ -210,13 +210,13 @@ TEST_CASE("rule 8: when a series began is no data") {
                                       "# TYPE t histogram\nt_count 1\nt_sum 2\n"
                                       "# TYPE t_created gauge\nt_created{a=\"b\"} 1.8e9\n"
                                       "# TYPE jobs_created gauge\njobs_created 3\n");
-    CHECK(told(text) == lines{"jobs_created=3", "t_count=1", "t_sum=2", "x_total=5"});
+    CHECK(reported(text) == lines{"jobs_created=3", "t_count=1", "t_sum=2", "x_total=5"});
     REQUIRE(text.created.size() == 2);
     CHECK(text.created[0].name == "x_created");
     CHECK(text.created[0].value == 1.7e9);
     CHECK(label_of(text, text.created[1], "a") == "b");
     const metrics_page open = openmetrics("# TYPE x counter\nx_total 5\nx_created 1.5\n");
-    CHECK(told(open) == lines{"x_total=5"});
+    CHECK(reported(open) == lines{"x_total=5"});
     CHECK(open.created.size() == 1);
     CHECK(page_of("x_created 1\nx_total 1\n").created.size() == 1);  // before what it is of
 }
@@ -230,7 +230,7 @@ TEST_CASE("rule 9: OpenMetrics ends with # EOF, and has units and exemplars") {
     CHECK(page.is_openmetrics);
     CHECK(page.families[0].unit == "seconds");
     CHECK(page.families[0].help == "a \"b\"");
-    CHECK(told(page) == lines{"t_seconds_bucket{le=1}=3", "t_seconds_bucket{le=+Inf}=4",
+    CHECK(reported(page) == lines{"t_seconds_bucket{le=1}=3", "t_seconds_bucket{le=+Inf}=4",
                              "t_seconds_count=4", "t_seconds_sum=5"});
     const auto refused = [](const std::string& body) {
         return problem_of("b 1\n" + body, openmetrics_type);
@@ -254,7 +254,7 @@ TEST_CASE("rule 9: the content type says which format it is, or else the last li
     // There it is a comment like any other.
     const metrics_page page = page_of("a 1 2000\n# EOF\nb 2\n# UNIT a seconds\n# EOF\n");
     CHECK_FALSE(page.is_openmetrics);
-    CHECK(told(page) == lines{"a=1", "b=2"});
+    CHECK(reported(page) == lines{"a=1", "b=2"});
     CHECK(page.samples[0].at_s == 2.0);
     CHECK(page.families[0].unit == "");
 }
@@ -266,7 +266,7 @@ TEST_CASE("rule 10: half a page is none") {
     CHECK_REFUSED(problem_of("a 1\n", openmetrics_type), "cut", "# EOF");
     CHECK_REFUSED(problem_of("a 1\n# EO", openmetrics_type), "cut");
     CHECK_REFUSED(problem_of("a 1\n# EOF of it\n", openmetrics_type), "cut");
-    CHECK(told(page_of("a 1\n# EOF", openmetrics_type)) == lines{"a=1"});  // may end so
+    CHECK(reported(page_of("a 1\n# EOF", openmetrics_type)) == lines{"a=1"});  // may end so
 }
 
 TEST_CASE("rule 11: a body that is compressed unasked is told as such") {
@@ -308,11 +308,11 @@ TEST_CASE("rule 14: Prometheus 3 has names in quotes") {
     const metrics_page page = page_of("# HELP \"my.metric\" some\n# TYPE \"my.metric\" counter\n"
                                       "{\"my.metric\",a=\"b\"} 1\n{a=\"c\", \"my.metric\" , } 2\n"
                                       "{\"x\\\"y\"} 3\nz{\"l.m\"=\"v\"} 4\n");
-    CHECK(told(page) == lines{"my.metric{a=b}=1", "my.metric{a=c}=2", "x\"y=3", "z{l.m=v}=4"});
+    CHECK(reported(page) == lines{"my.metric{a=b}=1", "my.metric{a=c}=2", "x\"y=3", "z{l.m=v}=4"});
     CHECK(kind_of(page, "my.metric") == series_kind::counter);
     CHECK(page.families[0].help == "some");
-    CHECK(told("{\"a\"} 1\n") == lines{"a=1"});  // and no JSON
-    CHECK(told("{\"a:b\",c=\"d\"} 1\n") == lines{"a:b{c=d}=1"});
+    CHECK(reported("{\"a\"} 1\n") == lines{"a=1"});  // and no JSON
+    CHECK(reported("{\"a:b\",c=\"d\"} 1\n") == lines{"a:b{c=d}=1"});
     for (const char* line : {"{a=\"b\"} 1", "{} 1", "{\"\"} 1", "{\"a\",\"b\"} 1", "c{\"a\"} 1"})
         CHECK_REFUSED(problem_of("b 1\n" + std::string(line) + "\n"), "line 2");
 }
@@ -348,10 +348,10 @@ TEST_CASE("a page owns its text, and so do its copies") {
         copy = page;
         body.assign(body.size(), 'x');
     }
-    CHECK(told(copy) == lines{"a{l=v}=1"});
+    CHECK(reported(copy) == lines{"a{l=v}=1"});
 }
 
 TEST_CASE("samples of one name stay in the order of the page") {
-    CHECK(told("b{i=\"2\"} 1\na 1\nb{i=\"1\"} 2\nb{i=\"0\"} 3\n") ==
+    CHECK(reported("b{i=\"2\"} 1\na 1\nb{i=\"1\"} 2\nb{i=\"0\"} 3\n") ==
           lines{"a=1", "b{i=2}=1", "b{i=1}=2", "b{i=0}=3"});
 }

@@ -107,7 +107,7 @@ TEST_CASE("a record that tells of more events than there are is refused by its l
 }
 
 TEST_CASE("without events.bin no more room is made for gaps than a run ever takes") {
-    const told_events none{};
+    const described_events none{};
     line_gaps gaps(none, nullptr, 25000);
     record r;
     r.events = 10001;

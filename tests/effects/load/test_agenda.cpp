@@ -29,7 +29,7 @@ struct load {
     load(const load&) = delete;
     load& operator=(const load&) = delete;
 
-    agenda share(std::size_t index = 0, std::size_t count = 1) {
+    agenda shard(std::size_t index = 0, std::size_t count = 1) {
         agenda a(order, shared, index, count);
         a.begin();
         return a;
@@ -102,7 +102,7 @@ using list_of_places = std::vector<std::size_t>;
 
 TEST_CASE("a planned send is due at its time and not before") {
     open_load l({0, 10 * ms, 25 * ms});
-    agenda a = l.share();
+    agenda a = l.shard();
     CHECK(a.next_due() == start);
     CHECK_FALSE(a.is_due(start - 1));
     CHECK_FALSE(a.take_due(start - 1));
@@ -121,7 +121,7 @@ TEST_CASE("a planned send is due at its time and not before") {
 
 TEST_CASE("sends that were missed come at once, each with the time that it was planned for") {
     open_load l({0, 10 * ms, 25 * ms});
-    agenda a = l.share();
+    agenda a = l.shard();
     for (const long long planned : {0ll, 10 * ms, 25 * ms}) {
         const auto next = a.take_due(start + second);
         REQUIRE(next);
@@ -133,10 +133,10 @@ TEST_CASE("sends that were missed come at once, each with the time that it was p
 
 TEST_CASE("threads share planned sends in turns") {
     open_load l({0, 1 * ms, 2 * ms, 3 * ms, 4 * ms});
-    agenda first = l.share(0, 2), second_one = l.share(1, 2);
+    agenda first = l.shard(0, 2), second_one = l.shard(1, 2);
     CHECK(places_at(first, start + second) == list_of_places{0, 2, 4});
     CHECK(places_at(second_one, start + second) == list_of_places{1, 3});
-    agenda third = l.share(7, 8);
+    agenda third = l.shard(7, 8);
     CHECK(third.next_due() == 0);
     CHECK(third.nothing_left());
 }
@@ -145,7 +145,7 @@ TEST_CASE("a stretch of the trace begins where the order says") {
     open_load l({0, 1 * ms});
     l.order.first = 40;
     l.order.last = 42;
-    agenda a = l.share();
+    agenda a = l.shard();
     CHECK(a.place_ahead(0) == 40);
     CHECK(places_at(a, start + second) == list_of_places{40, 41});
     CHECK(a.place_ahead(0) == 42);
@@ -153,7 +153,7 @@ TEST_CASE("a stretch of the trace begins where the order says") {
 
 TEST_CASE("the next place is known before it is due, so that its request can be built") {
     open_load l({0, 10 * ms});
-    agenda a = l.share();
+    agenda a = l.shard();
     CHECK(a.place_ahead(0) == 0);
     sent_at(a, start);
     CHECK(a.place_ahead(0) == 1);
@@ -166,14 +166,14 @@ TEST_CASE("the next place is known before it is due, so that its request can be 
 TEST_CASE("what may be due at once is known before it is, and is of one thread alone") {
     open_load batch({0, 0, 0, 0, 0});
     batch.what.arrivals.kind = arrival_kind::all_at_once;
-    agenda of_batch = batch.share(1, 2);
+    agenda of_batch = batch.shard(1, 2);
     CHECK(of_batch.due_together() == 2);
     CHECK(of_batch.place_ahead(0) == 1);
     CHECK(of_batch.place_ahead(1) == 3);
     CHECK(of_batch.place_ahead(2) == batch.order.last);
 
     closed_load users(4, 1000);
-    agenda a = users.share(0, 2), b = users.share(1, 2);
+    agenda a = users.shard(0, 2), b = users.shard(1, 2);
     CHECK(a.due_together() == 2);
     CHECK(a.place_ahead(1) == 1);
     CHECK(b.place_ahead(0) == 2);
@@ -182,7 +182,7 @@ TEST_CASE("what may be due at once is known before it is, and is of one thread a
     CHECK(a.place_ahead(0) == 4);
 
     closed_load few(4, 7);  // the last of a trace go to whoever comes for them
-    agenda c = few.share(0, 2);
+    agenda c = few.shard(0, 2);
     CHECK(c.place_ahead(0) == few.order.last);
     CHECK(places_at(c, start) == list_of_places{0, 1});
 }
@@ -191,7 +191,7 @@ TEST_CASE("what may be due at once is known before it is, and is of one thread a
 
 TEST_CASE("a send above the cap waits for another request to end") {
     open_load l({0, 1 * ms, 2 * ms, 3 * ms}, 2);
-    agenda a = l.share();
+    agenda a = l.shard();
     const auto sent = sent_at(a, start + 5 * ms);
     CHECK(places(sent) == list_of_places{0, 1});
     CHECK(a.next_due() == 0);
@@ -210,7 +210,7 @@ TEST_CASE("a send above the cap waits for another request to end") {
 
 TEST_CASE("a place that is promised to one that waits is not given to one that is due") {
     open_load l({0, 1 * ms, 10 * ms}, 1);
-    agenda a = l.share();
+    agenda a = l.shard();
     const auto sent = sent_at(a, start + 2 * ms);
     CHECK(places(sent) == list_of_places{0});
     end(a, sent[0], start + 10 * ms);
@@ -228,7 +228,7 @@ TEST_CASE("a place that is promised to one that waits is not given to one that i
 
 TEST_CASE("an end promises one place, and none where nobody waits") {
     open_load l({0, 1 * ms, 2 * ms, second}, 2);
-    agenda a = l.share();
+    agenda a = l.shard();
     const auto sent = sent_at(a, start + 2 * ms);
     REQUIRE(sent.size() == 2);
     end(a, sent[0], start + 3 * ms);
@@ -240,7 +240,7 @@ TEST_CASE("an end promises one place, and none where nobody waits") {
 TEST_CASE("threads divide the cap, and each may have one in flight") {
     const auto sent_of = [](std::size_t index, std::size_t count, long long cap) {
         open_load l(std::vector<long long>(60, 0), cap);
-        agenda a = l.share(index, count);
+        agenda a = l.shard(index, count);
         return sent_at(a, start).size();
     };
     CHECK(sent_of(0, 2, 5) == 3);
@@ -252,7 +252,7 @@ TEST_CASE("threads divide the cap, and each may have one in flight") {
 
 TEST_CASE("a further send is expected where one is planned and the cap allows it") {
     open_load l({0, second}, 1);
-    agenda a = l.share();
+    agenda a = l.shard();
     CHECK(a.expects_to_send());
     const planned_request first = only_one_at(a, start);
     CHECK_FALSE(a.expects_to_send());
@@ -267,7 +267,7 @@ TEST_CASE("a further send is expected where one is planned and the cap allows it
 
 TEST_CASE("users begin together, or one after the other along the ramp") {
     closed_load together(3);
-    agenda a = together.share();
+    agenda a = together.shard();
     CHECK(places_at(a, start - 1).empty());
     const auto sent = sent_at(a, start);
     CHECK(places(sent) == list_of_places{0, 1, 2});
@@ -275,7 +275,7 @@ TEST_CASE("users begin together, or one after the other along the ramp") {
 
     closed_load ramp(4);
     ramp.what.arrivals.users_ramp_s = 2;
-    agenda b = ramp.share();
+    agenda b = ramp.shard();
     for (const long long at : {0ll, 500 * ms, 1000 * ms, 1500 * ms}) {
         CHECK(places_at(b, start + at - 1).empty());
         CHECK(only_one_at(b, start + at).scheduled_ns == start + at);
@@ -284,7 +284,7 @@ TEST_CASE("users begin together, or one after the other along the ramp") {
 
 TEST_CASE("threads share users, and take requests from one trace") {
     closed_load l(3);
-    agenda first = l.share(0, 2), second_one = l.share(1, 2);
+    agenda first = l.shard(0, 2), second_one = l.shard(1, 2);
     const auto a = sent_at(first, start), b = sent_at(second_one, start);
     REQUIRE(a.size() == 2);
     REQUIRE(b.size() == 1);
@@ -298,7 +298,7 @@ TEST_CASE("threads share users, and take requests from one trace") {
 TEST_CASE("a user sends again when the answer has ended and the pause is over") {
     closed_load l(1);
     l.what.arrivals.think_s = 0.25;
-    agenda a = l.share();
+    agenda a = l.shard();
     const planned_request first = only_one_at(a, start);
     CHECK(a.next_due() == 0);
     end(a, first, start + 40 * ms);
@@ -312,7 +312,7 @@ TEST_CASE("a user sends again when the answer has ended and the pause is over") 
 
 TEST_CASE("without a pause a user sends as soon as the answer has ended") {
     closed_load l(1);
-    agenda a = l.share();
+    agenda a = l.shard();
     end(a, only_one_at(a, start), start + 40 * ms);
     CHECK(a.next_due() == start + 40 * ms);
 }
@@ -322,7 +322,7 @@ TEST_CASE("after a failed answer a user waits 10 ms at least") {
         CAPTURE(think_s);
         closed_load l(1);
         l.what.arrivals.think_s = think_s;
-        agenda a = l.share();
+        agenda a = l.shard();
         fail(a, only_one_at(a, start), start + ms);
         CHECK(a.next_due() == start + ms + (think_s > 0.01 ? 500 * ms : 10 * ms));
     }
@@ -330,7 +330,7 @@ TEST_CASE("after a failed answer a user waits 10 ms at least") {
 
 TEST_CASE("a user who finds the trace at its end is done, and says when that was") {
     closed_load l(2, 3);
-    agenda a = l.share();
+    agenda a = l.shard();
     auto sent = sent_at(a, start);
     REQUIRE(sent.size() == 2);
     CHECK_FALSE(a.sending_is_over());
@@ -353,7 +353,7 @@ TEST_CASE("a duration ends the sends so long after the first measured one was se
     closed_load l(1);
     l.what.duration_s = 1;
     l.order.warmup = 1;
-    agenda a = l.share();
+    agenda a = l.shard();
     const planned_request warmup = only_one_at(a, start);
     CHECK(l.shared.measured_from == 0);
     end(a, warmup, start + 5 * second);  // the warm-up may take longer than that
@@ -373,7 +373,7 @@ TEST_CASE("after a warm-up that is a time only so many requests are measured") {
     l.order.measured_by_time = true;
     l.order.measured_from_ns = 100 * ms;
     l.order.most_measured = 2;
-    agenda a = l.share();
+    agenda a = l.shard();
     long long now = start;
     for (int i = 0; i < 5; ++i, now += 40 * ms) {  // at 0, 40, 80, 120 and 160 ms
         CHECK((l.shared.measured_from == 0) == (i <= 3));
@@ -386,7 +386,7 @@ TEST_CASE("after a warm-up that is a time only so many requests are measured") {
 
 TEST_CASE("every request that is sent is counted") {
     open_load l({0, 0, 0, second});
-    agenda a = l.share();
+    agenda a = l.shard();
     sent_at(a, start);
     CHECK(l.shared.sent == 3);
 }
@@ -408,7 +408,7 @@ TEST_CASE("a request is measured from its number on, or from its time on") {
 TEST_CASE("in an open loop a later turn follows its answer, and takes the answers along") {
     open_load l({0, 100 * ms});
     converse(l, 3, 2, 0.05);
-    agenda a = l.share();
+    agenda a = l.shard();
     const planned_request first = only_one_at(a, start);
     CHECK(first.index == 0);
     CHECK(a.goes_on(0));
@@ -438,7 +438,7 @@ TEST_CASE("in an open loop a later turn follows its answer, and takes the answer
 TEST_CASE("a failed answer leaves a gap, and its conversation goes on") {
     open_load l({0});
     converse(l, 3, 1);
-    agenda a = l.share();
+    agenda a = l.shard();
     fail(a, only_one_at(a, start), start + 10 * ms);
     const planned_request turn = only_one_at(a, start + 10 * ms);
     CHECK(turn.index == 1);
@@ -450,7 +450,7 @@ TEST_CASE("a failed answer leaves a gap, and its conversation goes on") {
 TEST_CASE("a later turn counts against the cap like any other send") {
     open_load l({0, 1 * ms, 2 * ms}, 2);
     converse(l, 2, 3);
-    agenda a = l.share();
+    agenda a = l.shard();
     const auto sent = sent_at(a, start + 2 * ms);
     CHECK(places(sent) == list_of_places{0, 2});
     end(a, sent[0], start + 5 * ms, "one");
@@ -471,7 +471,7 @@ TEST_CASE("in a closed loop a user ends a conversation before beginning another"
     closed_load l(1);
     converse(l, 2, 2, 0.1);
     l.what.arrivals.think_s = 0.5;
-    agenda a = l.share();
+    agenda a = l.shard();
     const planned_request first = only_one_at(a, start);
     end(a, first, start + 10 * ms, "one");
     CHECK(a.next_due() == start + 110 * ms);  // the pause before a later turn
@@ -487,7 +487,7 @@ TEST_CASE("in a closed loop a user ends a conversation before beginning another"
 TEST_CASE("users take whole conversations from the trace") {
     closed_load l(2);
     converse(l, 3, 5);
-    agenda a = l.share();
+    agenda a = l.shard();
     CHECK(places_at(a, start) == list_of_places{0, 3});
 }
 
@@ -495,7 +495,7 @@ TEST_CASE("the end of the trace cuts a conversation") {
     open_load l({0});
     converse(l, 3, 1);
     l.order.last = 2;
-    agenda a = l.share();
+    agenda a = l.shard();
     end(a, only_one_at(a, start), start + ms, "one");
     const planned_request turn = only_one_at(a, start + ms);
     CHECK_FALSE(a.goes_on(turn.index));
@@ -505,7 +505,7 @@ TEST_CASE("the end of the trace cuts a conversation") {
 
 TEST_CASE("requests without conversations keep no answers") {
     closed_load l(1);
-    agenda a = l.share();
+    agenda a = l.shard();
     const planned_request first = only_one_at(a, start);
     CHECK_FALSE(a.goes_on(first.index));
     end(a, first, start + ms, "words");
@@ -517,7 +517,7 @@ TEST_CASE("requests without conversations keep no answers") {
 
 TEST_CASE("nothing is left once all was sent and has ended") {
     open_load l({0, 10 * ms});
-    agenda a = l.share();
+    agenda a = l.shard();
     CHECK_FALSE(a.nothing_left());
     CHECK_FALSE(a.sending_is_over());
     const planned_request first = only_one_at(a, start);
@@ -532,7 +532,7 @@ TEST_CASE("nothing is left once all was sent and has ended") {
 
 TEST_CASE("sending is not over as long as something waits") {
     open_load l({0, 0}, 1);
-    agenda a = l.share();
+    agenda a = l.shard();
     const planned_request first = only_one_at(a, start);
     CHECK_FALSE(a.sending_is_over());
     end(a, first, start + ms);
@@ -545,7 +545,7 @@ TEST_CASE("sending is not over as long as something waits") {
 
 TEST_CASE("a load that is cut off hands back what waits, and sends nothing more") {
     open_load l({0, 1 * ms, 2 * ms, second}, 1);
-    agenda a = l.share();
+    agenda a = l.shard();
     const planned_request first = only_one_at(a, start + 5 * ms);
     const auto waiting = a.stop();
     CHECK(a.stopped());
@@ -561,7 +561,7 @@ TEST_CASE("a load that is cut off hands back what waits, and sends nothing more"
 
 TEST_CASE("a promise is void once the load is cut off") {
     open_load l({0, 0}, 1);
-    agenda a = l.share();
+    agenda a = l.shard();
     end(a, only_one_at(a, start), start + ms);
     CHECK(a.stop().size() == 1);
     CHECK_FALSE(a.take_promised(start + ms));
@@ -569,7 +569,7 @@ TEST_CASE("a promise is void once the load is cut off") {
 
 TEST_CASE("users of a load that is cut off do not come back") {
     closed_load l(1);
-    agenda a = l.share();
+    agenda a = l.shard();
     const planned_request first = only_one_at(a, start);
     CHECK(a.stop().empty());
     fail(a, first, start + ms);

@@ -62,7 +62,7 @@ struct virtual_load {
 private:
     void gather() {
         state.start_ns = start;
-        state.next = order.first + p.share.index * p.stride;
+        state.next = order.first + p.shard.index * p.stride;
         for (std::size_t t = 0; t < threads; ++t) agendas.emplace_back(order, state, t, threads);
         for (agenda& a : agendas) a.begin();
         for (long long now = next_event(); now < cut_at_ns; now = next_event()) {
@@ -169,7 +169,7 @@ TEST_CASE("nothing that was sent before all users were there is evidence, whatev
                 long long measured = 0;
                 time_interval window = time_interval::between(0, never);
                 for (std::size_t i = 0; i < programs; ++i) {
-                    p.share = {i, programs};
+                    p.shard = {i, programs};
                     const repeat_data d = measured_of(p, threads);
                     std::size_t before = 0;
                     for (const record& r : d.records) {
@@ -242,8 +242,8 @@ TEST_CASE("whenever a load is cut off, what is left of it can be asked for every
             for (const metric_facts& f : metric_table) {
                 if (f.id == metric_id::goodput) continue;  // needs a predicate
                 const statistic_data what{.kind = statistic_kind::mean, .metric = f.id};
-                for (const reading how :
-                     {reading::as_measured, reading::at_worst, reading::at_best}) {
+                for (const timing_bound how :
+                     {timing_bound::measured, timing_bound::pessimistic, timing_bound::optimistic}) {
                     const double v = is_of_server(f.id) ? value_by_server(what, d).value
                                                         : evaluate(what, d, how);
                     if (d.window.is_empty() && is_throughput(f.id)) CHECK(std::isnan(v));

@@ -29,7 +29,7 @@ http_server at(int port) { return server_at(url_of(port)); }
 int fd_of(const exchange& wire) { return machine_network::fd(wire.socket()); }
 
 /// Whoever is told of a socket, and counts.
-struct told final : socket_user {
+struct reported final : socket_user {
     machine_network net{};
     int readable = 0, writable = 0;
     void on_readable() override { ++readable; }
@@ -47,7 +47,7 @@ struct told final : socket_user {
 /// An exchange that is connected to a peer, and what it reads with.
 struct connected {
     peer other{};
-    told user{};
+    reported user{};
     exchange wire{};
     std::vector<char> buffer = std::vector<char>(4096), room{};
     connected() {
@@ -86,7 +86,7 @@ TEST_CASE("an exchange is closed until it connects, and again once it was closed
 }
 
 TEST_CASE("a port that nobody listens on is told by its errno") {
-    told user;
+    reported user;
     exchange wire;
     if (wire.connect(address_of(free_port()), user.net, user)) {
         REQUIRE(user.until(user.writable, 1));
@@ -455,7 +455,7 @@ struct tls_behind {
 };
 
 /// As far as the handshake goes when somebody waits for it.
-handshake shaken(exchange& wire, told& user, const tls_client& client, tls_session* last,
+handshake shaken(exchange& wire, reported& user, const tls_client& client, tls_session* last,
                  int port) {
     std::vector<char> buffer(65536), room;
     REQUIRE(wire.connect(address_of(port), user.net, user));
@@ -495,7 +495,7 @@ TEST_CASE("a request and its answer go through TLS, and a second handshake is a 
         request_text(http_method::post, "/v1/completions", "localhost", "", "{}");
     for (const bool resumed : {false, true}) {
         CAPTURE(resumed);
-        told user;
+        reported user;
         exchange wire;
         REQUIRE(shaken(wire, user, client, &session, server.front.port()).is ==
                 handshake::state::done);
@@ -514,7 +514,7 @@ TEST_CASE("a request and its answer go through TLS, and a second handshake is a 
 TEST_CASE("a certificate that nobody vouches for ends the handshake with a reason") {
     const tls_behind server;
     const tls_client client({}, server.url());
-    told user;
+    reported user;
     exchange wire;
     const handshake hands = shaken(wire, user, client, nullptr, server.front.port());
     CHECK(hands.is == handshake::state::failed);
@@ -527,7 +527,7 @@ TEST_CASE("a server that speaks no TLS, or goes, ends the handshake with a reaso
     peer other;
     for (const bool speaks : {true, false}) {
         CAPTURE(speaks);
-        told user;
+        reported user;
         exchange wire;
         std::vector<char> buffer(4096), room;
         REQUIRE(wire.connect(address_of(other.port()), user.net, user));

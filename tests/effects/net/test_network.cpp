@@ -19,7 +19,7 @@ using namespace llmbench::detail;
 
 namespace {
 
-struct told final : socket_user {
+struct reported final : socket_user {
     int readable = 0;
     void on_readable() override { ++readable; }
     void on_writable() override {}
@@ -43,7 +43,7 @@ TEST_CASE("a wait that a signal ends tells of what has come in") {
     REQUIRE(::sigaction(SIGUSR1, &act, &before) == 0);
     {
         machine_network net;
-        told user;
+        reported user;
         const auto socket = net.watch(descriptor(ends[0]), AF_UNIX, user);
         REQUIRE(socket);
         net.wait(now_ns() + 20000000);  // tells that it can be written to

@@ -45,7 +45,7 @@ TEST_CASE("a minute of load is computed, the same to the byte each time, every s
         CHECK(r.dispatched_ns == r.scheduled_ns);
         CHECK(r.output_tokens == 8);
     }
-    CHECK(a.seen.blind.empty());
+    CHECK(a.seen.stalls.empty());
 }
 
 TEST_CASE("every hand-over is an own one of another seed") {
@@ -123,7 +123,7 @@ TEST_CASE("a server that stalls is late, and one that restarts loses what it was
     const repeat stalled = repeat_of(some(100), {}, {.stalls = 1, .stall_s = 0.3});
     CHECK(stalled.met.stalls > 0);
     CHECK(with_status(stalled, request_status::ok) == 100);
-    CHECK(stalled.seen.blind.empty());
+    CHECK(stalled.seen.stalls.empty());
 
     const repeat restarted = repeat_of(some(100), {}, {.restarts = 0.5, .away_s = 0.5});
     CHECK(restarted.met.restarts > 0);
@@ -132,17 +132,17 @@ TEST_CASE("a server that stalls is late, and one that restarts loses what it was
 }
 
 TEST_CASE("a client that did not run knows of it, by the kernel's account and without") {
-    for (const bool told : {true, false}) {
+    for (const bool reported : {true, false}) {
         const repeat r =
-            repeat_of(some(100), {}, {.pauses = 0.003, .pause_s = 0.1, .pauses_are_told = told});
+            repeat_of(some(100), {}, {.pauses = 0.003, .pause_s = 0.1, .pauses_are_reported = reported});
         REQUIRE(r.met.pauses > 0);
         CHECK(with_status(r, request_status::ok) == 100);
-        CHECK_FALSE(r.seen.blind.empty());
+        CHECK_FALSE(r.seen.stalls.empty());
         for (const record& x : r.seen.records) {
             const auto* const e = r.served_as(str(x.id));
             REQUIRE(e);
             const long long late = x.first_token_ns - e->first_write_ns;
-            CHECK(late <= possible_delay(r.seen.blind, x.first_token_ns));
+            CHECK(late <= possible_delay(r.seen.stalls, x.first_token_ns));
         }
     }
 }

@@ -12,14 +12,14 @@
 using namespace llmbench::detail;
 
 TEST_CASE("what work throws is told in its words, and work that throws nothing is not told of") {
-    std::string told;
-    const auto failed = [&](const char* why) { told += std::string(why) + ";"; };
+    std::string reported;
+    const auto failed = [&](const char* why) { reported += std::string(why) + ";"; };
     contained([] {}, failed);
-    CHECK(told.empty());
+    CHECK(reported.empty());
     contained([] { throw std::runtime_error("no descriptor"); }, failed);
     contained([] { throw std::bad_alloc(); }, failed);
     contained([] { throw 5; }, failed);
-    CHECK(told == "no descriptor;" + std::string(std::bad_alloc().what()) +
+    CHECK(reported == "no descriptor;" + std::string(std::bad_alloc().what()) +
                       ";something unknown was thrown;");
 }
 
@@ -31,9 +31,9 @@ TEST_CASE("what is thrown can be thrown again by whoever waits for it") {
 }
 
 TEST_CASE("a thread whose work throws ends, and the program goes on") {
-    std::string told;
+    std::string reported;
     std::thread t = contained_thread([] { throw std::runtime_error("the disk is gone"); },
-                                     [&](const char* why) { told = why; });
+                                     [&](const char* why) { reported = why; });
     t.join();
-    CHECK(told == "the disk is gone");
+    CHECK(reported == "the disk is gone");
 }

@@ -77,7 +77,7 @@ TEST_CASE("where none is named the only model is taken, and any other number is 
     load_target to = target_of(openai_chat);
     CHECK(only_model(to, ok(R"({"data":[{"id":"a"}]})"), "http://h") == "a");
     CHECK(refusal_of_model(to, "<html>\n<title>Welcome</title>") ==
-          "no model is named and http://h tells none: GET /v1/models answered HTTP 200: "
+          "no model is named and http://h lists none: GET /v1/models answered HTTP 200: "
           "<html>\\n<title>Welcome</title>; is it a server of the API openai_chat? if so, set "
           ".model or LLMBENCH_MODEL");
     add_secret(to.secrets, "t0ken");

@@ -52,19 +52,19 @@ const char* const quiet_page = "# TYPE vllm:num_requests_waiting gauge\n"
 TEST_CASE("a client without a descriptor left misses a reading, and goes on") {
     if (a_sanitizer_needs_descriptors) return;
     scripted::server server;
-    server.tell([](const scripted::request&) { return std::string(quiet_page); });
+    server.report([](const scripted::request&) { return std::string(quiet_page); });
     const server_pages pages = pages_at(server.url());
     page_watch watch(pages, {});
-    server_word told;
+    server_metrics reported;
     {
         const no_descriptors lack;
         CHECK(holds(read_page(pages.all[0]).problem, "the client cannot start: "));
-        told = watch.word(0);
+        reported = watch.metrics(0);
     }
-    CHECK(told.readings.size() >= 1);
-    CHECK(told.missed_ns.size() >= 1);
-    CHECK_FALSE(told.has_both_ends);
-    CHECK(holds(told.problem, "/metrics: the client cannot start: "));
+    CHECK(reported.readings.size() >= 1);
+    CHECK(reported.missed_ns.size() >= 1);
+    CHECK_FALSE(reported.has_both_ends);
+    CHECK(holds(reported.problem, "/metrics: the client cannot start: "));
 }
 
 // ---- several processes behind one address, each connection another one
@@ -85,59 +85,59 @@ struct taking_turns {
     }
 };
 /// One reading before a load and one after it, in which each process served its half of this many.
-server_word watched(taking_turns& all, int requests) {
+server_metrics watched(taking_turns& all, int requests) {
     scripted::server server;
-    server.tell([&](const scripted::request&) { return all.page(); });
+    server.report([&](const scripted::request&) { return all.page(); });
     const server_pages pages = pages_at(server.url());
     page_watch watch(pages, {});
     for (int& n : all.done) n += requests / 2;
-    return watch.word(0);
+    return watch.metrics(0);
 }
 }  // namespace
 
 TEST_CASE("processes in turns are several by two readings, whether or not they tell a beginning") {
     for (const std::size_t first : {0u, 1u}) {
-        taking_turns untold;
-        untold.next = first;
-        const server_word w = watched(untold, 50);
+        taking_turns unreported;
+        unreported.next = first;
+        const server_metrics w = watched(unreported, 50);
         CHECK(w.is_of_several);
         CHECK(history_of(w) == page_history::several_servers);
-        taking_turns told;
-        told.next = first;
-        told.began = {1700000000, 1700000900};
-        CHECK(history_of(watched(told, 50)) == page_history::several_servers);
+        taking_turns reported;
+        reported.next = first;
+        reported.began = {1700000000, 1700000900};
+        CHECK(history_of(watched(reported, 50)) == page_history::several_servers);
     }
 }
 
 TEST_CASE("one process is one, though others ask it for more while it is looked at") {
     std::atomic<int> done{20};
     scripted::server server;
-    server.tell([&](const scripted::request&) {
+    server.report([&](const scripted::request&) {
         return "vllm:request_success_total " + std::to_string(done++) + "\n";
     });
     const server_pages pages = pages_at(server.url());
     page_watch watch(pages, {});
-    const server_word w = watch.word(0);
+    const server_metrics w = watch.metrics(0);
     CHECK_FALSE(w.is_of_several);
     CHECK(history_of(w) == page_history::one_process);
     CHECK(w.from_s > 1.7e9);  // by our own clock, where the server's is not told
 }
 
 TEST_CASE("a process that began again between two readings has restarted, and is no second one") {
-    for (const bool tells : {true, false}) {
+    for (const bool reports : {true, false}) {
         std::atomic<bool> again{false};
         const double later = unix_s() + 1;
         scripted::server server;
-        server.tell([&](const scripted::request&) {
+        server.report([&](const scripted::request&) {
             return "vllm:request_success_total " + std::to_string(again ? 3 : 1000) + "\n" +
-                   (tells ? "process_start_time_seconds " +
+                   (reports ? "process_start_time_seconds " +
                                 std::to_string(again ? later : 1700000000) + "\n"
                           : "");
         });
         const server_pages pages = pages_at(server.url());
         page_watch watch(pages, {});
         again = true;
-        const server_word w = watch.word(0);
+        const server_metrics w = watch.metrics(0);
         CHECK(history_of(w) == page_history::restarted);
     }
 }

@@ -83,10 +83,10 @@ namespace {
 struct counting {
     double began = not_a_number;  // which its page tells, where it is known
     std::atomic<int> requests{40}, tokens{900};
-    bool tells_counts = true;
+    bool reports_counts = true;
     std::string page() const {
         std::string text = "# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running 0\n";
-        if (tells_counts)
+        if (reports_counts)
             text += "vllm:request_success_total " + std::to_string(requests.load()) +
                     "\nvllm:generation_tokens_total " + std::to_string(tokens.load()) + "\n";
         if (began == began)
@@ -101,7 +101,7 @@ struct port_of {
             ++process.requests;
             ++process.tokens;
         });
-        server.tell([&process](const scripted::request&) { return process.page(); });
+        server.report([&process](const scripted::request&) { return process.page(); });
         to = at(server.url());
         to.api = &traits_of(openai_chat);
         pages.all.push_back({.url = server.url() + "/metrics", .at = to, .path = "/metrics"});
@@ -142,7 +142,7 @@ TEST_CASE("two processes are two, however alike they are and whatever they tell"
     CHECK(first.requests == asked);  // nothing had to be asked for that
     // Whoever tells nothing of requests is believed.
     counting mute;
-    mute.tells_counts = false;
+    mute.reports_counts = false;
     const port_of c(mute), d(mute);
     CHECK_FALSE(one_process(c, d));
 }

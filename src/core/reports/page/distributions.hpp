@@ -6,7 +6,7 @@
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/value_text.hpp"
 #include "core/figures/distributions.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
@@ -85,13 +85,13 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
         p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
         limits += "; limit " + str(v.what.text()) + ", " + measured_text(v);
     }
-    const auto told = [&](const metric_row& r) {
+    const auto reported = [&](const metric_row& r) {
         return "p50 " + value_text(id, r.p50) + ", p90 " + value_text(id, r.p90) + ", p99 " +
                value_text(id, r.p99);
     };
     const std::string alt = std::string(metric_name(id)) + " by percentile, " +
-                            plural(mine.lines.size(), "repeat") + ": " + told(mine.row) +
-                            (both ? "; baseline: " + told(other.row) : "") + limits;
+                            plural(mine.lines.size(), "repeat") + ": " + reported(mine.row) +
+                            (both ? "; baseline: " + reported(other.row) : "") + limits;
     return p.figure(metric_name(id), alt, true);
 }
 

@@ -4,7 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/traffic.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/value_text.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/planning/target_facts.hpp"

@@ -14,7 +14,7 @@
 #include "core/reports/gate_report.hpp"
 #include "core/reports/profile.hpp"
 #include "core/reports/rehearsal.hpp"
-#include "core/reports/words.hpp"
+#include "core/reports/text.hpp"
 #include "core/reports/page/assets.hpp"
 #include "core/reports/page/distributions.hpp"
 #include "core/reports/page/load_curves.hpp"

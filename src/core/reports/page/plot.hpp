@@ -70,7 +70,7 @@ inline std::vector<double> ticks_of(const plot_scale& s, int most) {
 
 /// What a plot says of a value along its side.
 enum class plot_unit {
-    seconds, elapsed, per_second, tokens_per_second, share, percentile, named, none
+    seconds, elapsed, per_second, tokens_per_second, fraction, percentile, named, none
 };
 inline const char* unit_name(plot_unit u) {  // as the script knows it
     switch (u) {
@@ -78,7 +78,7 @@ inline const char* unit_name(plot_unit u) {  // as the script knows it
         case plot_unit::elapsed: return "elapsed";
         case plot_unit::per_second: return "req/s";
         case plot_unit::tokens_per_second: return "tok/s";
-        case plot_unit::share: return "share";
+        case plot_unit::fraction: return "fraction";
         case plot_unit::percentile: return "percentile";
         case plot_unit::named:
         case plot_unit::none: return "none";
@@ -87,7 +87,7 @@ inline const char* unit_name(plot_unit u) {  // as the script knows it
 }
 inline std::string tick_text(plot_unit u, double v) {
     if (u == plot_unit::seconds) return v == 0 ? "0" : time_text(v);
-    if (u == plot_unit::share) return printed("%.4g %%", v * 100);
+    if (u == plot_unit::fraction) return printed("%.4g %%", v * 100);
     if (u == plot_unit::percentile) return v == 0 ? "" : printed("p%.6g", v * 100);
     if (u != plot_unit::elapsed) return printed("%.6g", v);
     const double a = std::fabs(v);

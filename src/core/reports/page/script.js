@@ -12,7 +12,7 @@ const axis = (text, from, to) => {
 };
 const digits = v => v >= 999.5 ? v.toFixed(0) : String(+v.toPrecision(3));
 const show = (v, unit) => {
-  if (unit === "share") return digits(v * 100) + " %";
+  if (unit === "fraction") return digits(v * 100) + " %";
   if (unit === "percentile") return "p" + +(v * 100).toPrecision(v > .99 ? 4 : 3);
   if (unit === "seconds") {
     const a = Math.abs(v);

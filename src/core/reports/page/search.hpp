@@ -6,7 +6,7 @@
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/value_text.hpp"
 #include "core/capacity/found.hpp"
 #include "core/capacity/search.hpp"
 #include "core/figures/load_curve.hpp"
@@ -26,15 +26,15 @@ namespace detail {
 /// The colour of a probe: of what it shows, else of nobody.
 inline const char* style_of(const load_point& p) {
     return p.arm == run_arm::baseline        ? "b"
-           : p.what.shown == carried::keeps  ? "pass"
+           : p.what.shown == carried::holds  ? "pass"
            : p.what.shown == carried::misses ? "fail"
                                              : "open";
 }
 /// One objective over the load.
 inline std::string objective_figure(const load_curve& c, std::size_t which) {
-    const slo& s = c.keeps[which];
+    const slo& s = c.objectives_held[which];
     const metric_id id = s.what.metric;
-    const bool share = is_share(id);
+    const bool fraction = is_request_fraction(id);
     double least = c.points[0].what.load, most = least, low = s.bound, high = s.bound;
     for (const load_point& p : c.points) {
         least = std::min(least, p.what.load);
@@ -47,9 +47,9 @@ inline std::string objective_figure(const load_curve& c, std::size_t which) {
     const bool in_time = facts_of(id).unit == metric_unit::time;
     plot drawing({plot_scale::shape::logarithmic, least * 0.9, most * 1.1},
                  c.unit == metric_id::capacity_in_users ? plot_unit::none : plot_unit::per_second,
-                 share ? plot_scale{plot_scale::shape::linear, 0, 1}
+                 fraction ? plot_scale{plot_scale::shape::linear, 0, 1}
                        : plot_scale{plot_scale::shape::logarithmic, low * 0.8, high * 1.25},
-                 share     ? plot_unit::share
+                 fraction     ? plot_unit::fraction
                  : in_time ? plot_unit::seconds
                            : plot_unit::tokens_per_second);
     if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
@@ -83,7 +83,7 @@ inline std::string search_html(const gate_report& g) {
          "</p>\n"
          "<div class=\"plots\">\n";
     std::string rows;
-    for (std::size_t i = 0; i < c.keeps.size(); ++i) h += objective_figure(c, i);
+    for (std::size_t i = 0; i < c.objectives_held.size(); ++i) h += objective_figure(c, i);
     for (std::size_t i = 0; i < c.points.size(); ++i) {
         const load_point& p = c.points[i];
         const std::string shows = !p.disturbed.empty()            ? xml_escaped(p.disturbed)
@@ -95,12 +95,12 @@ inline std::string search_html(const gate_report& g) {
                 (both ? std::string(to_string(p.arm)) + ", " : "") + to_string(p.what.part) +
                 "</td><td>" + shows + "</td>" + number_cell(value_text(c.unit, p.what.load)) +
                 number_cell(std::to_string(p.requests));
-        for (std::size_t k = 0; k < c.keeps.size(); ++k)
-            rows += number_cell(value_text(c.keeps[k].what.metric, p.values[k]));
+        for (std::size_t k = 0; k < c.objectives_held.size(); ++k)
+            rows += number_cell(value_text(c.objectives_held[k].what.metric, p.values[k]));
         rows += "</tr>\n";
     }
     std::vector<std::string> head = {"probe", "of", "shows", "load", "requests"};
-    for (const slo& s : c.keeps) head.push_back(xml_escaped(str(s.what.name)));
+    for (const slo& s : c.objectives_held) head.push_back(xml_escaped(str(s.what.name)));
     return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 3);
 }
 

@@ -7,16 +7,16 @@
 #include "api/slo.hpp"
 #include "api/units.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/value_text.hpp"
 #include "core/dialects/table.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/trace_hash.hpp"
-#include "core/planning/plan_words.hpp"
+#include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/reports/words.hpp"
+#include "core/reports/text.hpp"
 #include "core/reports/page/verdicts.hpp"
 
 #include <algorithm>  // find_if, sort, min, max
@@ -42,9 +42,9 @@ inline std::string failures_html(const arm_figures& arm, const char* who) {
             rows += "<p>" + printed("%zu x ", k.examples[i].second) +
                     xml_escaped(printable(k.examples[i].first, 200)) + "</p>";
         if (k.examples.size() > 3) rows += "<p class=\"dim\">and other words</p>";
-        const double share = static_cast<double>(k.count) / static_cast<double>(all);
+        const double fraction = static_cast<double>(k.count) / static_cast<double>(all);
         rows += "</td>" + number_cell(std::to_string(k.count)) +
-                number_cell(printed("%.3g %%", share * 100)) + "</tr>\n";
+                number_cell(printed("%.3g %%", fraction * 100)) + "</tr>\n";
     }
     return std::string("<h3>Errors") + who + "</h3>\n" +
            page_table(std::string("Errors") + who, {"kind", "what they said", "requests", "share"},
@@ -67,18 +67,18 @@ inline std::string self_check_html(const self_check_t& c) {
     h += row_of("sends late by", "p50 " + time_text(c.lateness_p50) + ", p99 " +
                                      time_text(c.lateness_p99) + ", max " +
                                      time_text(c.lateness_max) +
-                                     printed("; %.2g %% over 10 ms", c.late_share * 100));
+                                     printed("; %.2g %% over 10 ms", c.late_fraction * 100));
     if (c.asked_rate > 0)
         h += row_of("rate", printed("sent %.4g of %.4g requests/s", c.achieved_rate, c.asked_rate));
     h += row_of("bytes read after",
                 "p99 " + time_text(c.stamp_lag_p99) + ", max " + time_text(c.stamp_lag_max));
     h += row_of("thread woke late by",
                 "p99 " + time_text(c.loop_lag_p99) + ", max " + time_text(c.loop_lag_max));
-    if (c.held_up > 0)
-        h += row_of("did not run", printed("%lld times, at most ", c.held_up) +
-                                       time_text(c.held_up_max));
-    h += row_of("busiest thread", printed("%.0f %% of a core", c.cpu_share * 100));
-    h += row_of("events read together", printed("%.1f %%", c.coalesced_share * 100));
+    if (c.stalls > 0)
+        h += row_of("did not run", printed("%lld times, at most ", c.stalls) +
+                                       time_text(c.stall_max));
+    h += row_of("busiest thread", printed("%.0f %% of a core", c.cpu_utilization * 100));
+    h += row_of("events read together", printed("%.1f %%", c.coalesced_fraction * 100));
     h += row_of("connections", std::to_string(c.connections_opened));
     return folded("The client's self-check", c.ok ? "ok" : "NOT OK: " + str(c.reason), !c.ok,
                   h + "</dl>\n");
@@ -133,7 +133,7 @@ inline std::string ranks_html(const gate_report& g) {
                 number_cell(std::to_string(r.failed));
         for (const std::string& cell :
              {time_text(r.off_s), std::isnan(r.error_s) ? std::string("?") : time_text(r.error_s),
-              time_text(r.lateness_p99), printed("%.1f %%", 100 * r.cpu_share),
+              time_text(r.lateness_p99), printed("%.1f %%", 100 * r.cpu_utilization),
               memory_text(r.memory_bytes)})
             rows += number_cell(cell);
         rows += "</tr>\n";

@@ -6,11 +6,11 @@
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/value_text.hpp"
 #include "core/figures/steps.hpp"
 #include "core/comparing/settings.hpp"
-#include "core/comparing/told_apart.hpp"
-#include "core/comparing/words.hpp"
+#include "core/comparing/setting_ratios.hpp"
+#include "core/comparing/text.hpp"
 #include "core/reports/comparison_report.hpp"
 #include "core/reports/comparison_text.hpp"
 #include "core/reports/page/plot.hpp"
@@ -45,7 +45,7 @@ inline std::string settings_figure(const settings_comparison& c, const compared_
            unit == metric_unit::time             ? plot_unit::seconds
            : unit == metric_unit::tokens_per_s   ? plot_unit::tokens_per_second
            : unit == metric_unit::requests_per_s ? plot_unit::per_second
-           : unit == metric_unit::share          ? plot_unit::share
+           : unit == metric_unit::fraction          ? plot_unit::fraction
                                                  : plot_unit::none);
     const auto best = s.best();
     std::string alt = str(s.what.name) + " of the settings";
@@ -66,11 +66,11 @@ inline std::string settings_figure(const settings_comparison& c, const compared_
 inline std::string settings_table(const comparison_report& r) {
     const settings_comparison& c = r.found;
     std::vector<std::string> head{""};
-    for (const setting_told& s : c.settings) head.push_back(xml_escaped(s.name));
+    for (const reported_setting& s : c.settings) head.push_back(xml_escaped(s.name));
     std::string rows;
     for (std::size_t k = 0; k < c.objectives.size(); ++k) {
         rows += "<tr><th scope=\"row\">" + xml_escaped(str(c.objectives[k].text())) + "</th>";
-        for (const setting_told& s : c.settings) {
+        for (const reported_setting& s : c.settings) {
             const bool is_judged = k < s.verdicts.size();
             const char* words = is_judged ? to_string(s.verdicts[k]) : "";
             rows += number_cell(is_judged ? badge(words, words) : "");
@@ -83,7 +83,7 @@ inline std::string settings_table(const comparison_report& r) {
             const comparison_cell cell = cell_of(s, i);
             rows += number_cell(cell.value +
                                 (cell.ratio.empty()  ? ""
-                                 : cell.told_apart ? "<div><b>" + cell.ratio + "</b></div>"
+                                 : cell.significant ? "<div><b>" + cell.ratio + "</b></div>"
                                                    : "<div>" + cell.ratio + "</div>"));
         }
         rows += "</tr>\n";
@@ -99,7 +99,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
              "</p>\n";
         for (const std::string& note : notes_on(c))
             h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
-        h += settings_table(r) + "<p class=\"note\">Bold: told apart from " +
+        h += settings_table(r) + "<p class=\"note\">Bold: significantly different from " +
              xml_escaped(c.settings[0].name) + "; " + xml_escaped(intervals_text(c)) +
              ".</p>\n<ul>\n";
         for (const std::string& s : sentences_of(c, c.statistics.size()))
@@ -108,7 +108,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
         for (const compared_statistic& s : c.statistics) figures += settings_figure(c, s);
         h += "</ul>\n<p class=\"note\">A dot is the typical round of a setting in its own "
              "interval of 95 %; green where it is shown to be best, hollow where it is not "
-             "compared. Two settings can be told apart although these intervals overlap, by their "
+             "compared. Two settings can differ significantly although these intervals overlap, by their "
              "ratios within the rounds.</p>\n<div class=\"plots\">\n" + figures +
              "</div>\n</section>\n";
     }

@@ -66,7 +66,7 @@ private:
                     {{windows(&t::tokens), "c", ""}});
         if (g_.figures.has_goodput)
             h += figure("Goodput<span>by planned time</span>", "goodput",
-                        plot_unit::share, {{windows(&t::good), "c", ""}});
+                        plot_unit::fraction, {{windows(&t::good), "c", ""}});
         return h + "</div>\n";
     }
     /// What the servers' pages said, on the same axis; "" where they said nothing of it.
@@ -75,11 +75,11 @@ private:
         std::string plots;
         const auto add = [&](const char* caption, const char* what, plot_unit unit,
                              std::vector<double> t::*values) {
-            const auto is_told = [&](const repeat_timeline& r) {
+            const auto is_reported = [&](const repeat_timeline& r) {
                 const auto& v = r.server.*values;
                 return std::any_of(v.begin(), v.end(), [](double x) { return x == x; });
             };
-            if (!std::any_of(mine_.begin(), mine_.end(), is_told)) return;
+            if (!std::any_of(mine_.begin(), mine_.end(), is_reported)) return;
             const auto points = [values](const repeat_timeline& r) {
                 std::vector<curve_point> p;
                 for (std::size_t i = 0; i < r.server.at.size(); ++i)
@@ -90,17 +90,17 @@ private:
         };
         add("Waiting requests", "requests that waited", plot_unit::none, &t::waiting);
         add("Running requests", "requests that ran", plot_unit::none, &t::running);
-        add("KV cache in use", "the KV cache in use", plot_unit::share, &t::kv_usage);
+        add("KV cache in use", "the KV cache in use", plot_unit::fraction, &t::kv_usage);
         add("Queue time<span>mean since the reading before</span>", "queue time",
             plot_unit::seconds, &t::queue_time);
         add("Power<span>W</span>", "power in watts", plot_unit::none, &t::power);
-        add("Utilisation", "utilisation of the accelerators", plot_unit::share, &t::utilisation);
+        add("Utilisation", "utilisation of the accelerators", plot_unit::fraction, &t::utilisation);
         add("Clock<span>GHz, the slowest</span>", "the clock of the slowest accelerator in GHz",
             plot_unit::none, &t::clock_ghz);
         add("Temperature<span>\u00B0C, the hottest</span>", "the hottest accelerator's temperature",
             plot_unit::none, &t::temperature);
         if (plots.empty()) return {};
-        return "<h3>The server's own word</h3>\n<p class=\"note\">Its page of metrics, read once "
+        return "<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, read once "
                "a second." + arms_key(!other_.empty()) + "</p>\n<div class=\"plots\">\n" + plots +
                "</div>\n";
     }
@@ -150,7 +150,7 @@ private:
         if (behind) widen(behind);
         if (!(most > 0) && unit == plot_unit::seconds) return {};  // nothing was answered
         const double end = grid_.from + static_cast<double>(grid_.windows) * grid_.step;
-        const double high = unit == plot_unit::share ? 1 : most > 0 ? most * 1.05 : 1;
+        const double high = unit == plot_unit::fraction ? 1 : most > 0 ? most * 1.05 : 1;
         plot p({plot_scale::shape::linear, grid_.from, end}, plot_unit::elapsed,
                {plot_scale::shape::linear, 0, high}, unit);
         const bool both = !other_.empty();
@@ -172,7 +172,7 @@ private:
                             plural(mine_.size(), "repeat") +
                             (both ? " of the candidate and of the baseline" : "") + ", at most " +
                             (unit == plot_unit::seconds ? time_text(most)
-                             : unit == plot_unit::share ? printed("%.4g %%", most * 100)
+                             : unit == plot_unit::fraction ? printed("%.4g %%", most * 100)
                                                         : printed("%.4g", most)),
                         false);
     }

@@ -4,7 +4,7 @@
 #include "api/result.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/described/verdict_words.hpp"
+#include "core/described/verdict_text.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/headlines.hpp"
 #include "core/reports/page/plot.hpp"
@@ -143,7 +143,7 @@ inline constexpr const char* verdicts_key =
     "What a verdict rests on, as a dot in its interval: the typical repeat, which is the geometric "
     "mean of the repeats, the upright strokes; of shares all requests counted.</p>\n";
 inline std::string verdict_item(const slo_verdict& v) {
-    std::string h = "<li>" + badge(to_string(verdict_like(v)), verdict_word(v));
+    std::string h = "<li>" + badge(to_string(verdict_like(v)), verdict_text(v));
     h += "<div><code>" + xml_escaped(str(v.what.text())) + "</code>";
     const std::string reason = str(v.reason), advice = str(v.advice);
     std::string notes = room_text(v);

@@ -557,7 +557,7 @@ TEST_CASE("several settings stand beside each other, each statistic in a plot of
     CHECK(holds(h, "<span>budget 256 is best</span>"));
     CHECK(holds(h, "<b>2.42 [2."));
     CHECK(count(h, "aria-label=\"p99(itl) of the settings, budget 256 25.1 ms, ") == 1);
-    // Green where it is best: itl, ttft and what is told apart from all others.
+    // Green where it is best: itl, ttft and what differs significantly from all others.
     CHECK(count(h, "<circle class=\"pass\" r=\"3.5\"") >= 2);
     CHECK(holds(h, "budget 1024 is not compared: process &quot;vllm serve&quot; exited"));
     CHECK_FALSE(holds(page({passing_gate()}), "in turns"));

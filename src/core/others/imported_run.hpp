@@ -63,49 +63,49 @@ inline metric_group of_event_times() {
 }
 
 /// A request that a file tells of, nanoseconds of the tool's clock, and its gaps in the run's list.
-struct told_request {
+struct imported_request {
     record what{};
     std::size_t gaps_from = 0, gaps = 0;
 };
 
 /// What must be the same in all repeats, and how a run tells it.
-struct told_setting {
+struct imported_setting {
     std::string name{}, value{};
 };
 
 /// Seconds of a clock, NaN where it is not told.
-struct told_span {
+struct imported_span {
     double from = not_a_number, to = not_a_number;
-    bool is_told() const { return to >= from; }
-    bool meets(const told_span& o) const { return from < o.to && o.from < to; }
+    bool is_reported() const { return to >= from; }
+    bool meets(const imported_span& o) const { return from < o.to && o.from < to; }
 };
 
-struct told_run {
+struct imported_run {
     std::string file{};     // as it was named
     std::string tool{};     // "vLLM bench serve"
     std::string version{};  // "" where the file does not tell
     std::string model{};    // the same
     std::string identity{}; // of the run, "" where the file has none
     std::uint64_t hash = 0; // of the file's bytes
-    std::vector<told_setting> settings{};
+    std::vector<imported_setting> settings{};
     arrival_data arrivals{};
     bool knows_arrivals = true;    // the file tells what load it was
     bool knows_sends = true;       // and when each request was sent
     bool has_late_sends = false;   // and when it was to be sent
-    std::vector<untold_metrics> untold{};
+    std::vector<unsupported_metrics> unsupported{};
     std::vector<std::string> notes{};  // what a reader of its numbers should know, a sentence each
-    std::vector<told_request> requests{};
+    std::vector<imported_request> requests{};
     std::vector<std::uint32_t> gaps{};  // microseconds
     long long cut_off = 0;              // requests that had not ended when the run did
     long long measured_from_ns = 0, measured_to_ns = 0;  // of sends that count; 0: all do
 
-    told_span clock{}, calendar{};  // from its first send to its last end, where that is told
+    imported_span clock{}, calendar{};  // from its first send to its last end, where that is told
 
     void lacks(metric_group of, std::string why) {
-        untold.push_back({std::move(why), std::move(of)});
+        unsupported.push_back({std::move(why), std::move(of)});
     }
     /// Nothing can be judged.
-    void lacks_all(std::string why) { untold.push_back({std::move(why), {}}); }
+    void lacks_all(std::string why) { unsupported.push_back({std::move(why), {}}); }
     std::string tool_and_version() const { return version.empty() ? tool : tool + " " + version; }
 };
 
@@ -120,15 +120,15 @@ inline std::uint32_t us_of(double seconds) {
 inline constexpr std::uint32_t same_read_us = 100;
 
 /// Gaps of one run: 512 MiB of them. Where a file keeps none it takes but a number to ask for more.
-inline constexpr std::size_t most_told_gaps = 1u << 27;
-inline void check_room_for_gaps(const told_run& run, std::size_t more) {
-    if (more > most_told_gaps - run.gaps.size())
+inline constexpr std::size_t most_imported_gaps = 1u << 27;
+inline void check_room_for_gaps(const imported_run& run, std::size_t more) {
+    if (more > most_imported_gaps - run.gaps.size())
         refuse({printed("%s: its requests tell of over %zu tokens, so many are not read",
-                        run.file.c_str(), most_told_gaps)});
+                        run.file.c_str(), most_imported_gaps)});
 }
 
 /// Gives a record the gaps that it ends with, and the reads that these tell of.
-inline void add_gaps(told_run& run, told_request& r, const std::vector<std::uint32_t>& us) {
+inline void add_gaps(imported_run& run, imported_request& r, const std::vector<std::uint32_t>& us) {
     check_room_for_gaps(run, us.size());
     r.gaps_from = run.gaps.size();
     r.gaps = us.size();
@@ -143,7 +143,7 @@ inline void add_gaps(told_run& run, told_request& r, const std::vector<std::uint
 
 /// Where a file keeps no gaps: as many as there were events, of equal length. Nothing that needs
 /// the gaps themselves is judged on them.
-inline void add_even_gaps(told_run& run, told_request& r, int events) {
+inline void add_even_gaps(imported_run& run, imported_request& r, int events) {
     const double all_s = static_cast<double>(r.what.last_token_ns - r.what.first_token_ns) * 1e-9;
     const auto n = static_cast<std::size_t>(events - 1);
     check_room_for_gaps(run, n);
@@ -162,9 +162,9 @@ inline void mark_failed(record& r, request_status status, const std::string& err
 }
 
 /// From the first send to the last end, by the clock that stamped them.
-inline told_span span_of(const std::vector<told_request>& all) {
-    told_span s;
-    for (const told_request& r : all) {
+inline imported_span span_of(const std::vector<imported_request>& all) {
+    imported_span s;
+    for (const imported_request& r : all) {
         const double from = static_cast<double>(r.what.sent_ns) * 1e-9;
         const double to = static_cast<double>(r.what.end_ns) * 1e-9;
         if (!(s.from <= from)) s.from = from;
@@ -174,20 +174,20 @@ inline told_span span_of(const std::vector<told_request>& all) {
 }
 
 /// All times as if the first planned send had been a second after the clock began: 0 means none.
-inline void begin_at_one_second(std::vector<told_request>& all, told_run& run) {
+inline void begin_at_one_second(std::vector<imported_request>& all, imported_run& run) {
     long long first = 0;
-    for (const told_request& r : all)
+    for (const imported_request& r : all)
         if (first == 0 || r.what.scheduled_ns < first) first = r.what.scheduled_ns;
     const long long shift = 1000000000 - first;
     const auto move = [&](long long& t) { if (t != 0) t += shift; };
-    for (told_request& r : all) move_clock(r.what, shift);
+    for (imported_request& r : all) move_clock(r.what, shift);
     move(run.measured_from_ns);
     move(run.measured_to_ns);
 }
 
 /// From its first planned send on to the last one; of a batch, to the last end. What the tool left
 /// out as its warm-up or cool-down is none of it.
-inline void set_window(repeat_data& d, const told_run& run) {
+inline void set_window(repeat_data& d, const imported_run& run) {
     long long last_send = 0, last_end = 0, first = 0;
     for (const record& r : d.records) {
         if (!is_measured(r)) continue;
@@ -205,7 +205,7 @@ inline void set_window(repeat_data& d, const told_run& run) {
 
 /// The rates at which sends were planned and done, where both are told. Of random arrivals the rate
 /// that was asked for is another one, by chance.
-inline void set_rates(repeat_data& d, const told_run& run) {
+inline void set_rates(repeat_data& d, const imported_run& run) {
     if (!run.has_late_sends || saturates(run.arrivals)) return;
     std::vector<long long> planned, sent;
     for (const record& r : d.records) {
@@ -250,8 +250,8 @@ inline void set_second_event(record& r, const gap_list& gaps) {
     r.second_token_ns = r.first_token_ns + (is_apart ? gaps[0] * 1000ll : 0);
 }
 
-inline repeat_data repeat_of(told_run& run, int index) {
-    std::vector<told_request>& all = run.requests;
+inline repeat_data repeat_of(imported_run& run, int index) {
+    std::vector<imported_request>& all = run.requests;
     begin_at_one_second(all, run);
     std::vector<std::size_t> order(all.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -264,7 +264,7 @@ inline repeat_data repeat_of(told_run& run, int index) {
     repeat_data d;
     d.index = index;
     for (std::size_t place = 0; place < order.size(); ++place) {
-        told_request& r = all[order[place]];
+        imported_request& r = all[order[place]];
         gaps.clear();
         for (std::size_t k = 0; k < r.gaps; ++k) gaps.push_back(run.gaps[r.gaps_from + k]);
         r.what.repeat = index;

@@ -1,5 +1,5 @@
 // What the machine did to a live test: where one fails, and the client of a gate in it says that it was
-// held up too much for a verdict, nothing was shown of what is tested. That is told and counted.
+// stalled too much for a verdict, nothing was shown of what is tested. That is told and counted.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -20,14 +20,14 @@ public:
         const std::lock_guard guard(mutex_);
         said_.clear();
     }
-    bool is_of_a_client_held_up() const {
+    bool is_of_a_stalled_client() const {
         const std::lock_guard guard(mutex_);
         std::string words;  // wherever its lines are broken
         for (const char c : said_)
             if (c != '\n' && (c != ' ' || words.empty() || words.back() != ' ')) words += c;
             else if (c == '\n' && !words.empty() && words.back() != ' ') words += ' ';
-        for (const char* told : {"NOT OK: client", "measured again: client", "client: it was held up"})
-            if (words.find(told) != std::string::npos) return true;
+        for (const char* reported : {"NOT OK: client", "measured again: client", "client: it was stalled"})
+            if (words.find(reported) != std::string::npos) return true;
         return false;
     }
 
@@ -48,12 +48,12 @@ private:
     std::streambuf* to_;
 };
 
-/// Which of the test cases that failed were held up.
-class held_up final : public doctest::IReporter {
+/// Which of the test cases that failed were stalled.
+class stalls final : public doctest::IReporter {
 public:
-    explicit held_up(const doctest::ContextOptions&) {}
+    explicit stalls(const doctest::ContextOptions&) {}
     static int exit_code(int of_doctest) {
-        return of_doctest != 0 && held_up_ > 0 && failed_ == 0 ? 77 : of_doctest;
+        return of_doctest != 0 && stalled_ > 0 && failed_ == 0 ? 77 : of_doctest;
     }
 
     void test_case_start(const doctest::TestCaseData& t) override {
@@ -62,9 +62,9 @@ public:
     }
     void test_case_end(const doctest::CurrentTestCaseStats& s) override {
         if (s.testCaseSuccess) return;
-        const bool was = account_.is_of_a_client_held_up();
-        ++(was ? held_up_ : failed_);
-        if (was) std::cout << "held up by the machine: " << name_ << std::endl;
+        const bool was = account_.is_of_a_stalled_client();
+        ++(was ? stalled_ : failed_);
+        if (was) std::cout << "stalled by the machine: " << name_ << std::endl;
     }
     void report_query(const doctest::QueryData&) override {}
     void test_run_start() override {}
@@ -80,9 +80,9 @@ public:
 private:
     account account_{};
     std::string name_{};
-    inline static int held_up_ = 0, failed_ = 0;
+    inline static int stalled_ = 0, failed_ = 0;
 };
 
 }  // namespace live
 
-DOCTEST_REGISTER_LISTENER("held_up", 1, live::held_up);
+DOCTEST_REGISTER_LISTENER("held_up", 1, live::stalls);

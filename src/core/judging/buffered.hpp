@@ -1,9 +1,9 @@
-// verdicts that stand although tokens were held back
+// verdicts that stand although tokens were buffered
 #pragma once
 
 #include "api/result.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/reading.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/numbers.hpp"
@@ -19,8 +19,8 @@ namespace detail {
 /// tokens that came at once took all the time before them, and so does what is undecided. A miss of
 /// a time per token does as it is, since that time only adds to it; gaps that became one may be
 /// longer than any was.
-inline bool stands_though_held_back(const evidence& e, const terms& t, const answer_counts& arm,
-                                    const verdict_numbers& v) {
+inline bool stands_though_buffered(const evidence& e, const terms& t, const answer_counts& arm,
+                                   const verdict_numbers& v) {
     const statistic_data& what = v.what.what;
     if (arm.in_a_lump * 2 > arm.paced || arm.read_together * 2 > arm.events) return false;
     const bool of_gaps = concerns(what, &metric_facts::is_of_gaps);
@@ -29,7 +29,8 @@ inline bool stands_though_held_back(const evidence& e, const terms& t, const ans
     if (is_throughput(what.metric) || (of_gaps && !listed)) return false;
     if (v.outcome == verdict::fail && of_gaps) return false;
     terms other = t;
-    other.read = v.outcome == verdict::fail ? reading::baseline_held_back : reading::as_held_back;
+    other.read =
+        v.outcome == verdict::fail ? timing_bound::baseline_buffered : timing_bound::buffered;
     return decide_evidence(e, other, v.what).outcome == v.outcome;
 }
 

@@ -5,7 +5,7 @@
 #include "api/result.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/value_text.hpp"
 #include "core/judging/decision.hpp"
 #include "core/described/sentences.hpp"
 
@@ -37,7 +37,7 @@ inline bool is_only_observed(const verdict_numbers& v) {
            v.estimate.high > v.limit;
 }
 /// What a verdict is called: no pass where nothing is shown.
-inline const char* verdict_word(const verdict_numbers& v) {
+inline const char* verdict_text(const verdict_numbers& v) {
     return is_only_observed(v) ? "observed" : to_string(v.outcome);
 }
 /// The verdict in whose colour it is told.
@@ -64,7 +64,7 @@ inline std::string found_text(const verdict_numbers& v) {
 }
 /// `width`: to what the SLO's text is padded, so that the lines of a gate align.
 inline verdict_parts parts_of(const slo_verdict& v, std::size_t width) {
-    std::string word = verdict_word(v);
+    std::string word = verdict_text(v);
     for (char& c : word) c = static_cast<char>(c - 'a' + 'A');
     verdict_parts p;
     p.name = printed("%-12s  %-*s", word.c_str(), static_cast<int>(width), v.what.text().c_str());
@@ -80,7 +80,8 @@ inline verdict_parts parts_of(const slo_verdict& v, std::size_t width) {
         return p;
     }
     p.found = found_text(v);
-    if (const double room = headroom(v); !std::isnan(room) && !is_share(v.what.what.metric))
+    if (const double room = headroom(v);
+        !std::isnan(room) && !is_request_fraction(v.what.what.metric))
         p.room = printed(", %.1f %% %s the limit", std::fabs(room) * 100,
                          room >= 0 ? "inside" : "outside");
     const bool stages = v.counted_in == verdict_unit::stage;
@@ -140,7 +141,7 @@ inline std::string verdict_limit_text(const verdict_numbers& v) {
 /// "56.6 % outside the limit", "" where that says nothing.
 inline std::string room_text(const verdict_numbers& v) {
     const double room = headroom(v);
-    if (std::isnan(room) || is_share(v.what.what.metric)) return {};
+    if (std::isnan(room) || is_request_fraction(v.what.what.metric)) return {};
     return digits_text(std::fabs(room) * 100, 3) + " % " + (room >= 0 ? "inside" : "outside") +
            " the limit";
 }

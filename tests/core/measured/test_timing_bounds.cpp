@@ -2,7 +2,7 @@
 // and without them.
 #include "llmbench.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/measured/reading.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/measured/request_log.hpp"
 #include "support/timelines.hpp"
 
@@ -16,7 +16,7 @@ using namespace timelines;
 
 namespace {
 
-blind_stretch blind_ms(double from, double to) {
+client_stall stall_ms(double from, double to) {
     const long long a = at_ms(from), b = at_ms(to);
     return {a, b, b - a, b - a};
 }
@@ -24,11 +24,11 @@ struct readings {
     double best = 0, measured = 0, worst = 0;
 };
 template <class S> readings read(const S& s, const repeat_data& d) {
-    return {evaluate(s.data, d, reading::at_best), evaluate(s.data, d),
-            evaluate(s.data, d, reading::at_worst)};
+    return {evaluate(s.data, d, timing_bound::optimistic), evaluate(s.data, d),
+            evaluate(s.data, d, timing_bound::pessimistic)};
 }
 readings read(const statistic_data& s, const repeat_data& d) {
-    return {evaluate(s, d, reading::at_best), evaluate(s, d), evaluate(s, d, reading::at_worst)};
+    return {evaluate(s, d, timing_bound::optimistic), evaluate(s, d), evaluate(s, d, timing_bound::pessimistic)};
 }
 template <class M> statistic_data of_run(M m) { return make(statistic_kind::value, m).data; }
 
@@ -39,7 +39,7 @@ repeat_data first_tokens_late() {
     for (const double at : {124, 124, 124, 130, 140, 150, 160, 170, 180, 190, 200}) r.content(at);
     r.finish(200).usage(200, 10, 11).done(200);
     repeat_data d = repeat_of({r});
-    d.blind = {blind_ms(95, 125)};
+    d.stalls = {stall_ms(95, 125)};
     return d;
 }
 
@@ -56,7 +56,7 @@ TEST_CASE("without a stretch every reading is as measured") {
         CHECK(r.worst == r.measured);
     }
     // A stretch elsewhere changes nothing, either.
-    d.blind = {blind_ms(-500, -400)};
+    d.stalls = {stall_ms(-500, -400)};
     CHECK(read(p99(itl), d).worst == read(p99(itl), d).best);
     CHECK_FALSE(client_had_part(steady_repeat(80)));
     CHECK(client_had_part(d));
@@ -82,7 +82,7 @@ TEST_CASE("what ends a stretch is as uncertain as the rest of it, though gaps ar
     r.finish(151).usage(151, 10, 3).done(151);
     repeat_data d = repeat_of({r});
     d.window = time_interval::between(at_ms(90), at_ms(150));
-    d.blind = {blind_ms(112, 150.0006)};
+    d.stalls = {stall_ms(112, 150.0006)};
     CHECK(d.gaps[d.gap_offsets[0] + 1] == 40001);  // its gaps put it after the end
     CHECK(read(max(itl), d).measured == about(0.040001));
     CHECK(read(max(itl), d).best == about(0.010));
@@ -94,7 +94,7 @@ TEST_CASE("a last token may have come earlier, and then the pace was better") {
     for (const double at : {100, 110, 120, 130, 140, 150, 160, 170, 219, 219, 219}) r.content(at);
     r.finish(219).usage(219, 10, 11).done(219);
     repeat_data d = repeat_of({r});
-    d.blind = {blind_ms(175, 220)};
+    d.stalls = {stall_ms(175, 220)};
     const readings pace = read(mean(tpot), d);
     CHECK(pace.measured == about(0.0119));
     CHECK(pace.best == about(0.0075));
@@ -112,9 +112,9 @@ TEST_CASE("gaps that a stretch ends are shorter at best, those that it begins lo
     // All three may have come at 95 ms, and the fourth at 130.
     CHECK(longest.worst == about(0.035));
     // Half of them is no more than half of the time that three gaps had together.
-    CHECK(evaluate(percentile(itl, 0.9).data, d, reading::at_worst) == about(0.0175));
+    CHECK(evaluate(percentile(itl, 0.9).data, d, timing_bound::pessimistic) == about(0.0175));
     CHECK(read(p50(itl), d).worst == about(0.010));
-    CHECK(evaluate(goodput(itl <= 20_ms).data, d, reading::at_worst) == 0);
+    CHECK(evaluate(goodput(itl <= 20_ms).data, d, timing_bound::pessimistic) == 0);
     CHECK(evaluate(goodput(itl <= 20_ms).data, d) == 1);
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("a client that reads everything at once proves no median gap") {
     r.finish(3000).usage(3000, 10, 100).done(3000);
     d = repeat_of({r});
     for (int burst = 1; burst <= 10; ++burst)
-        d.blind.push_back(blind_ms(300.0 * burst - 298, 300.0 * burst + 1));
+        d.stalls.push_back(stall_ms(300.0 * burst - 298, 300.0 * burst + 1));
     const readings middle = read(p50(itl), d);
     CHECK(middle.measured == 0);
     CHECK(middle.worst >= 0.030);
@@ -149,14 +149,14 @@ TEST_CASE("counted gaps are read as if any of those in question were the longest
         counted.gap_offsets[i] = not_listed;
     }
     CHECK(read(p99(itl), counted).worst == read(p99(itl), counted).best);
-    counted.blind = {blind_ms(95, 125)};
-    CHECK(evaluate(p99(itl).data, counted, reading::at_worst) >= 0.040);
-    CHECK(evaluate(p50(itl).data, counted, reading::at_worst) == about(0.010).epsilon(0.01));
-    CHECK(evaluate(p50(itl).data, counted, reading::at_best) == about(0.010).epsilon(0.01));
-    CHECK(evaluate(percentile(itl, 0.01).data, counted, reading::at_best) == 0);
-    CHECK(request_value(metric_id::itl, counted, 0, reading::at_worst) == about(0.040));
-    CHECK(request_value(metric_id::itl, counted, 0, reading::at_best) == 0);
-    CHECK(request_value(metric_id::itl, counted, 10, reading::at_best) == about(0.010));
+    counted.stalls = {stall_ms(95, 125)};
+    CHECK(evaluate(p99(itl).data, counted, timing_bound::pessimistic) >= 0.040);
+    CHECK(evaluate(p50(itl).data, counted, timing_bound::pessimistic) == about(0.010).epsilon(0.01));
+    CHECK(evaluate(p50(itl).data, counted, timing_bound::optimistic) == about(0.010).epsilon(0.01));
+    CHECK(evaluate(percentile(itl, 0.01).data, counted, timing_bound::optimistic) == 0);
+    CHECK(request_value(metric_id::itl, counted, 0, timing_bound::pessimistic) == about(0.040));
+    CHECK(request_value(metric_id::itl, counted, 0, timing_bound::optimistic) == 0);
+    CHECK(request_value(metric_id::itl, counted, 10, timing_bound::optimistic) == about(0.010));
 }
 
 TEST_CASE("what was sent late is not the server's at best") {
@@ -171,10 +171,10 @@ TEST_CASE("what was sent late is not the server's at best") {
     CHECK(read(mean(tpot), d).best == read(mean(tpot), d).measured);
     CHECK(client_had_part(d));
     // Nor is what the client slept through between acting on it and sending it.
-    d.blind = {blind_ms(21, 24)};
-    CHECK(request_value(metric_id::ttft, d, 0, reading::at_best) == about(0.057));
-    CHECK(request_value(metric_id::ttft, d, 1, reading::at_best) == about(0.060));
-    CHECK(evaluate(goodput(ttft <= 70_ms).data, d, reading::at_best) == 1);
+    d.stalls = {stall_ms(21, 24)};
+    CHECK(request_value(metric_id::ttft, d, 0, timing_bound::optimistic) == about(0.057));
+    CHECK(request_value(metric_id::ttft, d, 1, timing_bound::optimistic) == about(0.060));
+    CHECK(evaluate(goodput(ttft <= 70_ms).data, d, timing_bound::optimistic) == 1);
     CHECK(evaluate(goodput(ttft <= 70_ms).data, d) == 0);
 }
 
@@ -182,15 +182,15 @@ TEST_CASE("a window's rate leaves out what may have come before it, and the time
     repeat_data d = steady_repeat(80);  // 11 tokens each
     d.window = time_interval::between(at_ms(100), at_ms(1100));
     const double measured = evaluate(of_run(output_throughput), d);
-    d.blind = {blind_ms(90, 121)};  // tokens stamped at 100, 110, 120
+    d.stalls = {stall_ms(90, 121)};  // tokens stamped at 100, 110, 120
     CHECK(evaluate(of_run(output_throughput), d) == measured);
-    CHECK(evaluate(of_run(output_throughput), d, reading::at_worst) == about(measured - 3));
-    CHECK(evaluate(of_run(output_throughput), d, reading::at_best) == about(measured / 0.979));
-    d.blind = {blind_ms(1090, 1121)};
-    CHECK(evaluate(of_run(output_throughput), d, reading::at_worst) == measured);
-    CHECK(evaluate(of_run(output_throughput), d, reading::at_best) > measured / 0.99);
-    d.blind = {blind_ms(0, 2000)};
-    CHECK(evaluate(of_run(output_throughput), d, reading::at_best) == infinity);
+    CHECK(evaluate(of_run(output_throughput), d, timing_bound::pessimistic) == about(measured - 3));
+    CHECK(evaluate(of_run(output_throughput), d, timing_bound::optimistic) == about(measured / 0.979));
+    d.stalls = {stall_ms(1090, 1121)};
+    CHECK(evaluate(of_run(output_throughput), d, timing_bound::pessimistic) == measured);
+    CHECK(evaluate(of_run(output_throughput), d, timing_bound::optimistic) > measured / 0.99);
+    d.stalls = {stall_ms(0, 2000)};
+    CHECK(evaluate(of_run(output_throughput), d, timing_bound::optimistic) == infinity);
 }
 
 TEST_CASE("until the server has worked off what the client had missed to send, it is not judged") {
@@ -206,7 +206,7 @@ TEST_CASE("until the server has worked off what the client had missed to send, i
     for (record& r : d.records) r.late_ns = r.dispatched_ns - r.scheduled_ns;
     note_bunches(d);
     CHECK(d.bunched.empty());  // nothing says that the client did not run
-    d.blind = {blind_ms(450, 1060)};
+    d.stalls = {stall_ms(450, 1060)};
     note_bunches(d);
     REQUIRE(d.bunched.size() == 1);
     CHECK(d.bunched[0].from_ns == at_ms(450));
@@ -214,31 +214,31 @@ TEST_CASE("until the server has worked off what the client had missed to send, i
     CHECK(d.bunched[0].to_ns <= at_ms(1700));
     CHECK(d.bunched[0].most_delay_ns == 610'000'000);
     // What it had then, and until all of that is done, may be late by as much as the latest of it.
-    CHECK(request_value(metric_id::ttft, d, 4, reading::at_best) == 0);  // it was still answered
-    CHECK(request_value(metric_id::ttft, d, 5, reading::at_best) == about(0.340));
-    CHECK(request_value(metric_id::ttft, d, 7, reading::at_best) == about(0.140));
-    CHECK(request_value(metric_id::e2e, d, 12, reading::at_best) == 0);  // among them
-    CHECK(request_value(metric_id::ttft, d, 2, reading::at_best) == about(0.080));
-    CHECK(request_value(metric_id::ttft, d, 25, reading::at_best) == about(0.080));
-    CHECK(request_value(metric_id::ttft, d, 12, reading::at_worst) == about(0.080));
-    CHECK(request_value(metric_id::decode_speed, d, 12, reading::at_best) == infinity);
+    CHECK(request_value(metric_id::ttft, d, 4, timing_bound::optimistic) == 0);  // it was still answered
+    CHECK(request_value(metric_id::ttft, d, 5, timing_bound::optimistic) == about(0.340));
+    CHECK(request_value(metric_id::ttft, d, 7, timing_bound::optimistic) == about(0.140));
+    CHECK(request_value(metric_id::e2e, d, 12, timing_bound::optimistic) == 0);  // among them
+    CHECK(request_value(metric_id::ttft, d, 2, timing_bound::optimistic) == about(0.080));
+    CHECK(request_value(metric_id::ttft, d, 25, timing_bound::optimistic) == about(0.080));
+    CHECK(request_value(metric_id::ttft, d, 12, timing_bound::pessimistic) == about(0.080));
+    CHECK(request_value(metric_id::decode_speed, d, 12, timing_bound::optimistic) == infinity);
     // A single one is no bunch.
-    d.blind = {blind_ms(385, 401)};
+    d.stalls = {stall_ms(385, 401)};
     note_bunches(d);
     CHECK(d.bunched.empty());
 }
 
 TEST_CASE("users who all begin late are a bunch until each of them has an answer") {
-    // Four users, one request after the other of each; the client was held up as they began.
+    // Four users, one request after the other of each; the client was stalled as they began.
     std::vector<request> requests;
     for (int i = 0; i < 10; ++i)
         for (int user = 0; user < 4; ++user)
             requests.push_back(answered(30 + 100.0 * i, 50, 10, 5));  // over after 90 ms
     repeat_data d = repeat_of(requests);
-    d.blind = {blind_ms(0, 31)};
+    d.stalls = {stall_ms(0, 31)};
     note_bunches(d);
     REQUIRE(d.bunched.size() == 1);
     CHECK(d.bunched[0].to_ns >= at_ms(80));
     CHECK(d.bunched[0].to_ns < at_ms(130));
-    CHECK(evaluate(mean(tpot).data, d, reading::at_best) > 0.8 * evaluate(mean(tpot).data, d));
+    CHECK(evaluate(mean(tpot).data, d, timing_bound::optimistic) > 0.8 * evaluate(mean(tpot).data, d));
 }

@@ -4,7 +4,7 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/value_text.hpp"
 #include "core/dialects/request_body.hpp"
 #include "core/judging/rule.hpp"
 #include "core/traffic/arrivals.hpp"
@@ -27,7 +27,7 @@ inline std::string warmup_text(const plan& p) {
 }
 /// How long one repeat is; of a search, one probe at least.
 inline std::string extent_text(const plan& p) {
-    if (p.told.is_there) return p.told.extent;
+    if (p.described.is_there) return p.described.extent;
     if (p.searches())
         return printed("probes of %g s and %lld requests at least, longer where answers are slow",
                        p.duration_s > 0 ? p.duration_s : seconds_of_a_probe, p.requests);
@@ -36,7 +36,7 @@ inline std::string extent_text(const plan& p) {
     return p.is_read ? t : t + warmup_text(p);
 }
 inline std::string limits_text(const plan& p) {
-    if (p.told.is_there) return p.told.limits;
+    if (p.described.is_there) return p.described.limits;
     const limits& l = p.limits;
     const auto of = [](time_span t) { return time_text(t.seconds()); };
     return "connect " + of(l.connect) + ", first event " + of(l.first_event) +
@@ -45,7 +45,7 @@ inline std::string limits_text(const plan& p) {
 }
 /// What every request says beside its prompt.
 inline std::string options_text(const plan& p) {
-    if (p.told.is_there) return p.told.options;
+    if (p.described.is_there) return p.described.options;
     std::string t = p.forces_length ? "ignore_eos" : "";
     const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
     if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
@@ -85,7 +85,7 @@ inline bool has_fixed_repeats(const plan& p) {
     return p.first_repeats == p.most_repeats;
 }
 /// What one calls a gate's repeats.
-inline const char* counted_word(const plan& p) {
+inline const char* counted_text(const plan& p) {
     return p.searches() ? "probe" : to_string(counting_unit(p.rule, p.has_baseline));
 }
 /// Which probe this is, of how many.

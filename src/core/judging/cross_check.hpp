@@ -10,7 +10,7 @@
 #include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/server_values.hpp"
-#include "core/measured/server_word.hpp"
+#include "core/measured/server_metrics.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/evidence.hpp"
 
@@ -24,7 +24,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline bool may_be_held_against(const repeat_facts& d) {
+inline bool is_comparable(const repeat_facts& d) {
     return d.server.has_both_ends && d.server.readings.size() >= 2 &&
            history_of(d.server) == page_history::one_process;
 }
@@ -48,38 +48,40 @@ inline cross_check cross_check_of(const repeat_data& d, double unfinished_before
         c.prompt_tokens += r.prompt_tokens > 0 ? r.prompt_tokens : not_a_number;
         c.tokens += r.token_source == token_origin::usage ? r.output_tokens : not_a_number;
     }
-    if (!may_be_held_against(d) || is_a_part(d)) return c;
+    if (!is_comparable(d) || is_a_part(d)) return c;
     const reading_span s = *whole_span(d.server);
-    c.requests_told = s.change(server_quantity::requests_done);
-    c.prompt_tokens_told = s.change(server_quantity::prompt_tokens);
-    c.tokens_told = s.change(server_quantity::generation_tokens);
-    c.is_made = c.requests_told == c.requests_told || c.tokens_told == c.tokens_told;
+    c.requests_reported = s.change(server_quantity::requests_done);
+    c.prompt_tokens_reported = s.change(server_quantity::prompt_tokens);
+    c.tokens_reported = s.change(server_quantity::generation_tokens);
+    c.is_made =
+        c.requests_reported == c.requests_reported || c.tokens_reported == c.tokens_reported;
     return c;
 }
 
 /// Some servers count each request once for each of several processes: so often exactly, which
 /// somebody else's requests would not be.
-inline bool is_multiple(double told, double ours) {
-    const double times = ours > 0 ? told / ours : 0;
+inline bool is_multiple(double reported, double ours) {
+    const double times = ours > 0 ? reported / ours : 0;
     return ours >= 10 && times >= 2 && times == std::round(times);
 }
-inline bool differs(double told, double ours) {
-    return told == told && ours == ours && ours > 0 && std::fabs(told / ours - 1) > 0.02;
+inline bool differs(double reported, double ours) {
+    return reported == reported && ours == ours && ours > 0 &&
+           std::fabs(reported / ours - 1) > 0.02;
 }
 /// Requests that were somebody else's. Our own are counted on the safe side: what failed may have
 /// been finished by the server all the same, and what an earlier repeat gave up as well.
 inline double foreign_requests(const cross_check& c) {
-    if (!(c.requests_told > c.sent + c.unfinished_before)) return 0;
-    if (is_multiple(c.requests_told, c.finished)) return 0;
-    return c.requests_told - c.sent - c.unfinished_before;
+    if (!(c.requests_reported > c.sent + c.unfinished_before)) return 0;
+    if (is_multiple(c.requests_reported, c.finished)) return 0;
+    return c.requests_reported - c.sent - c.unfinished_before;
 }
 /// One or two short ones, as a probe of somebody's liveness, do not make it another load.
 inline bool is_another_load(const cross_check& c) {
     const double foreign = foreign_requests(c);
     const bool some = foreign > 0;
     return foreign > std::max(1.0, 0.01 * c.sent) ||
-           (some && ((c.tokens > 0 && c.tokens_told > 1.02 * c.tokens) ||
-                     c.prompt_tokens_told > 1.02 * c.prompt_tokens));
+           (some && ((c.tokens > 0 && c.tokens_reported > 1.02 * c.tokens) ||
+                     c.prompt_tokens_reported > 1.02 * c.prompt_tokens));
 }
 
 /// Requests of ours that ended badly in repeats before this one, on the same server or another.
@@ -109,43 +111,43 @@ inline bool began_anew(const evidence& e, const repeat_data& d) {
 }
 
 /// Why a repeat is no evidence by the server's own word, nothing where it is.
-inline cause witness_against(const evidence& e, const repeat_data& d) {
+inline cause cross_check_fault(const evidence& e, const repeat_data& d) {
     const double number = d.index + 1;
     if (began_anew(e, d)) return {because::restarted_before, {number}};
     if (history_of(d.server) == page_history::restarted) return {because::restarted_in, {number}};
-    if (!may_be_held_against(d) || is_a_part(d)) return {};
+    if (!is_comparable(d) || is_a_part(d)) return {};
     const cross_check c = cross_check_of(d, unfinished_before(e, d));
     if (!is_another_load(c)) return {};
-    return {because::served_others, {number, c.requests_told, c.sent}};
+    return {because::served_others, {number, c.requests_reported, c.sent}};
 }
 
 /// A page on which most of what we sent is not is another server's, or one of several.
 inline cause fault_of_page(const repeat_data& d) {
     const cross_check c = cross_check_of(d);
     const double number = d.index + 1;
-    if (c.requests_told < 0.9 * c.finished)
-        return {because::others_requests, {c.requests_told, c.finished, number}};
-    if (c.tokens_told < 0.9 * c.tokens)
-        return {because::others_tokens, {c.tokens_told, c.tokens, number}};
+    if (c.requests_reported < 0.9 * c.finished)
+        return {because::others_requests, {c.requests_reported, c.finished, number}};
+    if (c.tokens_reported < 0.9 * c.tokens)
+        return {because::others_tokens, {c.tokens_reported, c.tokens, number}};
     return {};
 }
 /// Why the server's own word does not support an objective, nothing where it does.
-inline cause server_word_fault(const evidence& e, const verdict_numbers& v) {
+inline cause server_metrics_fault(const evidence& e, const verdict_numbers& v) {
     const slo& s = v.what;
     // What was read of a largest value is its least: what is beyond the limit is so for certain.
     const verdict certain = s.at_most ? verdict::fail : verdict::pass;
     const bool needs_all = s.what.kind == statistic_kind::max &&
                            !(s.factor == 0 && v.outcome == certain);
-    const auto told = [](const std::string& words, const repeat_data& d) {
-        cause c = in_words(because::page_told, words);
+    const auto reported = [](const std::string& words, const repeat_data& d) {
+        cause c = with_text(because::metrics_reported, words);
         c.numbers = {static_cast<double>(d.index + 1)};
         return c;
     };
     for (const auto* arm : arms_of(e, s))
         for (const repeat_data& d : *arm) {
-            cause why = told(why_no_server_value(s.what, d), d);
+            cause why = reported(why_no_server_value(s.what, d), d);
             if (!why) why = fault_of_page(d);
-            if (!why && needs_all) why = told(what_is_unknown(s.what, d), d);
+            if (!why && needs_all) why = reported(what_is_unknown(s.what, d), d);
             if (why) return of_server(std::move(why), arm == &e.baseline);
         }
     return {};

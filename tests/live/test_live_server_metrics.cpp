@@ -112,7 +112,7 @@ TEST_CASE("a page that hangs in mid-run leaves the load as it was, and its objec
     const logging_server server(narrow());
     std::atomic<int> asked{0};
     scripted::server page;
-    page.tell([&](const scripted::request&) {
+    page.report([&](const scripted::request&) {
         if (++asked > 4) std::this_thread::sleep_for(std::chrono::milliseconds(1500));
         return std::string("# TYPE vllm:num_requests_waiting gauge\nvllm:num_requests_waiting 0\n");
     });
@@ -132,7 +132,7 @@ TEST_CASE("energy over our tokens, from an exporter's counter") {
     const logging_server server(narrow());
     const double began = now_s();
     scripted::server exporter;
-    exporter.tell([&](const scripted::request&) {
+    exporter.report([&](const scripted::request&) {
         char page[200];
         std::snprintf(page, sizeof page,
                       "# TYPE DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION counter\n"
@@ -156,9 +156,9 @@ TEST_CASE("a key and headers go to the server alone, not to whom else its metric
     std::string own, other;
     const std::string page = "vllm:num_requests_waiting 0\n";
     scripted::server server;
-    server.tell([&](const scripted::request& r) { own = r.header("Authorization"); return page; });
+    server.report([&](const scripted::request& r) { own = r.header("Authorization"); return page; });
     scripted::server exporter;
-    exporter.tell([&](const scripted::request& r) {
+    exporter.report([&](const scripted::request& r) {
         other += r.header("Authorization") + r.header("X-Team");
         return std::string("DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 5\n");
     });
@@ -175,7 +175,7 @@ TEST_CASE("what a page does not have is refused before the load, with what it ha
         s.slos = {x};
         return refusal_of(s);
     };
-    CHECK(why(acceptance_length >= 2).find("the page of vLLM does not tell it; it tells "
+    CHECK(why(acceptance_length >= 2).find("the page of vLLM does not report it; it reports "
                                            "queue_time, ") != std::string::npos);
     CHECK(why(energy_per_token <= 1_J).find("telemetry = {") != std::string::npos);
     CHECK(why(max(server_metric("vllm:num_waiting")) <= 1).find("the page has no such name") !=

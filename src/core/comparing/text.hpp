@@ -2,11 +2,11 @@
 #pragma once
 
 #include "core/base/text.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/value_text.hpp"
 #include "core/judging/rule.hpp"
 #include "core/described/described.hpp"
 #include "core/comparing/settings.hpp"
-#include "core/comparing/told_apart.hpp"
+#include "core/comparing/setting_ratios.hpp"
 
 #include <algorithm>  // find, find_if, sort
 #include <cstddef>  // size_t
@@ -31,13 +31,13 @@ inline std::string names_of(const settings_comparison& c, const std::vector<std:
     return enumerated(names);
 }
 
-/// Pairs that are not told apart: "a and b are not told apart". Where they are all the pairs of
+/// Pairs that do not differ significantly: "a and b do not differ significantly". Where they are all the pairs of
 /// three and more settings, these are named once.
 inline std::string alike_text(const settings_comparison& c, const compared_statistic& s) {
     std::vector<std::size_t> members;
     std::vector<std::string> pairs;
     for (const setting_ratio& r : s.pairs) {
-        if (r.told_apart()) continue;
+        if (r.significant()) continue;
         pairs.push_back(names_of(c, {r.first, r.second}));
         for (const std::size_t i : {r.first, r.second})
             if (std::find(members.begin(), members.end(), i) == members.end())
@@ -46,12 +46,12 @@ inline std::string alike_text(const settings_comparison& c, const compared_stati
     if (pairs.empty()) return {};
     std::sort(members.begin(), members.end());
     if (members.size() > 2 && pairs.size() == c.settings.size() * (c.settings.size() - 1) / 2)
-        return "no two settings are told apart";
+        return "no two settings differ significantly";
     if (members.size() * (members.size() - 1) / 2 == pairs.size())
-        return names_of(c, members) + " are not told apart";
+        return names_of(c, members) + " do not differ significantly";
     std::string out;
     for (const std::string& p : pairs) out += (out.empty() ? "" : ", ") + p;
-    return "not told apart are " + out;
+    return "no significant difference between " + out;
 }
 /// Settings under what is said of each, in the order in which it was said first.
 using said_of_settings = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
@@ -81,7 +81,7 @@ inline std::string better_text(const settings_comparison& c, const compared_stat
     }
     return said_text(c, said);
 }
-/// "a is best, then b, then c", where each is told apart from all others.
+/// "a is best, then b, then c", where each differs significantly from all others.
 inline std::string order_text(const settings_comparison& c, const compared_statistic& s) {
     std::vector<std::pair<double, std::size_t>> order;
     for (std::size_t i = 0; i < s.settings.size(); ++i)
@@ -105,9 +105,9 @@ inline std::string left_out_text(const settings_comparison& c, const compared_st
     return said_text(c, said);
 }
 
-/// What a statistic shows, after its name: "a is best; b and c are not told apart".
+/// What a statistic shows, after its name: "a is best; b and c do not differ significantly".
 inline std::string shown_text(const settings_comparison& c, const compared_statistic& s) {
-    if (is_share(s.what.metric)) return "a share is shown and not compared";
+    if (is_request_fraction(s.what.metric)) return "a fraction is shown and not compared";
     const std::string alike = alike_text(c, s), left_out = left_out_text(c, s);
     std::string out;
     const auto add = [&](const std::string& words) {
@@ -125,7 +125,7 @@ inline std::string shown_text(const settings_comparison& c, const compared_stati
         if (r.may_be_the_clients)
             by_client += (by_client.empty() ? "" : ", ") + names_of(c, {r.first, r.second});
     if (!by_client.empty())
-        add("the client was held up and may have made the difference between " + by_client);
+        add("the client was stalled and may have made the difference between " + by_client);
     add(left_out);
     return out;
 }
@@ -158,7 +158,7 @@ inline std::string rounds_text(const settings_comparison& c) {
 /// What a reader of the table should know of it, a sentence each.
 inline std::vector<std::string> notes_on(const settings_comparison& c) {
     std::vector<std::string> notes;
-    for (const setting_told& s : c.settings)
+    for (const reported_setting& s : c.settings)
         if (!s.excluded.empty()) notes.push_back(s.name + " is not compared: " + s.excluded);
     if (!c.stopped.empty()) notes.push_back(c.stopped);
     return notes;

@@ -4,7 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "core/base/time_interval.hpp"
-#include "core/measured/blind.hpp"
+#include "core/measured/client_stalls.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/repeat.hpp"
 
@@ -21,22 +21,22 @@ inline namespace v0 {
 namespace detail {
 
 /// What came while the client did not run has a stamp that may be too late, and what it was to send
-/// then went out too late. `as_measured` takes the stamps as they are. `at_worst` says the worst of
-/// the server that they allow: what a pass must withstand. `at_best` takes out all that may have
-/// been the client's: what a fail must withstand. `as_held_back` gives tokens that came at once all
-/// the time before them that they may have been generated in, `baseline_held_back` those of the
+/// then went out too late. `as_measured` takes the stamps as they are. `pessimistic` says the worst of
+/// the server that they allow: what a pass must withstand. `optimistic` takes out all that may have
+/// been the client's: what a fail must withstand. `buffered` gives tokens that came at once all
+/// the time before them that they may have been generated in, `baseline_buffered` those of the
 /// baseline alone.
-enum class reading : unsigned char {
-    as_measured, at_worst, at_best, as_held_back, baseline_held_back
+enum class timing_bound : unsigned char {
+    measured, pessimistic, optimistic, buffered, baseline_buffered
 };
 
 /// Of the other arm, where two are compared.
-inline reading opposite(reading r) {
+inline timing_bound opposite(timing_bound r) {
     switch (r) {
-    case reading::at_worst: return reading::at_best;
-    case reading::at_best: return reading::at_worst;
-    case reading::baseline_held_back: return reading::as_held_back;
-    default: return reading::as_measured;
+    case timing_bound::pessimistic: return timing_bound::optimistic;
+    case timing_bound::optimistic: return timing_bound::pessimistic;
+    case timing_bound::baseline_buffered: return timing_bound::buffered;
+    default: return timing_bound::measured;
     }
 }
 
@@ -45,7 +45,7 @@ inline constexpr long long late_send_ns = 10000000;
 
 /// Whether the client may have had a part in what was measured.
 inline bool client_had_part(const repeat_data& d) {
-    return !d.blind.empty() ||
+    return !d.stalls.empty() ||
            std::any_of(d.records.begin(), d.records.end(), [](const record& r) {
                return is_measured(r) && r.late_ns > 1000000;
            });
@@ -58,8 +58,8 @@ inline bool client_had_part(const repeat_data& d) {
 /// records and stretches are complete.
 inline void note_bunches(repeat_data& d) {
     d.bunched.clear();
-    const auto matters = [](const blind_stretch& s) { return s.lost_ns >= late_send_ns; };
-    if (std::none_of(d.blind.begin(), d.blind.end(), matters)) return;
+    const auto matters = [](const client_stall& s) { return s.lost_ns >= late_send_ns; };
+    if (std::none_of(d.stalls.begin(), d.stalls.end(), matters)) return;
     std::vector<long long> sends, ends;
     std::vector<std::pair<long long, long long>> late;  // sent, answered for the first time
     for (const record& r : d.records) {
@@ -78,7 +78,7 @@ inline void note_bunches(repeat_data& d) {
     const auto middle = in_flight.begin() + static_cast<std::ptrdiff_t>(in_flight.size() / 2);
     std::nth_element(in_flight.begin(), middle, in_flight.end());
     const long long usual = *middle;
-    for (const blind_stretch& s : d.blind) {
+    for (const client_stall& s : d.stalls) {
         if (!matters(s)) continue;
         if (!d.bunched.empty() && s.from_ns < d.bunched.back().to_ns) {
             // What the server had before is known of the first one alone.
@@ -88,7 +88,7 @@ inline void note_bunches(repeat_data& d) {
         } else {
             d.bunched.push_back({s.from_ns, s.to_ns, 0, 0});
         }
-        blind_stretch& b = d.bunched.back();
+        client_stall& b = d.bunched.back();
         b.most_delay_ns = std::max(b.most_delay_ns, s.most_delay_ns);
         for (auto l = std::upper_bound(late.begin(), late.end(),
                                        std::pair{s.from_ns, 9223372036854775807ll});
@@ -109,33 +109,33 @@ struct request_times {
     long long to_answer = 0, first_to_second = 0;  // 0 and less where there is none
 };
 inline request_times times_of(const repeat_data& d, const record& r,
-                              reading how = reading::as_measured) {
+                              timing_bound how = timing_bound::measured) {
     request_times t{r.first_token_ns - r.scheduled_ns, r.end_ns - r.scheduled_ns,
                     r.first_token_ns - r.sent_ns, r.last_token_ns - r.first_token_ns,
                     r.first_answer_ns - r.scheduled_ns, r.second_token_ns - r.first_token_ns};
-    if (how == reading::at_worst) {
+    if (how == timing_bound::pessimistic) {
         // Times since it was to be sent have the client's delay in them already.
-        t.first_to_last += possible_delay(d.blind, r.first_token_ns);
-        t.first_to_second += possible_delay(d.blind, r.first_token_ns);
-    } else if (how == reading::as_held_back) {
-        t.first_to_last += held_back_ns(r);
-        t.first_to_second += held_back_ns(r);
-    } else if (how == reading::at_best) {
-        const long long first = possible_delay(d.blind, r.first_token_ns);
+        t.first_to_last += possible_delay(d.stalls, r.first_token_ns);
+        t.first_to_second += possible_delay(d.stalls, r.first_token_ns);
+    } else if (how == timing_bound::buffered) {
+        t.first_to_last += buffered_ns(r);
+        t.first_to_second += buffered_ns(r);
+    } else if (how == timing_bound::optimistic) {
+        const long long first = possible_delay(d.stalls, r.first_token_ns);
         const long long bunch =
             most_delay_in(d.bunched, time_interval::between(r.dispatched_ns, r.end_ns));
         const auto until_sent = time_interval::between(r.dispatched_ns, r.sent_ns);
         const long long sending =
-            std::max(r.late_ns + lost_in(d.blind, until_sent), bunch);
+            std::max(r.late_ns + lost_in(d.stalls, until_sent), bunch);
         const auto without = [](long long& time, long long delay) {
             time = std::max(std::min(time, 0ll), time - delay);
         };
         without(t.to_first, sending + first);
-        without(t.to_end, sending + possible_delay(d.blind, r.end_ns));
+        without(t.to_end, sending + possible_delay(d.stalls, r.end_ns));
         without(t.sent_to_first, bunch + first);
-        without(t.first_to_last, bunch + possible_delay(d.blind, r.last_token_ns));
-        without(t.to_answer, sending + possible_delay(d.blind, r.first_answer_ns));
-        without(t.first_to_second, bunch + possible_delay(d.blind, r.second_token_ns));
+        without(t.first_to_last, bunch + possible_delay(d.stalls, r.last_token_ns));
+        without(t.to_answer, sending + possible_delay(d.stalls, r.first_answer_ns));
+        without(t.first_to_second, bunch + possible_delay(d.stalls, r.second_token_ns));
     }
     return t;
 }
@@ -152,7 +152,7 @@ public:
     /// `f(us)` for the longest gaps that there can have been. That many of a length need that much
     /// of the time: the k-th longest is no longer than its k-th part.
     template <class F>
-    void each_at_worst(F&& f) {
+    void each_pessimistic(F&& f) {
         std::sort(each_us_.begin(), each_us_.end(), std::greater<>());
         for (std::size_t k = 0; k < each_us_.size(); ++k)
             f(static_cast<std::uint32_t>(std::min(
@@ -170,54 +170,54 @@ private:
 /// `f(us)` for the longest gaps that a request's tokens can have had that came at once, with others
 /// or first of all.
 template <class F>
-void each_held_back_gap(const repeat_data& d, std::size_t i, F&& f) {
+void each_buffered_gap(const repeat_data& d, std::size_t i, F&& f) {
     const record& r = d.records[i];
     const long long any = 3600 * 1000000000ll;  // no gap of its own, but those before it limit it
     uncertain_gaps open;
-    open.begin_earlier(held_back_ns(r));
+    open.begin_earlier(buffered_ns(r));
     for (std::size_t k = 0; k < gap_count(r); ++k) {
         const std::uint32_t us = d.gaps[d.gap_offsets[i] + k];
-        if (us > 0) open.each_at_worst(f);
+        if (us > 0) open.each_pessimistic(f);
         open.add(us, any);
     }
-    open.each_at_worst(f);
+    open.each_pessimistic(f);
 }
 
 /// `f(us)` for each gap of one request that has them listed.
 template <class F>
-void for_each_gap(const repeat_data& d, std::size_t i, reading how, F&& f) {
+void for_each_gap(const repeat_data& d, std::size_t i, timing_bound how, F&& f) {
     const record& r = d.records[i];
     const std::size_t n = gap_count(r);
     if (n == 0) return;
     const std::uint64_t from = d.gap_offsets[i];
     const auto decoding = time_interval::between(r.first_token_ns, r.last_token_ns + 1);
-    const bool bunched = how == reading::at_best && is_blind_in(d.bunched, decoding);
-    if (how == reading::as_held_back) return each_held_back_gap(d, i, f);
+    const bool bunched = how == timing_bound::optimistic && is_stalled_in(d.bunched, decoding);
+    if (how == timing_bound::buffered) return each_buffered_gap(d, i, f);
     const auto stamped = time_interval::between(r.first_token_ns - 1, r.last_token_ns + 1);
-    if (how == reading::as_measured || how == reading::baseline_held_back ||
-        (!bunched && !is_blind_in(d.blind, stamped))) {
+    if (how == timing_bound::measured || how == timing_bound::baseline_buffered ||
+        (!bunched && !is_stalled_in(d.stalls, stamped))) {
         for (std::size_t k = 0; k < n; ++k) f(d.gaps[from + k]);
         return;
     }
     long long stamp = r.first_token_ns;
     uncertain_gaps open;
-    long long delay = possible_delay(d.blind, stamp);
+    long long delay = possible_delay(d.stalls, stamp);
     open.begin_earlier(delay);
     for (std::size_t k = 0; k < n; ++k) {
         const std::uint32_t us = d.gaps[from + k];
         stamp += us * 1000ll;
-        const long long next = possible_delay_by_gaps(d.blind, stamp);
-        if (how == reading::at_best) {
+        const long long next = possible_delay_by_gaps(d.stalls, stamp);
+        if (how == timing_bound::optimistic) {
             const auto here = time_interval::between(stamp - 1, stamp);
-            const bool other = bunched && is_blind_in(d.bunched, here);
+            const bool other = bunched && is_stalled_in(d.bunched, here);
             f(other ? 0u : us - static_cast<std::uint32_t>(std::min<long long>(us, next / 1000)));
         } else {
             open.add(us, delay);
-            if (next == 0) open.each_at_worst(f);
+            if (next == 0) open.each_pessimistic(f);
         }
         delay = next;
     }
-    open.each_at_worst(f);
+    open.each_pessimistic(f);
 }
 
 /// Where gaps were counted: how many of a repeat's may be others than was measured, and by how much
@@ -232,8 +232,8 @@ inline moved_gaps moved_gaps_of(const repeat_data& d) {
         if (!is_pooled(r) || gap_count(r) == 0) continue;
         const double mean_ns = static_cast<double>(r.last_token_ns - r.first_token_ns) /
                                static_cast<double>(gap_count(r));
-        for (auto s = first_after(d.blind, r.first_token_ns);
-             s != d.blind.end() && s->from_ns < r.last_token_ns; ++s) {
+        for (auto s = first_after(d.stalls, r.first_token_ns);
+             s != d.stalls.end() && s->from_ns < r.last_token_ns; ++s) {
             const double events = static_cast<double>(s->to_ns - s->from_ns) /
                                   std::max(mean_ns, 1.0);
             m.count += 2 + static_cast<std::uint64_t>(

@@ -5,7 +5,7 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/value_text.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/prefix_hits.hpp"
 #include "core/measured/repeat.hpp"
@@ -15,7 +15,7 @@
 #include "core/traffic/plan.hpp"
 #include "core/capacity/compare.hpp"
 #include "core/capacity/searched.hpp"
-#include "core/planning/plan_words.hpp"
+#include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/definitions.hpp"
 #include "core/figures/gate_figures.hpp"
@@ -59,13 +59,13 @@ inline std::string ok_text(const std::vector<status_count>& counts) {
 /// says it.
 inline std::string ended_text(const arm_figures& arm) {
     std::string t;
-    bool is_told = false;
+    bool is_reported = false;
     for (const auto& [reason, count] : arm.finish_reasons) {
-        is_told = is_told || !reason.empty();
+        is_reported = is_reported || !reason.empty();
         t += printed("%s%zu %s", t.empty() ? "" : ", ", count,
                      reason.empty() ? "without a reason" : reason.c_str());
     }
-    return is_told ? " (ended: " + t + ")" : "";
+    return is_reported ? " (ended: " + t + ")" : "";
 }
 inline std::string status_text(const arm_figures& arm) {
     const std::vector<status_count>& counts = arm.statuses;
@@ -74,11 +74,11 @@ inline std::string status_text(const arm_figures& arm) {
         t += printed("; %zu %s (%s)", counts[i].count, to_string(counts[i].status),
                      counts[i].example.c_str());
     if (const std::size_t n = arm.usage_below_events; n > 0)
-        t += printed("; usage tells of fewer tokens than content events in %zu of those", n);
+        t += printed("; usage reports fewer tokens than content events in %zu of those", n);
     if (const std::size_t n = arm.answers.over_prompt; n > 0)
-        t += printed("; usage tells of more prompt tokens than what was sent can be in %zu", n);
+        t += printed("; usage reports more prompt tokens than what was sent can be in %zu", n);
     if (const std::size_t n = arm.answers.over_content; n > 0)
-        t += printed("; usage tells of more tokens than the text can be in %zu of those", n);
+        t += printed("; usage reports more tokens than the text can be in %zu of those", n);
     return t;
 }
 inline std::string answers_text(const arm_figures& arm) {
@@ -125,15 +125,15 @@ inline std::string self_check_text(const self_check_t& c) {
     t += printed("; read within p99 %s, woke within p99 %s", time_text(c.stamp_lag_p99).c_str(),
                  time_text(c.loop_lag_p99).c_str());
     t += printed("; %.0f %% of a core; %.1f %% of events read together; %lld connections",
-                 c.cpu_share * 100, c.coalesced_share * 100, c.connections_opened);
+                 c.cpu_utilization * 100, c.coalesced_fraction * 100, c.connections_opened);
     for (const auto& [h, kind] : {std::pair{c.handshakes_full, "full"},
                                   std::pair{c.handshakes_resumed, "resumed"}})
         if (h.count > 0)
             t += printed("; %lld %s TLS handshakes, mean %s, max %s", h.count, kind,
                          time_text(h.mean).c_str(), time_text(h.max).c_str());
-    if (c.held_up > 0)
-        t += printed("; held up %lld time%s, at most %s", c.held_up, c.held_up == 1 ? "" : "s",
-                     time_text(c.held_up_max).c_str()) +
+    if (c.stalls > 0)
+        t += printed("; stalled %lld time%s, at most %s", c.stalls, c.stalls == 1 ? "" : "s",
+                     time_text(c.stall_max).c_str()) +
              (c.ok ? ": no verdict rests on it" : "");
     return t + (c.ok ? "" : "; NOT OK: " + str(c.reason));
 }
@@ -181,19 +181,20 @@ inline std::string unverified_servers(const gate_report& g) {
 /// "asked for 150 (p50 149, p90 190) on the average, the server counted 151 (...)", "" without any.
 inline std::string prompt_lengths_text(const prompt_lengths& l) {
     if (!l.known) return {};
-    const auto told = [](const length_figures& f) {
+    const auto reported = [](const length_figures& f) {
         return printed("%.4g (p50 %.0f, p90 %.0f)", f.mean, f.p50, f.p90);
     };
-    return "asked for " + told(l.asked) + " on the average, the server counted " + told(l.counted);
+    return "asked for " + reported(l.asked) + " on the average, the server counted " +
+           reported(l.counted);
 }
 inline std::string prefix_cache_text(const gate_figures& f) {
     const prefix_hits mine = f.candidate.prefix_cache, other = f.baseline.prefix_cache;
-    const auto share = [](const prefix_hits& h) {
+    const auto fraction = [](const prefix_hits& h) {
         return h.prompt > 0 ? printed("%.3g %%", 100 * h.cached / h.prompt) : "an unknown part";
     };
     if (mine.cached + other.cached <= 0) return {};
-    return "prefix cache: " + share(mine) + " of the prompt tokens came from it" +
-           (f.baseline.empty() ? "" : ", with the baseline " + share(other));
+    return "prefix cache: " + fraction(mine) + " of the prompt tokens came from it" +
+           (f.baseline.empty() ? "" : ", with the baseline " + fraction(other));
 }
 /// What of the output was reasoning, "" where nothing was.
 inline std::string reasoning_text(const reasoning_counts& c, const char* whose) {
@@ -205,7 +206,7 @@ inline std::string reasoning_text(const reasoning_counts& c, const char* whose) 
     if (c.hidden > 0)
         t += printed("; %lld tokens were never streamed, and are in no time per token and no "
                      "throughput", c.hidden);
-    if (c.untold > 0) t += printed("; the usage of %zu does not tell how much", c.untold);
+    if (c.unreported > 0) t += printed("; the usage of %zu does not tell how much", c.unreported);
     return t;
 }
 /// What is said where a server may know the traffic from earlier repeats, "" where it cannot.
@@ -217,12 +218,12 @@ inline std::string as_given_text(const plan& p) {
 /// What an arm's server tells of itself, "" where it has no page of that.
 inline std::string server_text(const arm_figures& arm, const char* whose) {
     if (!arm.server.is_read) return {};
-    const std::string witness = witness_text(arm.server);
+    const std::string witness = cross_check_text(arm.server);
     return whose + std::string("server: ") + account_text(arm.server) +
            (witness.empty() ? "" : "; " + witness);
 }
 /// What the files of another tool do not tell, and of what nothing is judged for it.
-inline std::string untold_text(const untold_metrics& u) {
+inline std::string unsupported_text(const unsupported_metrics& u) {
     std::string of;
     for (const metric_id m : u.of) of += (of.empty() ? "" : ", ") + std::string(metric_name(m));
     return (u.of.empty() ? "nothing is judged: " : "no verdict on " + of + ": ") + u.why;
@@ -234,7 +235,7 @@ inline std::string client_text(const gate_report& g) {
         return "in virtual time, which knows no delays of its own" +
                (g.self_check.ok ? std::string() : "; NOT OK: " + str(g.self_check.reason));
     if (g.target.kind != target_kind::files) return self_check_text(g.self_check);
-    return g.target.measured_by + " tells nothing of its own delays" +
+    return g.target.measured_by + " reports nothing of its own delays" +
            (g.self_check.ok ? "" : "; NOT OK: " + str(g.self_check.reason));
 }
 inline constexpr const char* virtual_time_text =
@@ -248,7 +249,7 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
     if (g.baseline.kind == target_kind::otherwise)
         notes.push_back("candidate: options " + g.target.options + ", model " + g.target.model +
                         "; baseline: " + target_text(g.baseline));
-    for (const untold_metrics& u : g.under.untold) notes.push_back(untold_text(u));
+    for (const unsupported_metrics& u : g.under.unsupported) notes.push_back(unsupported_text(u));
     for (const std::string& note : g.under.notes) notes.push_back(note);
     if (std::string t = ranks_text(g.figures.candidate.ranks); !t.empty())
         notes.push_back(std::move(t));

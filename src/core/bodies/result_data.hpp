@@ -11,7 +11,7 @@
 #include "core/judging/judge.hpp"
 #include "core/judging/validity.hpp"
 #include "core/comparing/settings.hpp"
-#include "core/comparing/words.hpp"
+#include "core/comparing/text.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/capacity/found.hpp"
 #include "core/capacity/searched.hpp"
@@ -30,21 +30,21 @@ inline namespace v0 {
 namespace detail {
 
 /// The same for all copies of a result. It does not change, whatever is asked of it.
-struct held_gate {
+struct result_data {
     std::size_t number = 0;  // among the gates of the program
     gate_outcome outcome = gate_outcome::unfinished;
     std::string refusal{};  // why nothing was measured
     inconclusive_means undecided_is = inconclusive_means::warn;
     plan what{};
     evidence seen{};
-    terms held{};
+    terms judged_by{};
     bool is_rehearsal = false;
     bool is_shard = false;  // it has seen a part of its load, and nothing of the others
     std::function<const types::list<record>&()> requests{};  // of all repeats; any thread may ask
 };
 
 struct result_access {
-    static result make(std::shared_ptr<const held_gate> g,
+    static result make(std::shared_ptr<const result_data> g,
                        const std::vector<slo_verdict>& verdicts, const self_check_t& self_check) {
         result r;
         r.name_ = g->what.name;
@@ -57,28 +57,28 @@ struct result_access {
         capacity_result c;
         static_cast<result&>(c) = r;
         const auto g = gate_of(r);
-        const found_capacity found = g ? capacity_of(g->seen, g->held) : found_capacity{};
+        const found_capacity found = g ? capacity_of(g->seen, g->judged_by) : found_capacity{};
         const metric_id unit = g ? load_metric(g->what) : metric_id::capacity_in_rate;
         c.low_ = found.state.low;
         c.high_ = found.state.high;
-        c.binding_ = found.binding;
+        c.limiting_objective_ = found.limiting_objective;
         c.probes_ = static_cast<int>(found.probes.size());
         c.line_ = capacity_line(unit, found);
         c.explained_ = capacity_explained(unit, found);
         return c;
     }
     /// Null where the result is empty.
-    static std::shared_ptr<const held_gate> gate_of(const result& r) { return gate_in(r.data_); }
-    static std::shared_ptr<const held_gate> gate_in(const box& data) {
-        const auto* held = data.get<std::shared_ptr<const held_gate>>();
+    static std::shared_ptr<const result_data> gate_of(const result& r) { return gate_in(r.data_); }
+    static std::shared_ptr<const result_data> gate_in(const box& data) {
+        const auto* held = data.get<std::shared_ptr<const result_data>>();
         return held ? *held : nullptr;
     }
 };
 
 /// The same for all copies of a result. It does not change, whatever is asked of it.
-struct held_comparison {
+struct comparison_data {
     std::vector<std::string> names{};
-    std::vector<std::shared_ptr<const held_gate>> settings{};
+    std::vector<std::shared_ptr<const result_data>> settings{};
 };
 
 /// Throws std::invalid_argument where there is no such setting.
@@ -92,20 +92,20 @@ inline std::size_t place_of_setting(const std::vector<std::string>& names,
 }
 
 /// Settings by one more statistic.
-inline compared_statistic compared_by(const statistic_data& what, const held_comparison& h) {
+inline compared_statistic compared_by(const statistic_data& what, const comparison_data& h) {
     std::vector<measured_setting> all;
     std::list<findings> found;
     for (std::size_t i = 0; i < h.names.size(); ++i) {
-        const held_gate& g = *h.settings[i];
+        const result_data& g = *h.settings[i];
         found.emplace_back();
         found.back().on = grounds_of(g.seen);
-        all.push_back({h.names[i], g.seen, g.held, found.back(), g.refusal});
+        all.push_back({h.names[i], g.seen, g.judged_by, found.back(), g.refusal});
     }
-    return compared_by(what, all, told_settings(all, {}));
+    return compared_by(what, all, settings_as_reported(all, {}));
 }
 
 struct comparison_access {
-    static comparison_result make(held_comparison&& h, const list<result>& results,
+    static comparison_result make(comparison_data&& h, const list<result>& results,
                                   const std::string& line, const std::string& explained) {
         comparison_result r;
         for (const std::string& name : h.names) r.names_.push_back(name);

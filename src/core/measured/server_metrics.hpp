@@ -23,7 +23,7 @@ namespace detail {
 
 /// The readings of a server's pages around one repeat: one before its load, one after it, and one a
 /// second in between.
-struct server_word {
+struct server_metrics {
     std::string of{};       // whose page it is, "" where nobody knows that
     bool is_read = false;   // there are pages, be they the server's or an exporter's
     std::vector<std::string> selectors{};  // of page_reading::named
@@ -39,8 +39,8 @@ struct server_word {
 struct cross_check {
     double sent = 0, finished = 0;         // our requests: all, and those that came to their end
     double prompt_tokens = 0, tokens = 0;  // of these, where all of them tell
-    double requests_told = not_a_number, prompt_tokens_told = not_a_number,
-           tokens_told = not_a_number;
+    double requests_reported = not_a_number, prompt_tokens_reported = not_a_number,
+           tokens_reported = not_a_number;
     double unfinished_before = 0;  // ours of earlier repeats, which it may have finished since
     bool is_made = false;
 };
@@ -65,12 +65,12 @@ struct reading_span {
     double change_of_count(server_quantity q) const { return to->count(q) - from->count(q); }
     double seconds() const { return static_cast<double>(to->at_ns - from->at_ns) * 1e-9; }
 };
-inline std::optional<reading_span> whole_span(const server_word& w) {
+inline std::optional<reading_span> whole_span(const server_metrics& w) {
     if (w.readings.size() < 2) return {};
     return reading_span{&w.readings.front(), &w.readings.back()};
 }
 /// The readings nearest to the ends of a window; all of them where those are one and the same.
-inline std::optional<reading_span> span_over(const server_word& w, const time_interval& when) {
+inline std::optional<reading_span> span_over(const server_metrics& w, const time_interval& when) {
     if (w.readings.size() < 2) return {};
     const auto nearest = [&](long long t) {
         return &*std::min_element(w.readings.begin(), w.readings.end(),
@@ -89,14 +89,14 @@ inline bool have_fallen(const page_reading& before, const page_reading& now) {
            fell(server_quantity::generation_tokens);
 }
 /// Whether a process may have begun since the first reading. Dates and starts are told in seconds.
-inline bool may_have_begun_in(const server_word& w, double began_s) {
+inline bool may_have_begun_in(const server_metrics& w, double began_s) {
     return !(began_s < w.from_s - 2);
 }
 
 /// What became of the process behind a page, by when its counters began, or by counters that fell.
 /// A restart begins a process; one that was there before is another server behind the address.
 enum class page_history : unsigned char { one_process, restarted, several_servers };
-inline page_history history_of(const server_word& w) {
+inline page_history history_of(const server_metrics& w) {
     std::vector<double> beginnings;
     int falls = 0;
     bool returned = w.is_of_several, is_new = false;

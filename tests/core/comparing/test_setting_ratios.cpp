@@ -1,7 +1,7 @@
-// Settings beside each other: turns, ratios, what is told apart and which is best.
+// Settings beside each other: turns, ratios, what differs significantly and which is best.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
-#include "core/comparing/told_apart.hpp"
+#include "core/comparing/setting_ratios.hpp"
 
 #include <doctest/doctest.h>
 
@@ -29,18 +29,18 @@ std::vector<values_in_rounds> drawn(const std::vector<double>& truth, double noi
     }
     return all;
 }
-/// In how many of `trials` any two are told apart.
-double told_apart_share(const std::vector<double>& truth, double noise, std::size_t rounds,
-                        int trials) {
+/// In how many of `trials` any two differ significantly.
+double significant_fraction(const std::vector<double>& truth, double noise, std::size_t rounds,
+                            int trials) {
     generator random(20260801);
-    int told = 0;
+    int reported = 0;
     for (int i = 0; i < trials; ++i) {
         const compared_statistic c =
             compared(ttft_mean, drawn(truth, noise, rounds, random), prior_sd);
-        told += std::any_of(c.pairs.begin(), c.pairs.end(),
-                            [](const setting_ratio& r) { return r.told_apart(); });
+        reported += std::any_of(c.pairs.begin(), c.pairs.end(),
+                                [](const setting_ratio& r) { return r.significant(); });
     }
-    return static_cast<double>(told) / trials;
+    return static_cast<double>(reported) / trials;
 }
 std::vector<values_in_rounds> steady(const std::vector<double>& values, std::size_t rounds = 4) {
     std::vector<values_in_rounds> all;
@@ -69,19 +69,19 @@ TEST_CASE("every setting has one turn in a round, and an even drift hits all ali
     CHECK(turns_of_round(3, 2).front() == 1);  // after both directions another one begins
 }
 
-TEST_CASE("settings that are alike are told apart in 5 percent of the comparisons at most") {
+TEST_CASE("settings that are alike differ significantly in 5 percent of the comparisons at most") {
     // On a quiet machine hardly ever, since more noise is believed of it; on a noisy one at the
     // level, which is that of all pairs together. 1500 trials at 5 % spread by 0.56 %.
-    CHECK(told_apart_share({1, 1}, 0.02, 4, 1500) < 0.01);
-    CHECK(told_apart_share({1, 1}, 0.06, 4, 1500) < 0.05 + 3 * 0.0056);
-    CHECK(told_apart_share({1, 1, 1}, 0.2, 4, 1500) < 0.05 + 3 * 0.0056);
-    CHECK(told_apart_share({1, 1}, 0.2, 4, 1500) > 0.03);  // the level is used where noise is known
+    CHECK(significant_fraction({1, 1}, 0.02, 4, 1500) < 0.01);
+    CHECK(significant_fraction({1, 1}, 0.06, 4, 1500) < 0.05 + 3 * 0.0056);
+    CHECK(significant_fraction({1, 1, 1}, 0.2, 4, 1500) < 0.05 + 3 * 0.0056);
+    CHECK(significant_fraction({1, 1}, 0.2, 4, 1500) > 0.03);  // the level is used where noise is known
 }
 
 TEST_CASE("a fifth more is nearly always seen at 2 percent of noise") {
-    CHECK(told_apart_share({1, 1.2}, 0.02, 4, 500) > 0.98);
-    CHECK(told_apart_share({1, 1.2, 1.44}, 0.02, 4, 500) > 0.98);
-    CHECK(told_apart_share({1, 1.1}, 0.02, 8, 500) > 0.95);
+    CHECK(significant_fraction({1, 1.2}, 0.02, 4, 500) > 0.98);
+    CHECK(significant_fraction({1, 1.2, 1.44}, 0.02, 4, 500) > 0.98);
+    CHECK(significant_fraction({1, 1.1}, 0.02, 8, 500) > 0.95);
 }
 
 TEST_CASE("what a round does to all settings is no part of a difference") {
@@ -93,7 +93,7 @@ TEST_CASE("what a round does to all settings is no part of a difference") {
     const compared_statistic c = compared(ttft_mean, all, prior_sd);
     REQUIRE(c.pairs.size() == 1);
     CHECK(c.pairs[0].ratio == doctest::Approx(1.3));
-    CHECK(c.pairs[0].told_apart());
+    CHECK(c.pairs[0].significant());
     CHECK(c.is_better(0, 1));
     CHECK_FALSE(c.is_better(1, 0));
 }
@@ -123,16 +123,16 @@ TEST_CASE("the order of the settings changes nothing but the direction of ratios
             const setting_ratio &r = *c.pair(a, b), &s = *back.pair(2 - a, 2 - b);
             CHECK(r.ratio * s.ratio == doctest::Approx(1));
             CHECK(r.low * s.high == doctest::Approx(1));
-            CHECK(r.told_apart() == s.told_apart());
+            CHECK(r.significant() == s.significant());
             CHECK(c.is_better(a, b) == back.is_better(2 - a, 2 - b));
         }
 }
 
-TEST_CASE("best is what is told apart from every other, on the good side") {
+TEST_CASE("best is what differs significantly from every other, on the good side") {
     const compared_statistic one = compared(ttft_mean, steady({1, 1.5, 1.51}), prior_sd);
     REQUIRE(one.best());
     CHECK(*one.best() == 0);
-    CHECK_FALSE(one.pair(1, 2)->told_apart());
+    CHECK_FALSE(one.pair(1, 2)->significant());
     CHECK_FALSE(compared(ttft_mean, steady({1, 1.01, 2}), prior_sd).best());
     CHECK_FALSE(compared(ttft_mean, steady({1, 1}), prior_sd).best());
     // More is better of a throughput.
@@ -160,13 +160,13 @@ TEST_CASE("one round compares nothing") {
 
 TEST_CASE("a difference that the client's delays can have made tells nothing apart") {
     std::vector<values_in_rounds> all = steady({1, 1.5});
-    all[0].at_worst = all[0].at_best = all[0].measured;
-    all[1].at_worst = all[1].measured;
-    all[1].at_best = {1, 1, 1, 1};  // all of it may have been the client's
+    all[0].pessimistic = all[0].optimistic = all[0].measured;
+    all[1].pessimistic = all[1].measured;
+    all[1].optimistic = {1, 1, 1, 1};  // all of it may have been the client's
     const setting_ratio r = compared(ttft_mean, all, prior_sd).pairs.at(0);
     CHECK(r.low > 1);
     CHECK(r.may_be_the_clients);
-    CHECK_FALSE(r.told_apart());
-    all[1].at_best = {1.45, 1.45, 1.45, 1.45};
-    CHECK(compared(ttft_mean, all, prior_sd).pairs.at(0).told_apart());
+    CHECK_FALSE(r.significant());
+    all[1].optimistic = {1.45, 1.45, 1.45, 1.45};
+    CHECK(compared(ttft_mean, all, prior_sd).pairs.at(0).significant());
 }

@@ -48,13 +48,13 @@ load_order order_of(const plan& p, const load_target& target) {
 }
 
 /// What one program sends with so many threads, if every answer takes 3 ms. No request twice.
-void send_share(const plan& p, std::size_t threads, sent_requests& all) {
+void send_shard(const plan& p, std::size_t threads, sent_requests& all) {
     load_target target;
     target.url = parsed_url("http://127.0.0.1:8000", "endpoint.url");
     const load_order order = order_of(p, target);
     load_state shared;
     shared.start_ns = start;
-    shared.next = order.first + p.share.index * p.stride;
+    shared.next = order.first + p.shard.index * p.stride;
     std::vector<agenda> agendas;
     for (std::size_t t = 0; t < threads; ++t) agendas.emplace_back(order, shared, t, threads);
     for (agenda& a : agendas) a.begin();
@@ -82,8 +82,8 @@ void send_share(const plan& p, std::size_t threads, sent_requests& all) {
 std::string hash_of_all(plan p, std::size_t count, std::size_t threads) {
     sent_requests all;
     for (std::size_t i = 0; i < count; ++i) {
-        p.share = {i, count};
-        send_share(p, threads, all);
+        p.shard = {i, count};
+        send_shard(p, threads, all);
     }
     fnv1a h;
     for (const auto& [index, r] : all) {
@@ -167,7 +167,7 @@ TEST_CASE("what a load needs at a time is divided, too") {
     o.last = 120;
     std::size_t connections = 0, at_first = 0;
     for (std::size_t i = 0; i < 4; ++i) {
-        p.share = {i, 4};
+        p.shard = {i, 4};
         connections += connections_needed(o);
         for (std::size_t t = 0; t < 2; ++t) at_first += connections_at_first(o, t, 2);
     }

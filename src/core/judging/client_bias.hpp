@@ -4,8 +4,8 @@
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/blind.hpp"
-#include "core/measured/reading.hpp"
+#include "core/measured/client_stalls.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/decision.hpp"
@@ -30,7 +30,7 @@ struct value_range {
     /// The ratio's logarithm, of shares the difference: how much of it the client may have made.
     double width(metric_id m) const {
         if (!(low < high)) return 0;
-        if (is_share(m)) return high - low;
+        if (is_request_fraction(m)) return high - low;
         return low > 0 && std::isfinite(high) ? std::log(high / low) : infinity;
     }
 };
@@ -42,9 +42,9 @@ struct client_part {
     double width = 0;
 };
 inline client_part greatest_part(const evidence& e, terms t, const slo& s) {
-    t.read = reading::at_worst;
+    t.read = timing_bound::pessimistic;
     const comparison worst = comparison_of(e, t, s);
-    t.read = reading::at_best;
+    t.read = timing_bound::optimistic;
     const comparison best = comparison_of(e, t, s);
     client_part most;
     const std::size_t n =
@@ -61,26 +61,26 @@ inline client_part greatest_part(const evidence& e, terms t, const slo& s) {
 }
 
 /// Why a verdict would be the client's and not the server's, and the repeat to measure again.
-struct client_doubt {
+struct client_bias {
     cause why{};
     std::size_t repeat = 0;  // its place in the evidence
 };
 
 /// A load that was sent at other times than planned is another load: what counts from the planned
 /// times cannot be missed by it. It can be met: later sends bring no answer forward.
-inline std::optional<client_doubt> doubt_of_load(const evidence& e, const verdict_numbers& v) {
+inline std::optional<client_bias> bias_of_load(const evidence& e, const verdict_numbers& v) {
     if (v.outcome == verdict::pass) return {};
     if (!concerns(v.what.what, &metric_facts::is_hurt_by_lateness)) return {};
-    double most = most_late_share;
-    std::optional<client_doubt> doubt;
+    double most = most_late_fraction;
+    std::optional<client_bias> bias;
     for (const auto* arm : arms_of(e, v.what))
         for (std::size_t i = 0; i < arm->size(); ++i) {
-            const double share = late_share_of((*arm)[i]);
-            if (share <= most) continue;
-            most = share;
-            doubt = {{because::sent_late, {share, missed_after_s((*arm)[i])}, whose::client}, i};
+            const double fraction = late_fraction_of((*arm)[i]);
+            if (fraction <= most) continue;
+            most = fraction;
+            bias = {{because::sent_late, {fraction, missed_after_s((*arm)[i])}, whose::client}, i};
         }
-    return doubt;
+    return bias;
 }
 
 /// Whether a verdict would be another one, had the client not been late. A pass that holds with its
@@ -88,37 +88,37 @@ inline std::optional<client_doubt> doubt_of_load(const evidence& e, const verdic
 /// undecided is so by the client's doing where it may have moved a repeat by more than repeats of a
 /// quiet machine differ anyway, unless it is so as the run was cut short.
 inline bool may_be_the_clients(const evidence& e, const terms& t, const decision& v) {
-    const auto read_as = [&](reading how) {
+    const auto read_as = [&](timing_bound how) {
         terms other = t;
         other.read = how;
         return decide_evidence(e, other, v.what);
     };
-    const auto as_read = [&](reading how) { return read_as(how).outcome; };
+    const auto as_read = [&](timing_bound how) { return read_as(how).outcome; };
     // A third repeat decides, whatever the client had to do with the first two.
-    if (waits_for_a_third(v) && waits_for_a_third(read_as(reading::at_best))) return false;
+    if (waits_for_a_third(v) && waits_for_a_third(read_as(timing_bound::optimistic))) return false;
     switch (v.outcome) {
-    case verdict::pass: return as_read(reading::at_worst) != verdict::pass;
-    case verdict::fail: return as_read(reading::at_best) != verdict::fail;
+    case verdict::pass: return as_read(timing_bound::pessimistic) != verdict::pass;
+    case verdict::fail: return as_read(timing_bound::optimistic) != verdict::fail;
     case verdict::inconclusive:
-        return (!is_share(v.what.what.metric) && e.stopped.empty() &&
+        return (!is_request_fraction(v.what.what.metric) && e.stopped.empty() &&
                 greatest_part(e, t, v.what).width > prior_sd) ||
-               as_read(reading::at_best) == verdict::pass ||
-               as_read(reading::at_worst) == verdict::fail;
+               as_read(timing_bound::optimistic) == verdict::pass ||
+               as_read(timing_bound::pessimistic) == verdict::fail;
     default: return false;
     }
 }
 
 /// How the client may have moved a statistic, in its worst repeat: how often and for how long at
 /// most it did not run, between which values the statistic may lie, and what it is held against.
-inline client_doubt doubt_in_values(const evidence& e, const terms& t, const slo& s) {
+inline client_bias bias_in_values(const evidence& e, const terms& t, const slo& s) {
     const client_part part = greatest_part(e, t, s);
     std::size_t times = 0;
     double longest = 0;
     for (const auto* arm : arms_of(e, s)) {
         if (part.repeat >= arm->size()) continue;
-        const blind_stretches& blind = (*arm)[part.repeat].blind;
-        times += held_up_times(blind);
-        longest = std::max(longest, held_up_longest_s(blind));
+        const client_stalls& stalls = (*arm)[part.repeat].stalls;
+        times += stall_count(stalls);
+        longest = std::max(longest, longest_stall_s(stalls));
     }
     const auto metric = static_cast<double>(s.what.metric);
     return {{because::client_part,
@@ -129,38 +129,38 @@ inline client_doubt doubt_in_values(const evidence& e, const terms& t, const slo
 }
 
 /// Why this verdict is the client's, if it is.
-inline std::optional<client_doubt> doubt_of(const evidence& e, const terms& t,
-                                            const decision& v) {
+inline std::optional<client_bias> bias_of(const evidence& e, const terms& t,
+                                          const decision& v) {
     const slo& s = v.what;
     const bool is_none = v.outcome == verdict::invalid || v.outcome == verdict::skipped;
     if (is_none || !is_of_service(s.what.metric)) return {};
-    if (const auto doubt = doubt_of_load(e, v)) return doubt;
+    if (const auto bias = bias_of_load(e, v)) return bias;
     bool had_part = false;
     for (const auto* arm : arms_of(e, s))
         for (const repeat_data& d : *arm) had_part = had_part || client_had_part(d);
     if (!had_part || !may_be_the_clients(e, t, v)) return {};
-    return doubt_in_values(e, t, s);
+    return bias_in_values(e, t, s);
 }
 
 /// Why repeats are no baseline for later runs: slowness that is the client's would make these pass.
-inline std::optional<client_doubt> doubt_of_baseline(const evidence& e, const terms& t) {
+inline std::optional<client_bias> bias_of_baseline(const evidence& e, const terms& t) {
     for (slo s : t.slos) {
         if (s.factor == 0) continue;
         s.factor = 0;  // the values themselves
         if (greatest_part(e, t, s).width <= prior_sd) continue;
         s.bound = not_a_number;  // and no limit
-        return doubt_in_values(e, t, s);
+        return bias_in_values(e, t, s);
     }
     return {};
 }
 
 /// A verdict that the client may have decided is none. `found`: where to put the first such doubt.
 inline decision settled(const evidence& e, const terms& t, decision v,
-                        std::optional<client_doubt>* found = nullptr) {
-    const std::optional<client_doubt> doubt = doubt_of(e, t, v);
-    if (!doubt) return v;
-    if (found && !*found && !v.what.is_advisory) *found = doubt;
-    return decided(std::move(v), verdict::invalid, doubt->why);
+                        std::optional<client_bias>* found = nullptr) {
+    const std::optional<client_bias> bias = bias_of(e, t, v);
+    if (!bias) return v;
+    if (found && !*found && !v.what.is_advisory) *found = bias;
+    return decided(std::move(v), verdict::invalid, bias->why);
 }
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// settings beside each other: turns, ratios, what is told apart
+// settings beside each other: turns, ratios, what differs significantly
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 #pragma once
@@ -26,7 +26,7 @@ namespace detail {
 
 inline constexpr int usual_rounds = 4, fewest_rounds = 2, most_rounds = 12;
 inline constexpr std::size_t fewest_settings = 2, most_settings = 8;
-/// How often any two settings that are alike are told apart by a statistic, at most.
+/// How often any two settings that are alike differ significantly by a statistic, at most.
 inline constexpr double false_difference = 0.05;
 
 /// Which settings have their turns in a round, in this order. Every other round goes backward, so
@@ -42,7 +42,7 @@ inline std::vector<std::size_t> turns_of_round(std::size_t settings, int round) 
 /// A statistic of one setting, round by round, SI units.
 struct values_in_rounds {
     std::vector<double> measured{};
-    std::vector<double> at_worst{}, at_best{};  // other readings, where the client had a part
+    std::vector<double> pessimistic{}, optimistic{};  // other readings, where the client had a part
     std::string fault{};                        // why it is compared with no other setting
 };
 
@@ -51,9 +51,9 @@ struct setting_ratio {
     std::size_t first = 0, second = 0;
     double ratio = not_a_number, low = not_a_number, high = not_a_number;
     std::vector<double> logs{};  // of the ratio in each round
-    look at{};                   // mean, sd, df and standard error of those
+    interim_analysis at{};       // mean, sd, df and standard error of those
     bool may_be_the_clients = false;  // the interval excludes 1, and the client may have done that
-    bool told_apart() const { return !may_be_the_clients && (low > 1 || high < 1); }
+    bool significant() const { return !may_be_the_clients && (low > 1 || high < 1); }
 };
 
 /// What one setting shows of a statistic.
@@ -85,7 +85,7 @@ struct compared_statistic {
     /// Whether `a` is shown to be better than `b`.
     bool is_better(std::size_t a, std::size_t b) const {
         const setting_ratio* r = pair(a, b);
-        return r && r->told_apart() && ((r->ratio < 1) == less_is_better()) == (r->second == a);
+        return r && r->significant() && ((r->ratio < 1) == less_is_better()) == (r->second == a);
     }
     std::size_t compared() const {
         return static_cast<std::size_t>(std::count_if(
@@ -106,7 +106,7 @@ struct compared_statistic {
 /// Of an interval that is wrong on either side in `level` of all cases, at its only look.
 inline judging_rule rule_of_interval(double level) {
     judging_rule r;
-    r.looks = 1;
+    r.analyses = 1;
     r.pass_level = r.fail_level = level / 2;
     r.pass_z = r.fail_z = normal_quantile(1 - level / 2);
     return r;
@@ -120,14 +120,14 @@ inline judging_rule rule_of_a_pair(std::size_t settings) {
 /// Of values of a metric, as verdicts take them.
 inline std::vector<double> logs_of(metric_id m, const std::vector<double>& values) {
     std::vector<double> logs;
-    for (const double v : values) logs.push_back(std::log(started(m, v)));
+    for (const double v : values) logs.push_back(std::log(with_offset(m, v)));
     return logs;
 }
 inline std::vector<double> log_ratios(metric_id m, const std::vector<double>& first,
                                       const std::vector<double>& second) {
     std::vector<double> logs;
     for (std::size_t i = 0; i < std::min(first.size(), second.size()); ++i)
-        logs.push_back(std::log(started(m, second[i])) - std::log(started(m, first[i])));
+        logs.push_back(std::log(with_offset(m, second[i])) - std::log(with_offset(m, first[i])));
     return logs;
 }
 
@@ -135,11 +135,11 @@ inline std::vector<double> log_ratios(metric_id m, const std::vector<double>& fi
 /// worse setting, and into the better one. Nothing remains of what has no value then.
 inline bool withstands_the_client(const compared_statistic& c, const values_in_rounds& better,
                                   const values_in_rounds& worse, const judging_rule& rule) {
-    if (better.at_worst.empty() && worse.at_best.empty()) return true;
+    if (better.pessimistic.empty() && worse.optimistic.empty()) return true;
     const std::vector<double> logs =
-        log_ratios(c.what.metric, better.at_worst.empty() ? better.measured : better.at_worst,
-                   worse.at_best.empty() ? worse.measured : worse.at_best);
-    const look l = look_at_pairs(logs, c.believed_sd, rule);
+        log_ratios(c.what.metric, better.pessimistic.empty() ? better.measured : better.pessimistic,
+                   worse.optimistic.empty() ? worse.measured : worse.optimistic);
+    const interim_analysis l = analysis_of_pairs(logs, c.believed_sd, rule);
     const double sign = c.less_is_better() ? 1 : -1;
     return sign * l.mean - l.pass_t * l.se > 0;  // false where it is NaN
 }
@@ -151,12 +151,12 @@ inline setting_ratio ratio_of(const compared_statistic& c,
     r.first = first;
     r.second = second;
     r.logs = log_ratios(c.what.metric, values[first].measured, values[second].measured);
-    r.at = look_at_pairs(r.logs, c.believed_sd, rule);
+    r.at = analysis_of_pairs(r.logs, c.believed_sd, rule);
     const double reach = r.at.pass_t * r.at.se;
     r.ratio = std::exp(r.at.mean);
     r.low = std::exp(r.at.mean - reach);
     r.high = std::exp(r.at.mean + reach);
-    if (!r.told_apart()) return r;
+    if (!r.significant()) return r;
     const bool second_is_better = (r.ratio < 1) == c.less_is_better();
     r.may_be_the_clients = !withstands_the_client(
         c, values[second_is_better ? second : first], values[second_is_better ? first : second],
@@ -169,10 +169,11 @@ inline setting_ratio ratio_of(const compared_statistic& c,
 inline setting_value value_of(metric_id m, values_in_rounds&& v, double s0) {
     setting_value out;
     out.fault = std::move(v.fault);
-    const look l = look_at_pairs(logs_of(m, v.measured), s0, rule_of_interval(0.05));
-    const double reach = l.pass_t * l.se, grain = facts_of(m).grain;
+    const interim_analysis l =
+        analysis_of_pairs(logs_of(m, v.measured), s0, rule_of_interval(0.05));
+    const double reach = l.pass_t * l.se, offset = facts_of(m).offset;
     const auto back = [&](double log) {  // no rounding makes less than nothing of nothing
-        return grain > 0 ? std::max(std::exp(log) - grain, 0.0) : std::exp(log);
+        return offset > 0 ? std::max(std::exp(log) - offset, 0.0) : std::exp(log);
     };
     out.typical = back(l.mean);
     if (out.fault.empty()) {

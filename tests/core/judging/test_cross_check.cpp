@@ -1,6 +1,6 @@
 // The server's counts against ours: who else was there, and what is counted differently.
 #include "core/judging/judge.hpp"
-#include "core/judging/witness.hpp"
+#include "core/judging/cross_check.hpp"
 #include "core/described/sentences.hpp"
 #include "core/described/described.hpp"
 #include "support/server_pages.hpp"
@@ -16,7 +16,7 @@ using quantity = server_quantity;
 
 namespace {
 /// Of so many requests of ours, ten tokens each, what the server says that it did.
-repeat_data repeat_told(int ours, double requests, double tokens) {
+repeat_data repeat_reported(int ours, double requests, double tokens) {
     std::vector<timelines::request> all;
     for (int i = 0; i < ours; ++i) {
         timelines::request r(1000 + 10.0 * i);
@@ -25,25 +25,25 @@ repeat_data repeat_told(int ours, double requests, double tokens) {
     }
     repeat_data d = timelines::repeat_of(all);
     read_at_each_second(d, 6);
-    tell(d, quantity::requests_done, {100, 100, 100, 100, 100, 100 + requests});
-    tell(d, quantity::generation_tokens, {50, 50, 50, 50, 50, 50 + tokens});
+    report(d, quantity::requests_done, {100, 100, 100, 100, 100, 100 + requests});
+    report(d, quantity::generation_tokens, {50, 50, 50, 50, 50, 50 + tokens});
     return d;
 }
 std::string against(const repeat_data& d) {
     measurement m = measured({d});
-    return described(witness_against(m, m.candidate[0]));
+    return described(cross_check_fault(m, m.candidate[0]));
 }
 }  // namespace
 
 TEST_CASE("a server that counts what we do says nothing") {
-    const repeat_data d = repeat_told(50, 50, 500);
+    const repeat_data d = repeat_reported(50, 50, 500);
     CHECK(against(d) == "");
     CHECK(difference_text(cross_check_of(d)) == "");
     CHECK(cross_check_of(d).is_made);
 }
 
 TEST_CASE("more requests than ours were somebody else's") {
-    const repeat_data d = repeat_told(50, 70, 700);
+    const repeat_data d = repeat_reported(50, 70, 700);
     CHECK(against(d) ==
           "it served others too: in repeat 1 its page counts 70 finished requests, ours were 50");
     const measurement m = measured({d, d}, {mean(ttft) <= 100_ms});
@@ -52,9 +52,9 @@ TEST_CASE("more requests than ours were somebody else's") {
         CHECK(mentions(v.reason, "server: it served others too"));
     }
     // One long one is enough, one short one is not.
-    CHECK(against(repeat_told(50, 51, 2500)) != "");
-    CHECK(against(repeat_told(50, 51, 501)) == "");
-    CHECK(difference_text(cross_check_of(repeat_told(50, 51, 501))) ==
+    CHECK(against(repeat_reported(50, 51, 2500)) != "");
+    CHECK(against(repeat_reported(50, 51, 501)) == "");
+    CHECK(difference_text(cross_check_of(repeat_reported(50, 51, 501))) ==
           "1 request of somebody else");
 }
 
@@ -62,31 +62,31 @@ TEST_CASE("what an earlier repeat gave up, the server may have finished since") 
     std::vector<timelines::request> lost;
     for (int i = 0; i < 20; ++i) lost.push_back(timelines::failed(100.0 * i));
     lost.push_back(timelines::answered(0, 50));
-    measurement m = measured({timelines::repeat_of(lost), repeat_told(50, 70, 700)});
+    measurement m = measured({timelines::repeat_of(lost), repeat_reported(50, 70, 700)});
     m.candidate[1].index = 1;
     CHECK(unfinished_before(m, m.candidate[1]) == 20);
-    CHECK(!witness_against(m, m.candidate[1]));
+    CHECK(!cross_check_fault(m, m.candidate[1]));
 }
 
 TEST_CASE("a server that counts each request in every process is nobody's other load") {
-    const repeat_data d = repeat_told(50, 200, 500);
+    const repeat_data d = repeat_reported(50, 200, 500);
     CHECK(against(d) == "");
     CHECK(difference_text(cross_check_of(d)) == "it counts each request 4 times");
-    CHECK(against(repeat_told(50, 199, 500)) != "");
+    CHECK(against(repeat_reported(50, 199, 500)) != "");
 }
 
 TEST_CASE("tokens that are counted differently are said") {
-    CHECK(difference_text(cross_check_of(repeat_told(50, 50, 1000))) ==
+    CHECK(difference_text(cross_check_of(repeat_reported(50, 50, 1000))) ==
           "it counts 1000 generated tokens, the usage in its answers 500");
-    CHECK(against(repeat_told(50, 50, 1000)) == "");
-    CHECK(difference_text(cross_check_of(repeat_told(50, 50, 509))) == "");
+    CHECK(against(repeat_reported(50, 50, 1000)) == "");
+    CHECK(difference_text(cross_check_of(repeat_reported(50, 50, 509))) == "");
     // A server that counts before it has all of them is no other's.
-    CHECK(difference_text(cross_check_of(repeat_told(50, 40, 400))).find("400") !=
+    CHECK(difference_text(cross_check_of(repeat_reported(50, 40, 400))).find("400") !=
           std::string::npos);
 }
 
 TEST_CASE("a restart in mid-run makes a gate invalid, several servers behind an address do not") {
-    repeat_data d = repeat_told(50, 50, 500);
+    repeat_data d = repeat_reported(50, 50, 500);
     for (std::size_t i = 0; i < 6; ++i) d.server.readings[i].began = i < 3 ? 100 : 200;
     CHECK(against(d).find("it restarted in repeat 1, or another one answers") == 0);
     for (std::size_t i = 0; i < 6; ++i) d.server.readings[i].began = i % 2 ? 100 : 200;
@@ -95,14 +95,14 @@ TEST_CASE("a restart in mid-run makes a gate invalid, several servers behind an 
 }
 
 TEST_CASE("a restart between repeats is one, unless it was asked for") {
-    measurement m = measured({repeat_told(50, 50, 500), repeat_told(50, 50, 500)});
+    measurement m = measured({repeat_reported(50, 50, 500), repeat_reported(50, 50, 500)});
     m.candidate[1].index = 1;
     for (page_reading& r : m.candidate[0].server.readings) r.began = 100;
     for (page_reading& r : m.candidate[1].server.readings) r.began = 200;
-    CHECK(!witness_against(m, m.candidate[0]));
-    CHECK(described(witness_against(m, m.candidate[1])).find("it restarted before repeat 2") == 0);
+    CHECK(!cross_check_fault(m, m.candidate[0]));
+    CHECK(described(cross_check_fault(m, m.candidate[1])).find("it restarted before repeat 2") == 0);
     m.candidate[1].startup_s = 3;
-    CHECK(!witness_against(m, m.candidate[1]));
+    CHECK(!cross_check_fault(m, m.candidate[1]));
 }
 
 TEST_CASE("two servers behind an address that were there before restart in no repeat") {
@@ -113,24 +113,24 @@ TEST_CASE("two servers behind an address that were there before restart in no re
     for (const auto& beginnings : drawn) {
         measurement m;
         for (std::size_t i = 0; i < 3; ++i) {
-            m.candidate.push_back(repeat_told(50, 25, 250));
+            m.candidate.push_back(repeat_reported(50, 25, 250));
             repeat_data& d = m.candidate.back();
             d.index = static_cast<int>(i);
             d.server.readings = {d.server.readings.front(), d.server.readings.back()};
             d.server.from_s = 1000 + 60.0 * static_cast<double>(i);
             for (std::size_t k = 0; k < 2; ++k) d.server.readings[k].began = beginnings[i][k];
         }
-        for (const repeat_data& d : m.candidate) CHECK(!witness_against(m, d));
+        for (const repeat_data& d : m.candidate) CHECK(!cross_check_fault(m, d));
         // One that began since the repeat before is another matter.
         for (page_reading& r : m.candidate[0].server.readings) r.began = 100;
         for (page_reading& r : m.candidate[1].server.readings) r.began = 1030;
-        CHECK(described(witness_against(m, m.candidate[1])).find("it restarted before repeat 2") == 0);
+        CHECK(described(cross_check_fault(m, m.candidate[1])).find("it restarted before repeat 2") == 0);
     }
 }
 
 TEST_CASE("several processes without a beginning each are nobody's other load") {
     // The first reading is of the one that did little, the last of the one that did much.
-    repeat_data d = repeat_told(50, 4987, 49870);
+    repeat_data d = repeat_reported(50, 4987, 49870);
     CHECK(against(d) != "");
     d.server.is_of_several = true;
     CHECK(against(d) == "");
@@ -139,8 +139,8 @@ TEST_CASE("several processes without a beginning each are nobody's other load") 
 
 TEST_CASE("the page of another server, or of one of several, is no word of this one") {
     const auto reason = [](double requests, double tokens) {
-        repeat_data d = repeat_told(50, requests, tokens);
-        tell(d, quantity::waiting, {0, 0, 0, 0, 0, 0});
+        repeat_data d = repeat_reported(50, requests, tokens);
+        report(d, quantity::waiting, {0, 0, 0, 0, 0, 0});
         const slo_verdict v = judged(measured({d, d}), max(queued_requests) <= 8);
         return v.outcome == verdict::invalid ? str(v.reason) : std::string();
     };
@@ -154,7 +154,7 @@ TEST_CASE("the page of another server, or of one of several, is no word of this 
 }
 
 TEST_CASE("without a reading before and one after, nothing is held against anybody") {
-    repeat_data d = repeat_told(50, 70, 700);
+    repeat_data d = repeat_reported(50, 70, 700);
     d.server.has_both_ends = false;
     CHECK(against(d) == "");
     CHECK(!cross_check_of(d).is_made);
@@ -166,9 +166,9 @@ TEST_CASE("what may be zero is judged with its grain added") {
     const auto outcome = [](const std::vector<double>& most, const slo& s) {
         std::vector<repeat_data> repeats;
         for (const double v : most) {
-            repeats.push_back(repeat_told(50, 50, 500));
-            tell(repeats.back(), quantity::waiting, {0, 0, v, 0, 0, 0});
-            tell(repeats.back(), quantity::preemptions, {0, 0, 0, v, v, v});
+            repeats.push_back(repeat_reported(50, 50, 500));
+            report(repeats.back(), quantity::waiting, {0, 0, v, 0, 0, 0});
+            report(repeats.back(), quantity::preemptions, {0, 0, 0, v, v, v});
         }
         return judged(measured(repeats, {s}), s);
     };
@@ -199,7 +199,7 @@ TEST_CASE("no extreme reading of any gauge is left out of what is judged") {
     const auto outcome = [](const slo& s, double extreme, bool all_of_them = false) {
         std::vector<repeat_data> repeats;
         for (int i = 0; i < 3; ++i) {
-            repeats.push_back(repeat_told(50, 50, 500));
+            repeats.push_back(repeat_reported(50, 50, 500));
             repeat_data& d = repeats.back();
             d.server.selectors = {"x"};
             const bool at_most = s.at_most;
@@ -248,9 +248,9 @@ TEST_CASE("no extreme reading of any gauge is left out of what is judged") {
 TEST_CASE("a miss is shown by what was read, whatever was not") {
     std::vector<repeat_data> repeats;
     for (int i = 0; i < 3; ++i) {
-        repeats.push_back(repeat_told(50, 50, 500));
-        tell(repeats.back(), quantity::waiting,
-             {0, 90, not_a_number, 90, 90, 0});
+        repeats.push_back(repeat_reported(50, 50, 500));
+        report(repeats.back(), quantity::waiting,
+               {0, 90, not_a_number, 90, 90, 0});
     }
     const auto outcome = [&](const slo& s) { return judged(measured(repeats, {s}), s).outcome; };
     CHECK(outcome(max(queued_requests) <= 8) == verdict::fail);
@@ -258,7 +258,7 @@ TEST_CASE("a miss is shown by what was read, whatever was not") {
     CHECK(outcome(mean(queued_requests) <= 8) == verdict::invalid);  // a quarter is too much
     for (repeat_data& d : repeats) {
         for (const quantity q : {quantity::waiting, quantity::running})
-            tell(d, q, {0, 90, 90, 90, 90, 0});
+            report(d, q, {0, 90, 90, 90, 90, 0});
         d.window = time_interval::between(
             d.window.from_ns(), d.window.to_ns() + timelines::at_ms(8000) - timelines::at_ms(0));
         for (int k = 0; k < 8; ++k) {
@@ -277,12 +277,12 @@ TEST_CASE("the server's word is compared with a baseline by ratios that grains c
     const auto pairs = [](double mine, double other) {
         measurement m;
         for (int i = 0; i < 4; ++i) {
-            m.candidate.push_back(repeat_told(50, 50, 500));
-            m.baseline.push_back(repeat_told(50, 50, 500));
+            m.candidate.push_back(repeat_reported(50, 50, 500));
+            m.baseline.push_back(repeat_reported(50, 50, 500));
             m.baseline.back().arm = run_arm::baseline;
             for (const auto& [d, s] : {std::pair{&m.candidate.back(), mine},
                                        std::pair{&m.baseline.back(), other}}) {
-                tell(*d, quantity::queue_time, {0, 0, 0, 0, 100 * s, 100 * s});
+                report(*d, quantity::queue_time, {0, 0, 0, 0, 100 * s, 100 * s});
                 count(*d, quantity::queue_time, {0, 0, 0, 0, 100, 100});
             }
         }
@@ -296,7 +296,7 @@ TEST_CASE("the server's word is compared with a baseline by ratios that grains c
 }
 
 TEST_CASE("an objective that the page does not tell is invalid, with the reason") {
-    const measurement m = measured({repeat_told(50, 50, 500), repeat_told(50, 50, 500)});
+    const measurement m = measured({repeat_reported(50, 50, 500), repeat_reported(50, 50, 500)});
     const slo_verdict v = judged(m, mean(queue_time) <= 50_ms);
     CHECK(v.outcome == verdict::invalid);
     CHECK(str(v.reason) == "server: its page does not tell queue_time (repeat 1)");
@@ -363,9 +363,9 @@ TEST_CASE("what is failed or open tells what the server's state says to it") {
     const auto repeats = [](double ms) {
         std::vector<repeat_data> all = repeats_with_ttft({ms, ms, ms});
         for (repeat_data& d : all) {
-            tell(d, quantity::waiting, {0, 0, 0, 3, 37, 12, 9, 0});
-            tell(d, quantity::kv_usage, {0, 0.5, 0.99, 1, 1, 1, 1, 0});
-            tell(d, quantity::preemptions, {0, 0, 1, 9, 12, 12, 12, 12});
+            report(d, quantity::waiting, {0, 0, 0, 3, 37, 12, 9, 0});
+            report(d, quantity::kv_usage, {0, 0.5, 0.99, 1, 1, 1, 1, 0});
+            report(d, quantity::preemptions, {0, 0, 1, 9, 12, 12, 12, 12});
         }
         return all;
     };
@@ -381,12 +381,12 @@ TEST_CASE("what is failed or open tells what the server's state says to it") {
 TEST_CASE("a queue that empties, a cache with room and even clocks explain nothing") {
     std::vector<repeat_data> all = repeats_with_ttft({300, 300});
     for (repeat_data& d : all) {
-        tell(d, quantity::waiting, {0, 2, 3, 0, 1, 0, 0, 0});
-        tell(d, quantity::kv_usage, {0, 0.5, 0.6, 0.7, 0.7, 0.7, 0.7, 0});
-        tell(d, quantity::clock, {2e9, 2e9, 2e9, 1.9e9, 2e9, 2e9, 2e9, 2e9});
+        report(d, quantity::waiting, {0, 2, 3, 0, 1, 0, 0, 0});
+        report(d, quantity::kv_usage, {0, 0.5, 0.6, 0.7, 0.7, 0.7, 0.7, 0});
+        report(d, quantity::clock, {2e9, 2e9, 2e9, 1.9e9, 2e9, 2e9, 2e9, 2e9});
     }
     CHECK(described(server_state_of(measured(all)), {}) == "");
-    tell(all[1], quantity::clock, {2e9, 1.7e9, 1.7e9, 1.7e9, 1.7e9, 1.7e9, 1.7e9, 2e9});
+    report(all[1], quantity::clock, {2e9, 1.7e9, 1.7e9, 1.7e9, 1.7e9, 1.7e9, 1.7e9, 2e9});
     CHECK(described(server_state_of(measured(all)), {}) ==
           "server: the accelerators' clocks were 14 % lower in repeat 2");
 }
