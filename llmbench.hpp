@@ -57,16 +57,16 @@
 //   [C31] the timeline of one answer
 //   [C32] from bytes to the timeline of an answer
 //   [C33] histograms of lateness and of gaps
-//   [C34] when the client did not run
+//   [C34] client stalls: when the client did not run
 //   [C35] what each of several programs that sent a load says of itself
-//   [C36] what a server tells of itself in a repeat
+//   [C36] server metrics of a repeat
 //   [C37] whether a load has settled
 //   [C38] what one repeat measured
 //   [C39] the requests of a repeat, as they end
 //   [C40] whether an answer can have come as its numbers say
-//   [C41] how a repeat is read where the client may have been late
+//   [C41] bounds on what was measured where the client may have been late
 //   [C42] tokens and requests per second
-//   [C43] metrics that a server tells of itself
+//   [C43] metrics that a server reports of itself
 //   [C44] metrics of requests and of repeats
 //   [C45] how a run changes from its first third to its last
 //   [C46] statistics of several repeats together
@@ -79,7 +79,7 @@
 //   [C53] what is decided on an objective, and why
 //   [C54] what verdicts are given on
 //   [C55] what evidence is held against
-//   [C56] counts: shares, and quantiles of fresh traffic
+//   [C56] counts: fractions, and quantiles of fresh traffic
 //   [C57] errors of a baseline
 //   [C58] what the client can say against its own numbers
 //   [C59] verdicts on a drift
@@ -93,10 +93,10 @@
 //   [C67] verdicts that stand although tokens were buffered
 //   [C68] servers that cannot keep up
 //   [C69] what a server's state explains
-//   [C70] the server as a witness of our own numbers
+//   [C70] the cross-check of our numbers with the server's
 //   [C71] what makes a measurement invalid
 //   [C72] the verdicts of a gate
-//   [C73] what a calibration tells
+//   [C73] what a calibration finds
 //   [C74] limits that have become too easy
 //   [C75] from verdicts to an exit code
 //   [C76] calibration
@@ -595,12 +595,13 @@ struct token_rate {
     constexpr explicit token_rate(double v) : per_second(v) {}
 };
 
-/// A share of a whole, `99.5_pct`. The fraction runs from 0 to 1.
+/// A fraction of a whole, `99.5_pct`. The value runs from 0 to 1.
 struct fraction {
     double value = 0;
     constexpr fraction() = default;
     constexpr explicit fraction(double v) : value(v) {}
 };
+using share [[deprecated("say fraction")]] = fraction;
 
 /// A number of tokens, `512_tokens`.
 struct token_count {
@@ -713,8 +714,8 @@ enum class speed_metric : unsigned char {
     prefill_speed,  ///< prompt tokens / ttft
     decode_speed    ///< 1 / tpot
 };
-/// Output tokens, as usage tells them, over content events of one request: above 1 where a step of
-/// the server brings several, as speculative decoding does.
+/// Output tokens, as usage reports them, over content events of one request: above 1 where a step
+/// of the server brings several, as speculative decoding does.
 enum class event_metric : unsigned char { tokens_per_event };
 /// Tokens/s of the whole server inside the steady window. Prefill and decode are the two phases of
 /// a request (Patel et al., Splitwise, ISCA 2024): the one reads the prompt and ends with the first
@@ -723,14 +724,14 @@ enum class event_metric : unsigned char { tokens_per_event };
 enum class token_throughput : unsigned char {
     output_throughput,   ///< generated tokens
     total_throughput,    ///< prompt and generated tokens
-    prefill_throughput,  ///< prompt tokens, as usage tells them, of requests at their first token
+    prefill_throughput,  ///< prompt tokens, by usage, of requests at their first token
     decode_throughput,   ///< generated tokens after the first event's
-    input_throughput     ///< prompt tokens, as usage tells them, of requests at their end
+    input_throughput     ///< prompt tokens, by usage, of requests at their end
 };
 enum class request_throughput_t : unsigned char { request_throughput };  ///< completed requests/s
-enum class fraction_metric : unsigned char { error_rate };  ///< failed share of requests
+enum class fraction_metric : unsigned char { error_rate };  ///< fraction of requests
 enum class run_time_metric : unsigned char { startup_time };             ///< spawn to ready
-// What the server tells of itself, on its page of metrics; read once a second beside the load.
+// Server metrics: what the server reports on its Prometheus page, read once a second.
 /// Means over what it finished in the steady window; its own clock, so no network is in them.
 enum class server_time : unsigned char {
     queue_time,           ///< from its arrival until a request is taken up
@@ -739,16 +740,16 @@ enum class server_time : unsigned char {
 };
 enum class queue_gauge : unsigned char { queued_requests };     ///< waiting, as read
 enum class running_gauge : unsigned char { running_requests };  ///< being worked on, as read
-enum class cache_gauge : unsigned char { kv_cache_usage };      ///< share of the KV cache in use
+enum class cache_gauge : unsigned char { kv_cache_usage };      ///< fraction of the KV cache in use
 /// How often it stopped working on a request to make room for others.
 enum class server_count : unsigned char { preemptions };
-/// Share of the prompt tokens looked up that its prefix cache had.
+/// Fraction of the prompt tokens looked up that its prefix cache had.
 enum class server_fraction : unsigned char { prefix_cache_hits };
 /// Tokens of a step of speculative decoding: 1 + those accepted / drafts.
 enum class draft_metric : unsigned char { acceptance_length };
 /// Joules that the accelerators took in the window, idle power included, over our output tokens.
 enum class energy_metric : unsigned char { energy_per_token };
-/// The most load that keeps the scenario's other objectives; requests/s, or users of a closed loop.
+/// The highest load that holds the other objectives; requests/s, or users of a closed loop.
 enum class capacity_metric : unsigned char { capacity };
 enum class baseline_t : unsigned char { baseline };                      ///< the other arm's value
 using enum latency_metric;
@@ -976,7 +977,7 @@ slo advisory(const slo& s);
 /// be read and what is expected there. What a gate refuses of an SLO it refuses later.
 slo parse_slo(const types::text& text);
 
-/// A limit on a capacity: a rate, a number of users, or a share of the baseline's.
+/// A limit on a capacity: a rate, a number of users, or a fraction of the baseline's.
 struct capacity_limit {
     double bound = 0, factor = 0;
     bool in_users = false;
@@ -1304,7 +1305,7 @@ struct arrival_data {
     double think_s = 0;
     double users_ramp_s = 0;
     bool is_searched = false;  // up to its rate, or its users
-    text described{};          // all of it, in the words of a file that is read again
+    text described{};          // all of it, as the file says that is read again
 };
 }  // namespace detail
 
@@ -1438,6 +1439,7 @@ struct synthetic {
     length_distribution shared_prefix = fixed(0);  ///< leading tokens that prompts of a group share
     types::whole prefix_groups = 1;                ///< so many prefixes, drawn evenly; 1 to 1000000
     fraction prefix_fraction{1.0};                 ///< of the prompts that start with one
+    fraction prefix_share{-1.0};  ///< deprecated, say prefix_fraction; counts where it is set
     bool force_output = true;  ///< by ignore_eos; false: answers are as long at most
 };
 
@@ -1604,10 +1606,10 @@ struct kv_cache {
 /// Faults of the simulated server, off by default.
 struct engine_faults {
     time_span delay{};            ///< added to every answer's first byte
-    fraction error_rate{};        ///< share of requests answered with HTTP 500
-    fraction reset_rate{};        ///< share of answers cut by a reset after the first content
-    fraction stall_rate{};        ///< share of answers that say nothing more after it
-    fraction garbage_rate{};      ///< share of answers that go on in bytes that are no HTTP
+    fraction error_rate{};        ///< fraction of requests answered with HTTP 500
+    fraction reset_rate{};        ///< fraction of answers cut by a reset after the first content
+    fraction stall_rate{};        ///< fraction of answers that say nothing more after it
+    fraction garbage_rate{};      ///< fraction of answers that go on in bytes that are no HTTP
     types::whole stop_after = 0;  ///< after so many requests the server is gone; 0: never
     /// After so many requests its metrics begin anew, as those of a restarted server; 0: never.
     types::whole restart_after = 0;
@@ -1748,8 +1750,8 @@ inline namespace v0 {
 
 /// What a verdict is about. `replayed`: this traffic, on this server from one repeat to the next.
 /// `fresh`: all traffic of this kind. Its means allow for what two runs of one server differ by
-/// (4 %, or as calibrated); its quantiles and shares are of the server as it runs now: leave room
-/// for that in their limits.
+/// (4 %, or as calibrated); its quantiles and fractions are of the server as it runs now: leave
+/// room for that in their limits.
 enum class traffic_mode : unsigned char { replayed, fresh };
 using enum traffic_mode;
 
@@ -1762,7 +1764,7 @@ struct limits {
     time_span drain = time_span::from_seconds(60);
 };
 
-/// How sure a verdict must be. The levels hold for one SLO over all looks at it.
+/// How sure a verdict must be. The levels hold for one SLO over all its interim analyses.
 struct judging_options {
     fraction false_pass{0.05};  ///< at the limit, 0.01 % to 20 %
     fraction false_fail{0.01};  ///< at the limit, 0.01 % to 20 %
@@ -1879,10 +1881,10 @@ struct record {
     types::text finish_reason{}, error{};
     int cached_tokens = -1;         ///< of the prompt, from the server's prefix cache; -1: not said
     int reasoning_tokens = -1;      ///< of the output tokens; -1: not said
-    int hidden_tokens = 0;  ///< of the output tokens, never streamed; -1: nothing tells how many
+    int hidden_tokens = 0;  ///< of the output tokens, never streamed; -1: how many is unknown
     long long conversation = 0;     ///< its number in the trace
     int turn = 0;                   ///< of the conversation, 0 is the first
-    // What tells whether the answer can be what it says; 0 where that was not seen.
+    // Whether the answer can be what it says is judged by these; 0 where that was not seen.
     int reads = 0;                  ///< of the socket, that brought content events
     int first_read_events = 0;      ///< content events that the first of them brought
     int text_bytes = 0;             ///< of generated text; 256 for a fragment of a tool call
@@ -1892,7 +1894,7 @@ struct record {
 };
 
 /// What a verdict rests on: the statistic of the typical repeat, which is the geometric mean of
-/// what the repeats show, and the interval that goes with it. A share has that of all requests
+/// what the repeats show, and the interval that goes with it. A fraction has that of all requests
 /// counted. SI units (seconds, per second, fraction); NaN where nothing was measured, infinite
 /// where failures reach it.
 struct estimate_t {
@@ -1908,7 +1910,7 @@ struct named_values {
 /// How a verdict was reached. result.json spells these as they stand here.
 enum class verdict_method : unsigned char {
     none,
-    counts,         ///< bounds on the share of misses
+    counts,         ///< bounds on the fraction of misses
     counted_misses, ///< the same where failures reach the statistic
     moderated_t,    ///< the repeats' spread, moderated by what is believed of it
     noisy_t,        ///< the same with what is believed of a noisy machine
@@ -1929,8 +1931,8 @@ struct verdict_numbers {
     double measured = 0;
     estimate_t estimate{};  ///< of the typical repeat
     double limit = 0;       ///< SI; of a relative SLO the ratio
-    /// What this sample would have shown four times in five: a relative regression, or the share of
-    /// misses where those are counted.
+    /// What this sample would have shown four times in five: a relative regression, or the fraction
+    /// of misses where those are counted.
     double detectable = 0;
     int repeats = 0;         ///< or pairs, or stages of fresh traffic
     long long requests = 0;  ///< measured ones, all repeats
@@ -1979,8 +1981,8 @@ struct self_check_t {
     long long connections_opened = 0;
     handshakes_t handshakes_full{};     ///< of https:// alone
     handshakes_t handshakes_resumed{};  ///< with a session of an earlier connection of the repeat
-    long long stalls = 0;    ///< times that a client thread did not run for over 1 ms
-    double stall_max = 0;    ///< seconds that it was blind for at most
+    long long stalls = 0;    ///< client stalls: times that a thread did not run for over 1 ms
+    double stall_max = 0;    ///< seconds, the longest of them
 };
 
 namespace detail {
@@ -2037,14 +2039,17 @@ protected:
 class capacity_result : public result {
 public:
     capacity_result() = default;
-    /// The highest load that was shown to keep all objectives; 0 where none was. A load that does
-    /// not keep them comes out here in 2.5 % of the searches at most.
+    /// The highest load that was shown to hold all objectives; 0 where none was. A load that does
+    /// not hold them comes out here in 2.5 % of the searches at most.
     double low() const { return low_; }
-    /// The lowest load that was shown to miss one, infinite where none was. A load that keeps them
+    /// The lowest load that was shown to miss one, infinite where none was. A load that holds them
     /// all comes out here in 2.5 % of the searches at most.
     double high() const { return high_; }
-    /// What bounds it: "p95(ttft)", "error_rate" or "the server's throughput".
+    /// The objective that limits it: "p95(ttft)", "error_rate" or "the server's throughput".
     const types::text& limiting_objective() const { return limiting_objective_; }
+    [[deprecated("say limiting_objective()")]] const types::text& binding() const {
+        return limiting_objective_;
+    }
     int probes() const { return probes_; }
     /// "capacity in [30, 34] users, limited by p95(ttft), 13 probes".
     const types::text& line() const { return line_; }
@@ -2096,8 +2101,9 @@ public:
         return detail::best_setting(data_, detail::make(detail::statistic_kind::value, m).data);
     }
     /// The ratio of one setting to another with its interval, which holds together with those of
-    /// all other pairs in 95 % of the comparisons: the two differ significantly where it excludes 1. NaN
-    /// where they cannot be compared. Throws std::invalid_argument where there is no such setting.
+    /// all other pairs in 95 % of the comparisons: two differ significantly where it excludes 1.
+    /// NaN where they cannot be compared. Throws std::invalid_argument where there is no such
+    /// setting.
     template <class U, detail::bound_side S>
     estimate_t ratio(const types::text& of, const types::text& to,
                      const statistic<U, S>& s) const {
@@ -2163,7 +2169,7 @@ namespace llmbench {
 inline namespace v0 {
 
 /// Measures. With `.slos` their verdicts are part of the result, but nothing fails: in a doctest
-/// case reports tell them as advisory, elsewhere exit_code() counts them. Throws
+/// case reports mark them as advisory, elsewhere exit_code() counts them. Throws
 /// std::invalid_argument for an unsound scenario, std::runtime_error where the target cannot be
 /// brought up; inside a doctest case both become a failed assertion at the caller's line.
 result run(const scenario& s, const char* file = __builtin_FILE(), int line = __builtin_LINE());
@@ -2210,12 +2216,12 @@ result judge_files(const types::list<types::text>& files, const slo_list& slos,
                    const types::text& name = {}, const char* file = __builtin_FILE(),
                    int line = __builtin_LINE());
 
-/// Judges a load that several programs sent, each told by LLMBENCH_SHARD (such as 2/8, counted from
-/// 0) which part is its own and by LLMBENCH_START_AT (seconds since 1970) when all begin: puts the
-/// records in their report directories together and judges once. `gate` names one of several. A
-/// missing shard, one that is there twice, and one of another run, trace, version, model or time
-/// limit is refused by name; a shard that began more than 50 ms late makes all objectives invalid.
-/// The guard on errors is last. Reported and asserted as by gate().
+/// Judges a load that several programs sent, each knows by LLMBENCH_SHARD (such as 2/8, counted
+/// from 0) which part is its own and by LLMBENCH_START_AT (seconds since 1970) when all
+/// begin: puts the records in their report directories together and judges once. `gate` names one
+/// of several. A missing shard, one that is there twice, and one of another run, trace, version,
+/// model or time limit is refused by name; a shard that began more than 50 ms late makes all
+/// objectives invalid. The guard on errors is last. Reported and asserted as by gate().
 ///     judge_shards({"shard-0", "shard-1"}, {p90(ttft) <= 300_ms});
 result judge_shards(const types::list<types::text>& directories, const slo_list& slos,
                     const types::text& gate = {}, const char* file = __builtin_FILE(),
@@ -3844,7 +3850,7 @@ inline std::string without_secrets(std::string s, const std::vector<std::string>
 
 // ===== [C11] the table of metrics ================================================================
 // All that sets one metric apart, but for how its value is computed (core/measured): whoever asks
-// whether one is a share or needs a stream looks it up here.
+// whether one is a fraction or needs a stream looks it up here.
 
 namespace llmbench {
 inline namespace v0 {
@@ -3896,12 +3902,12 @@ struct metric_facts {
     bool is_of_gaps = false;           // pooled over a repeat's requests; of one, its longest gap
     value_needs needs = value_needs::nothing;
     bool is_of_decoding = false;       // of when tokens came, from the first to the last
-    bool counts_output = false;        // or divides by them: output tokens, as usage tells
+    bool counts_output = false;        // or divides by them: output tokens, by usage
     bool needs_stream = false;         // a first token apart from the last
     bool is_of_prefill = false;        // faster where a prefix cache has some of the prompt
     bool needs_event_times = false;    // of every content event, not of the first and last alone
     bool is_hurt_by_lateness = false;  // the client's: counted from when a request was to be sent
-    // Of a server's own: below this much, in SI, its ratios mean nothing. 0: it is not near zero.
+    // Of server metrics: compared on log(x + offset), SI; below it ratios mean nothing. 0: none.
     double offset = 0;
     bool is_whole = false;  // a count of something, which has no half
 };
@@ -4049,7 +4055,7 @@ constexpr bool is_of_start(metric_id m) { return facts_of(m).of == metric_of::st
 constexpr bool is_of_service(metric_id m) {
     return m != metric_id::error_rate && !is_of_start(m);
 }
-/// What the server tells of itself.
+/// Server metrics.
 constexpr bool is_of_server(metric_id m) { return facts_of(m).of == metric_of::server; }
 constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::loads; }
 /// Of a statistic within a run.
@@ -7919,13 +7925,13 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] when the client did not run =========================================================
+// ===== [C34] client stalls: when the client did not run ==========================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Time in which a thread of the client could not look at its sockets: it was stopped, waited for a
+/// A client stall: time in which a thread could not read its sockets: it was stopped, waited for a
 /// core, or was busy with others for long. It ends when all that had come in meanwhile was read.
 /// What is stamped at t inside came in at most min(t - from_ns, most_delay_ns) before that.
 struct client_stall {
@@ -8104,7 +8110,7 @@ inline std::string skew_fault(const std::vector<rank_part>& parts, double most_s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] what a server tells of itself in a repeat ===========================================
+// ===== [C36] server metrics of a repeat ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8134,7 +8140,7 @@ struct cross_check {
     bool is_made = false;
 };
 
-/// What a gauge of several series says once one of these has vanished is not told: it would be of
+/// What a gauge of several series says once one of these has vanished is dropped: it would be of
 /// the others.
 inline void drop_partial_gauges(std::vector<page_reading>& readings) {
     for (std::size_t q = 0; q < quantity_count; ++q) {
@@ -8177,7 +8183,7 @@ inline bool have_fallen(const page_reading& before, const page_reading& now) {
     return fell(server_quantity::requests_done) || fell(server_quantity::prompt_tokens) ||
            fell(server_quantity::generation_tokens);
 }
-/// Whether a process may have begun since the first reading. Dates and starts are told in seconds.
+/// Whether a process may have begun since the first reading. Dates and starts are in whole seconds.
 inline bool may_have_begun_in(const server_metrics& w, double began_s) {
     return !(began_s < w.from_s - 2);
 }
@@ -8399,7 +8405,7 @@ struct repeat_facts {
     double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds
     handshakes_t handshakes_full{}, handshakes_resumed{};
     client_stalls stalls{};   // of all threads
-    server_metrics server{};  // what the server told of itself meanwhile
+    server_metrics server{};  // what the server reported meanwhile
     std::vector<rank_part> ranks{};  // of a load that several programs sent
     warmup_seen warmup{};     // where it was to end when the server is stable
 };
@@ -8682,17 +8688,17 @@ inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] how a repeat is read where the client may have been late ============================
+// ===== [C41] bounds on what was measured where the client may have been late =====================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
 /// What came while the client did not run has a stamp that may be too late, and what it was to send
-/// then went out too late. `as_measured` takes the stamps as they are. `pessimistic` says the worst of
-/// the server that they allow: what a pass must withstand. `optimistic` takes out all that may have
-/// been the client's: what a fail must withstand. `buffered` gives tokens that came at once all
-/// the time before them that they may have been generated in, `baseline_buffered` those of the
+/// then went out too late. `measured` takes the stamps as they are. `pessimistic` is the worst of
+/// the server that they allow, which a pass must withstand. `optimistic` takes out all that may
+/// have been the client's, which a fail must withstand. `buffered` gives tokens that came at once
+/// all the time before them that they may have been generated in, `baseline_buffered` those of the
 /// baseline alone.
 enum class timing_bound : unsigned char {
     measured, pessimistic, optimistic, buffered, baseline_buffered
@@ -8991,7 +8997,7 @@ inline double window_rate(metric_id m, const repeat_data& d,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] metrics that a server tells of itself ===============================================
+// ===== [C43] metrics that a server reports of itself =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9077,8 +9083,8 @@ inline weighed_value energy_per_token_of(const repeat_data& d, const reading_spa
                 time_interval::between(s.from->at_ns, s.to->at_ns)) * s.seconds();
     return tokens > 0 ? weighed_value{joules / tokens, tokens} : weighed_value{};
 }
-/// How often an exporter told something new of energy or power in a span: some measure every half
-/// minute only.
+/// How often an exporter reported something new of energy or power in a span: some measure every
+/// half minute only.
 inline std::size_t new_values(const reading_span& s) {
     const auto q = !std::isnan(s.change(server_quantity::energy))
                        ? server_quantity::energy
@@ -9136,9 +9142,9 @@ inline std::string what_is_unknown(const statistic_data& what, const repeat_data
     const std::string& why = d.server.problem;
     return printed("%zu of %zu readings of its page in the steady window ", g.unknown(),
                    g.tried()) +
-           (g.failed == 0   ? "do not tell "
+           (g.failed == 0       ? "do not report "
             : g.unreported == 0 ? "failed"
-                            : "failed or do not tell ") +
+                                : "failed or do not report ") +
            (g.unreported > 0 ? str(what.name) : "") +
            (g.failed > 0 && !why.empty() ? " (" + why + ")" : "") +
            ", and what it was then nobody knows";
@@ -9170,13 +9176,13 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
         if (std::isnan(joules))
             return "no metrics page reports the energy or the power of its accelerators";
         if (new_values(*s) < least_readings)
-            return printed("the exporter told %zu new values of its energy in %.0f s, %zu are "
+            return printed("the exporter reported %zu new values of its energy in %.0f s, %zu are "
                            "needed: have it measure every second (dcgm-exporter -c 1000)",
                            new_values(*s), s->seconds(), least_readings);
     }
     if (const auto q = quantity_of(what.metric))
         if (const double change = s->change(*q); std::isnan(change))
-            return "its page does not tell " + std::string(metric_name(what.metric));
+            return "its page does not report " + std::string(metric_name(what.metric));
     const double v = value_by_server(what, d).value;
     if (!std::isnan(v)) return {};
     return printed("nothing that %s is of happened between the readings", what.name.c_str());
@@ -9243,7 +9249,7 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
     case metric_id::later_turn_ttft: return r.turn > 0 ? ttft_s : not_a_number;
     case metric_id::time_to_first_answer:
         return r.first_answer_ns > 0 ? seconds(t.to_answer) : not_a_number;
-    case metric_id::second_token_gap:  // of what came in one read nothing tells the time
+    case metric_id::second_token_gap:  // of what came in one read the time is unknown
         return r.second_token_ns > r.first_token_ns ? seconds(t.first_to_second) : not_a_number;
     case metric_id::prefill_speed:
         return r.prompt_tokens > 0 ? speed(r.prompt_tokens, ttft_s) : not_a_number;
@@ -9321,7 +9327,7 @@ inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, s
     return stack.back();
 }
 
-/// Misses of a share metric, one per measured request in order. Throws std::invalid_argument of a
+/// Misses of a fraction, one per measured request in order. Throws std::invalid_argument of a
 /// goodput without a condition: whoever asks a result for one was refused by no plan.
 inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
                                    timing_bound how = timing_bound::measured) {
@@ -9476,7 +9482,7 @@ inline sorted_values sorted_values_of(metric_id m, const repeat_data& d,
     v.all = std::move(s.values);
     return v;
 }
-/// The share of the gaps that are over a bound, in seconds. One of each failed request is.
+/// The fraction of the gaps that are over a bound, in seconds. One of each failed request is.
 inline double fraction_of_gaps_beyond(double bound, metric_id m, const repeat_data& d,
                                       timing_bound how = timing_bound::measured) {
     std::uint64_t n = 0, over = 0;
@@ -9526,7 +9532,7 @@ inline double value_among(const statistic_data& what, metric_sample& s) {
     return *at;
 }
 
-/// Requests that a share is of, and those of them that missed.
+/// Requests that a fraction is of, and those of them that missed.
 struct fraction_counts {
     double misses = 0, all = 0;
     void add(const std::vector<bool>& more) {
@@ -9696,7 +9702,7 @@ inline arm_values values_of_gaps(const statistic_data& what, const std::vector<r
     v.together = is_moved ? weighted_mean(means) : value_among(what, all);
     return v;
 }
-/// Of what the server tells of itself.
+/// Of server metrics.
 inline arm_values values_of_server(const statistic_data& what,
                                    const std::vector<repeat_data>& arm) {
     arm_values v;
@@ -9711,8 +9717,8 @@ inline arm_values values_of_server(const statistic_data& what,
     v.together = is_largest ? *largest : weighted_mean(weighted);
     return v;
 }
-/// A throughput is over the windows of all repeats, a share of all their requests, a time to start
-/// the mean of the starts.
+/// A throughput is over the windows of all repeats, a fraction of all their requests, a time to
+/// start the mean of the starts.
 inline arm_values values_of(const statistic_data& what, const std::vector<repeat_data>& arm,
                             timing_bound how = timing_bound::measured) {
     if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm, how);
@@ -9834,7 +9840,7 @@ inline void fields_of(field_visitor& v, rank_part& r, long long window_from_ns) 
     v.flag({"clock_is_synchronised", "by its system's own account"}, r.synchronised);
     v.number({"server_clock_low_s", "its machine's clock is ahead of the server's by this at "
                                     "least, by the Date of answers before and after the load; "
-                                    "null: not told", at_times},
+                                    "null: unknown", at_times},
              r.lead.low_s, {-most_count, most_count, -infinity});
     v.number({"server_clock_high_s", "and by this at most", at_times}, r.lead.high_s,
              {-most_count, most_count, infinity});
@@ -9860,11 +9866,8 @@ inline void quantity_fields(field_visitor& v, const field& f, std::vector<page_r
                             quantity_values page_reading::*values) {
     if (!v.begin(f)) return;
     for (std::size_t q = 0; q < quantity_count; ++q) {
-        const bool is_reported =
-            std::any_of(readings.begin(), readings.end(), [&](page_reading& r) {
-            return (r.*values)[q] == (r.*values)[q];
-        });
-        if (v.has(quantity_names[q], is_reported))
+        const auto is_reported = [&](page_reading& r) { return !std::isnan((r.*values)[q]); };
+        if (v.has(quantity_names[q], std::any_of(readings.begin(), readings.end(), is_reported)))
             reading_fields(v, {quantity_names[q], "", at_times}, readings,
                            [&](page_reading& r) -> double& { return (r.*values)[q]; });
     }
@@ -9994,14 +9997,14 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
                          "from then on"},
            d.used_once);
     v.whole({"shared_tokens", "prompt tokens that the workload lets a prefix cache have, of "
-                              "requests that tell how many were cached; -1 where none does"},
+                              "requests that report how many were cached; -1 where none does"},
             d.shared_tokens, {-1, most_count});
     v.flag({"gaps_counted", "there were too many gaps between events to keep each one"},
            d.gaps_counted);
     double error = d.gaps_counted ? gap_counts::relative_error : 0;  // which nobody reads
     v.number({"itl_relative_error", "of itl percentiles at most, 0 where every gap was kept"},
              error, {0, 1, 0});
-    if (v.begin({"server", "what the server told of itself in a repeat, on its page of metrics and "
+    if (v.begin({"server", "what the server reported in a repeat, on its page of metrics and "
                            "on those of exporters", at_times, "server"},
                 d.server.is_read)) {
         if (v.assigns()) d.server.is_read = true;
@@ -10034,10 +10037,10 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Told of the steps of one thread, finds the stretches in which it was blind. A thread that sleeps
-/// and is woken by its sockets is not blind; one that comes later from its sleep than it asked for
-/// is, since an unknown time before that: it may have slept through whatever came in. So it sleeps
-/// no longer than for a tick.
+/// Told of the steps of one thread, finds the stretches in which it stalled. A thread that sleeps
+/// and is woken by its sockets does not stall; one that comes later from its sleep than it asked
+/// for did, since an unknown time before that: it may have slept through whatever came in. So it
+/// sleeps no longer than for a tick.
 class alertness {
 public:
     static constexpr long long tick_ns = 5000000;
@@ -10087,7 +10090,7 @@ public:
         close(now);
     }
 
-    /// What came in while it was blind is not all read yet.
+    /// What came in while it stalled is not all read yet.
     bool is_behind() const { return open_.to_ns != 0; }
     /// How long it may not have run since then, at most.
     long long lost_since(long long time_ns) const {
@@ -10295,8 +10298,8 @@ struct judging_rule {
     int most = last_analysis;  // repeats, pairs or stages at the last look
     double pass_level = 0.05, fail_level = 0.01;
     double pass_z = 2.12, fail_z = 2.80;  // Pocock's 2.122 for 5 %; a little over his 2.754 for 1 %
-    double half_fail_z = 2.99;            // for half of 1 %: a share can fail in two ways
-    double alone_z = 2.17;  // to pass by the repeats' own spread, whose looks are less alike
+    double half_fail_z = 2.99;            // for half of 1 %: a fraction can fail in two ways
+    double alone_z = 2.17;  // to pass by the repeats' own spread, whose analyses are less alike
     bool holm = false;
     bool trusts_belief = false;  // in what is believed of the noise, where repeats spread by less
     /// The same at another level of false fails.
@@ -10340,11 +10343,11 @@ inline verdict_unit counting_unit(const judging_rule& r, bool in_pairs) {
                               : verdict_unit::repeat;
 }
 
-/// What a look takes for the noise: what is believed, moderated by what was measured; what is
-/// believed of a noisy machine, in the same way; or what was measured alone.
+/// What an interim analysis takes for the noise: what is believed, moderated by what was measured;
+/// what is believed of a noisy machine, in the same way; or what was measured alone.
 enum class spread_of : unsigned char { moderated, noisy, measured };
 
-/// The state of one look: distances of ln(statistic) from ln(limit), negative where the SLO is met.
+/// One interim analysis: distances of ln(statistic) from ln(limit), negative where the SLO is met.
 struct interim_analysis {
     verdict outcome = verdict::inconclusive;
     double mean = 0, sd = 0, df = 0, se = 0, pass_z = 0, fail_z = 0, pass_t = 0, fail_t = 0;
@@ -10365,8 +10368,8 @@ inline void decide(interim_analysis& l, const judging_rule& rule) {
     else if (l.fail_bound > 0) l.outcome = verdict::fail;
 }
 
-/// A look before its standard error is known: what is believed of the noise, moderated by these
-/// squares with so many degrees of freedom.
+/// An analysis before its standard error is known: what is believed of the noise, moderated by
+/// these squares with so many degrees of freedom.
 inline interim_analysis moderated_analysis(double mean, double squares, double own_df, double s0) {
     interim_analysis l;
     const double measured_variance = own_df > 0 ? squares / own_df : 0;
@@ -10382,26 +10385,25 @@ inline interim_analysis moderated_analysis(double mean, double squares, double o
     l.sd = std::sqrt((l.prior_df * l.prior_sd * l.prior_sd + squares) / l.df);
     return l;
 }
-/// A look by this variance alone, with so many degrees of freedom. `shares`: 1 / n for n values.
+/// An analysis by this variance alone, with so many degrees of freedom. `shares`: 1 / n for n
+/// values.
 inline interim_analysis measured_analysis(double mean, double variance, double df, double shares,
-                                          double day_sd,
-                                          double s0, const judging_rule& rule) {
+                                          double day_sd, double s0, const judging_rule& rule) {
     interim_analysis l;
     l.spread = spread_of::measured;
     l.mean = mean;
     l.prior_sd = s0;
     l.sd = std::sqrt(variance);
     l.se = std::sqrt(variance * shares + day_sd * day_sd);
-    // What days differ by is told, not measured (Satterthwaite 1946).
-    const double reported = day_sd > 0 ? l.se * l.se / std::max(variance * shares, 1e-12) : 1;
-    l.df = std::min(df * reported * reported, 1e4);
+    // What days differ by is given, not measured (Satterthwaite 1946).
+    const double known = day_sd > 0 ? l.se * l.se / std::max(variance * shares, 1e-12) : 1;
+    l.df = std::min(df * known * known, 1e4);
     decide(l, rule);
     return l;
 }
-/// The same look at n values by their own variance alone, where that leaves more open.
+/// The same analysis of n values by their own variance alone, where that leaves more open.
 inline interim_analysis unless_wider(const interim_analysis& believed, double variance, double df,
-                                     double n, double s0,
-                                     const judging_rule& rule) {
+                                     double n, double s0, const judging_rule& rule) {
     const interim_analysis measured =
         measured_analysis(believed.mean, variance, df, 1 / n, 0, s0, rule);
     return measured.pass_t * measured.se > believed.pass_t * believed.se ? measured : believed;
@@ -10432,9 +10434,10 @@ inline interim_analysis analysis_of(const std::vector<double>& distances, double
     return l;
 }
 
-/// A look at the repeats of a machine of which nothing is known: what is believed of all machines
-/// may widen what repeats leave open, as a few of them may look quieter than they are, and never
-/// narrows it. No test could: two repeats of a machine of 12 % look quiet in every third gate.
+/// An analysis of the repeats of a machine of which nothing is known: what is believed of all
+/// machines may widen what repeats leave open, as a few of them may look quieter than they are, and
+/// never narrows it. No test could: two repeats of a machine of 12 % look quiet in every third
+/// gate.
 inline interim_analysis analysis_of_repeats(const std::vector<double>& distances, double s0,
                                             const judging_rule& rule,
                                             const stored_side& other = {}) {
@@ -10444,8 +10447,8 @@ inline interim_analysis analysis_of_repeats(const std::vector<double>& distances
     judging_rule alone = rule;
     alone.pass_z = std::max(rule.pass_z, rule.alone_z);
     const interim_analysis measured =
-        measured_analysis(believed.mean, own.squares / own.df, own.df, own.shares,
-                                                        other.day_sd, s0, alone);
+        measured_analysis(believed.mean, own.squares / own.df, own.df, own.shares, other.day_sd,
+                          s0, alone);
     const bool is_wider = believed.mean < 0 ? measured.pass_bound > believed.pass_bound
                                             : measured.fail_bound < believed.fail_bound;
     return is_wider ? measured : believed;
@@ -10465,7 +10468,7 @@ namespace detail {
 /// which says what its numbers are.
 enum class because : unsigned char {
     nothing,
-    reported,   // in somebody's words
+    reported,   // a text that somebody else wrote
     stopped, unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
     // the numbers
     too_close, too_few_to_fail, all_together, cut_off, cached, cached_in_both,
@@ -10516,7 +10519,7 @@ inline double as_number(std::size_t n) { return static_cast<double>(n); }
 /// What k misses in n trials show, dependence divided out.
 struct miss_counts {
     double k = 0, n = 0, effect = 1, allowed = 0;
-    double product = 0;  // of the repeats' shares over the allowed one, 0 where that is no evidence
+    double product = 0;  // of the repeats' fractions over the allowed one, 0: no evidence
     double upper(double alpha) const {
         return clopper_pearson_upper(k / effect, n / effect, alpha);
     }
@@ -10548,7 +10551,7 @@ struct count_levels {
     double pass = 0, fail = 0, product = infinity;
 };
 
-/// What a look at misses was: how many there are, held against which levels, and of a percentile
+/// An analysis of misses: how many there are, compared with which levels, and of a percentile
 /// that is held against a baseline the limit's ratio to the value that it stands for.
 struct analysis_of_misses {
     miss_counts seen{};
@@ -10657,13 +10660,13 @@ struct load_conditions {
     // or bursts by design.
     double arrival_cv2 = not_a_number;
     bool short_outputs_expected = false;  // outputs of one token were asked for
-    bool spins = false;                   // the client was told to burn its core
+    bool spins = false;                   // the client was asked to burn its core
     double most_skew_s = infinity;        // by which the parts of a shared load may begin apart
     std::string stopped{};                // why there are fewer repeats than planned
     std::vector<set_aside_repeat> set_aside{};
     std::vector<unsupported_metrics> unsupported{};  // by the files that it was read from
     std::vector<std::string> notes{};      // on these, a sentence each
-    // Among its requests are some, told as cancelled, that had not ended when their run did.
+    // Among its requests are some, reported as cancelled, that had not ended when their run did.
     bool has_cut_off = false;
 };
 
@@ -10744,7 +10747,7 @@ struct stored_baseline {
 /// other terms.
 struct terms {
     std::vector<slo> slos{};
-    // what a searched load must keep: then `slos` are of its capacity
+    // what a searched load must hold: then `slos` are of its capacity
     std::vector<slo> objectives_held{};
     judging_rule rule{};
     std::map<std::string, double> noise{};  // calibrated sd of the log statistic, under its name
@@ -10789,13 +10792,13 @@ inline judging_rule rule_for(const evidence& e, const terms& t, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] counts: shares, and quantiles of fresh traffic ======================================
+// ===== [C56] counts: fractions, and quantiles of fresh traffic ===================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// "p_q(T) <= X" says that a share of at most 1-q of the requests has T > X.
+/// "p_q(T) <= X" says that a fraction of at most 1-q of the requests has T > X.
 inline bool is_worse(bool at_most, double value, double bound) {
     return at_most ? value > bound : value < bound;
 }
@@ -10837,9 +10840,10 @@ inline double burst_size(const std::vector<std::vector<bool>>& repeats, double a
     return misses > 0 && misses < trials ? squares / misses : 1;
 }
 
-/// The repeats as clusters, whatever the misses do inside them: at a true share within the limit
+/// The repeats as clusters, whatever the misses do inside them: at a true fraction within the limit
 /// each repeat's own is expected to be the allowed one at most, so that the product of their ratios
-/// to it exceeds 1 / alpha in a share alpha of all gates at most, at whichever look (Ville 1939).
+/// to it exceeds 1 / alpha in a fraction alpha of all gates at most, at whichever analysis (Ville
+/// 1939).
 inline double product_of_fractions(const std::vector<double>& fractions, double allowed) {
     double product = 1;
     for (const double fraction : fractions) product *= fraction / allowed;
@@ -10852,7 +10856,7 @@ inline bool fails_by_repeats(const slo& s, const judging_rule& r) {
 }
 
 /// What the requests of a stage share, as they had one run of the server: by how much its believed
-/// noise moves their share beyond the limit, as a variance, over that of independent requests.
+/// noise moves their fraction beyond the limit, as a variance, over that of independent requests.
 inline double effect_of_runs(const slo& s, double run_sd,
                              const std::vector<std::vector<double>>& values) {
     double n = 0, nearer = 0, farther = 0;
@@ -10946,7 +10950,7 @@ inline count_levels count_levels_of(const slo& s, const judging_rule& r) {
     return {pass, 1 - normal_cdf(r.half_fail_z), 2 / r.fail_level};
 }
 
-/// The reader's numbers of a look at counts.
+/// The reader's numbers of an analysis of counts.
 inline void estimate_counts(decision& d, const evidence& e) {
     const slo& s = d.what;
     const auto& [c, at, scale] = *d.counted;
@@ -11009,8 +11013,8 @@ inline void judge_errors(decision& d, bool is_guard, const std::vector<std::vect
 }
 
 /// Shares, and quantiles of fresh traffic, are judged on pooled counts of misses by one-sided
-/// Clopper-Pearson bounds; shares also by their repeats. Errors are judged on all there is: a pass
-/// of the first repeats says nothing of failures in later ones.
+/// Clopper-Pearson bounds; fractions also by their repeats. Errors are judged on all there is: a
+/// pass of the first repeats says nothing of failures in later ones.
 inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
                              bool to_the_end = false, bool is_guard = false) {
     decision d = undecided(s);
@@ -11018,7 +11022,7 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
     d.decided_by = verdict_method::counts;
     const count_levels levels = count_levels_of(s, t.rule);
     const bool of_errors = s.what.metric == metric_id::error_rate;
-    // The looks of the gate's other verdicts.
+    // The analyses of the gate's other verdicts.
     const auto first = static_cast<std::size_t>(t.rule.traffic == fresh     ? 1
                                                 : e.has_live_baseline() ? first_pair_analysis
                                                                         : first_analysis);
@@ -11094,7 +11098,7 @@ inline double missed_after_s(const repeat_data& d) {
     const double between = d.asked_rate > 0 ? 1 / d.asked_rate : 0;
     return std::max(static_cast<double>(late_send_ns) * 1e-9, 0.1 * between);
 }
-/// The share of measured sends that missed their time, 0 where no rate was asked for.
+/// The fraction of measured sends that missed their time, 0 where no rate was asked for.
 inline double late_fraction_of(const repeat_data& d) {
     if (!(d.asked_rate > 0)) return 0;
     const double most = missed_after_s(d) * 1e9;
@@ -11239,7 +11243,7 @@ inline double sum_of_products(const std::vector<double>& x, std::size_t lag) {
     for (std::size_t i = lag; i < x.size(); ++i) sum += x[i] * x[i - lag];
     return sum;
 }
-/// How alike neighbouring slices are: those that depend on each other tell less than as many that
+/// How alike neighbouring slices are: those that depend on each other say less than as many that
 /// do not. Around a line of their own they seem less alike than they are, by about 2 / n.
 inline double dependence_of_slices(const std::vector<double>& logs) {
     const std::vector<double> rest = around_their_line(logs);
@@ -11250,7 +11254,7 @@ inline double dependence_of_slices(const std::vector<double>& logs) {
     return std::clamp(correlation, 0.0, 0.8);
 }
 
-/// A look at the slices, which are means of their logarithms over the repeats so far.
+/// An analysis of the slices, which are means of their logarithms over the repeats so far.
 inline interim_analysis analysis_of_drift(const slo& s, const std::vector<double>& logs,
                                           const judging_rule& rule) {
     const auto k = static_cast<long>(logs.size() / 3);
@@ -11332,9 +11336,9 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A look at the log ratios of pairs. What is believed of a machine's noise may widen what they
-/// leave open and never narrows it: four pairs know their own spread well enough to be asked, and a
-/// machine whose level shifts within them spreads them far beyond any belief.
+/// An analysis of the log ratios of pairs. What is believed of a machine's noise may widen what
+/// they leave open and never narrows it: four pairs know their own spread well enough to be asked,
+/// and a machine whose level shifts within them spreads them far beyond any belief.
 inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, double s0,
                                           const judging_rule& rule) {
     const interim_analysis believed = analysis_of(distances, s0, rule);
@@ -11348,9 +11352,9 @@ inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, 
 }  // namespace detail
 
 // ===== [C61] distances from a limit ==============================================================
-// Values differ from run to run by a share of themselves: they are held against their limit on the
-// logarithm. What may be near zero has a grain, below which its ratios mean nothing; it is added to
-// both (a started logarithm; Tukey, Exploratory Data Analysis, 1977).
+// Values differ from run to run by a fraction of themselves, so they are compared with their limit
+// on a log scale. A metric that can be zero has an offset, below which its ratios mean nothing: it
+// is compared on log(x + offset) (Tukey's started logarithm, Exploratory Data Analysis, 1977).
 
 namespace llmbench {
 inline namespace v0 {
@@ -11371,13 +11375,13 @@ inline double line_of(const slo& s, double limit) {
 inline constexpr double most_value = 1e300;  // which an infinite value is held against others as
 inline double step_of(double line) { return line == 0 ? 1 : std::fabs(line); }
 
-/// Negative where a value keeps the limit.
+/// Negative where a value holds the limit.
 inline double distance_of(const slo& s, double value, double limit) {
     const double sign = s.at_most ? 1 : -1;
     const auto log_of = [](double v) { return std::log(std::clamp(v, 1e-12, most_value)); };
     if (s.factor > 0) return sign * (log_of(value) - std::log(limit));
     const double line = line_of(s, limit);
-    // Further than that nothing is told apart, and squares of it are numbers.
+    // Further than that no difference matters, and squares of it are numbers.
     if (!is_on_the_log(s)) return std::clamp(sign * (value - line) / step_of(line), -1e6, 1e6);
     const metric_id m = s.what.metric;
     return sign * (log_of(with_offset(m, value)) - std::log(with_offset(m, line)));
@@ -11391,7 +11395,7 @@ inline double at_distance(const slo& s, double distance, double limit) {
     const double offset = facts_of(s.what.metric).offset;
     return std::max((line + offset) * std::exp(sign * distance) - offset, 0.0);
 }
-/// A distance as a share of the limit.
+/// A distance as a fraction of the limit.
 inline double fraction_of_limit(const slo& s, double distance) {
     return is_on_the_log(s) ? std::expm1(distance) : distance;
 }
@@ -11406,7 +11410,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The reader's numbers of a look with a standard error. `repeats` of `most` are known.
+/// The reader's numbers of an analysis with a standard error. `repeats` of `most` are known.
 inline void estimate_analysis(decision& d, double most, double repeats,
                               const stored_side& other = {}) {
     const interim_analysis& l = d.last;
@@ -11484,9 +11488,9 @@ struct looked_at {
     }
 };
 
-/// What of a percentile's verdict speaks of failures: the share of requests beyond the limit, where
-/// failed ones are, held against the share that the percentile allows. The limit as a value, and
-/// what shows a miss where that limit is itself an estimate.
+/// What of a percentile's verdict speaks of failures: the fraction of requests beyond the limit,
+/// where failed ones are, against the fraction that the percentile allows. The limit as a value,
+/// and what shows a miss where that limit is itself an estimate.
 struct limit_of_values {
     double bound = 0, allowed = 0;
     bool may_pass = true;  // counts of this sample do not show what is compared with another
@@ -11517,7 +11521,7 @@ inline limit_of_values limit_of_values_of(const evidence& e, const terms& t, con
 }
 
 /// A percentile that failures reach in some repeats, judged on the pooled count of the requests
-/// beyond its limit: by the rule of shares.
+/// beyond its limit: by the rule of fractions.
 inline verdict decide_by_counts(decision& d, const evidence& e, const terms& t,
                                 const comparison& c) {
     const auto repeats = static_cast<std::size_t>(d.repeats);
@@ -11540,11 +11544,11 @@ inline verdict decide_by_gaps(const decision& d, const evidence& e, const terms&
                               const comparison& c) {
     const auto repeats = static_cast<std::size_t>(d.repeats);
     if (c.relative) return verdict::inconclusive;
-    std::vector<double> shares;
+    std::vector<double> fractions;
     for (std::size_t i = 0; i < repeats; ++i)
-        shares.push_back(fraction_of_gaps_beyond(d.what.bound, d.what.what.metric, e.candidate[i],
-                                                 t.read));
-    const double product = product_of_fractions(shares, allowed_misses(d.what));
+        fractions.push_back(fraction_of_gaps_beyond(d.what.bound, d.what.what.metric,
+                                                    e.candidate[i], t.read));
+    const double product = product_of_fractions(fractions, allowed_misses(d.what));
     return product >= count_levels_of(d.what, t.rule).product ? verdict::fail
                                                               : verdict::inconclusive;
 }
@@ -11586,7 +11590,7 @@ inline void withdraw_over_failures(decision& d, const evidence& e, const terms& 
     d.why = {{because::failed_in_tail, {failed.k, failed.n, upper, failed.allowed}}};
 }
 
-/// One look at the values: what it decides by itself, and what it is too early for.
+/// One interim analysis of the values: what it decides by itself, and what it is too early for.
 inline void decide_by_values(decision& d, const looked_at& seen, const comparison& c, double s0,
                              const judging_rule& rule, std::size_t first, std::size_t fails_from) {
     d.last = c.paired ? analysis_of_pairs(seen.distances, s0, rule)
@@ -11647,7 +11651,7 @@ inline decision judge_values(const evidence& e, const terms& t, const slo& s,
         seen.add(value, s, d.limit);
         d.repeats = static_cast<int>(seen.values.size());
         d.requests = measured_requests(e, seen.values.size());
-        // No more looks than the constants allow for, however many repeats there are.
+        // No more analyses than the constants allow for, however many repeats there are.
         const bool at_the_end = i + 1 == n;
         if (!at_the_end && (seen.values.size() < first || analyses + 1 >= t.rule.analyses))
             continue;
@@ -11736,7 +11740,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What the repeats alone decide of one SLO: at the first look that decides, or at the last one.
+/// What the repeats alone decide of one SLO: at the first analysis that decides, or at the last
+/// one.
 inline decision judge_repeats(const evidence& e, const terms& t, const slo& s, bool to_the_end,
                               bool is_guard = false) {
     const bool is_fresh = t.rule.traffic == fresh && !is_of_start(s.what.metric);
@@ -11829,10 +11834,10 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Between what the worst and the best reading of one repeat or pair make of a statistic.
+/// Between the pessimistic and the optimistic bound of a statistic of one repeat or pair.
 struct value_range {
     double low = not_a_number, high = not_a_number;
-    /// The ratio's logarithm, of shares the difference: how much of it the client may have made.
+    /// The ratio's logarithm, of fractions the difference: how much of it the client may have made.
     double width(metric_id m) const {
         if (!(low < high)) return 0;
         if (is_request_fraction(m)) return high - low;
@@ -11959,7 +11964,7 @@ inline std::optional<client_bias> bias_of_baseline(const evidence& e, const term
     return {};
 }
 
-/// A verdict that the client may have decided is none. `found`: where to put the first such doubt.
+/// A verdict that the client may have decided is none. `found`: where to put the first such bias.
 inline decision settled(const evidence& e, const terms& t, decision v,
                         std::optional<client_bias>* found = nullptr) {
     const std::optional<client_bias> bias = bias_of(e, t, v);
@@ -11996,7 +12001,7 @@ inline long long least_replayed(const statistic_data& w) {
     return static_cast<long long>(rounded_up(3 / tail_of(w)));
 }
 /// Requests in the first stage of fresh traffic without which no verdict could be a pass: at 95 %,
-/// and at the last look at its own level.
+/// and at the last analysis at its own level.
 inline long long least_fresh(const statistic_data& w, const judging_rule& rule) {
     if (w.kind == statistic_kind::mean) return 40;
     if (w.kind != statistic_kind::percentile) return least_values;
@@ -12471,7 +12476,7 @@ inline cause state_of_clocks(const std::vector<repeat_data>& arm) {
         means.push_back(read.empty() ? not_a_number : mean_of(read));
     }
     double highest = 0;
-    for (const double m : means) highest = std::max(highest, m == m ? m : 0);
+    for (const double m : means) highest = std::max(highest, std::isnan(m) ? 0 : m);
     for (std::size_t i = 0; i < means.size(); ++i)
         if (means[i] < 0.9 * highest)
             return {because::clocks_lower, {1 - means[i] / highest, as_number(i + 1)}};
@@ -12493,8 +12498,8 @@ inline std::vector<cause> server_state_of(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] the server as a witness of our own numbers ==========================================
-// What its page counts in the time of a repeat is held against what we sent and received.
+// ===== [C70] the cross-check of our numbers with the server's ====================================
+// What its page counts in the time of a repeat is compared with what we sent and received.
 
 namespace llmbench {
 inline namespace v0 {
@@ -12510,7 +12515,7 @@ inline double sent_requests(const repeat_data& d) {
         if (r.sent_ns > 0) n += 1 + r.resends;
     return n;
 }
-/// Others have sent the rest of the load: only all together can be held against a page.
+/// Others have sent the rest of the load: only all together can be compared with a page.
 inline bool is_a_part(const repeat_data& d) {
     return d.ranks.size() == 1 && d.ranks.front().count > 1;
 }
@@ -12529,8 +12534,7 @@ inline cross_check cross_check_of(const repeat_data& d, double unfinished_before
     c.requests_reported = s.change(server_quantity::requests_done);
     c.prompt_tokens_reported = s.change(server_quantity::prompt_tokens);
     c.tokens_reported = s.change(server_quantity::generation_tokens);
-    c.is_made =
-        c.requests_reported == c.requests_reported || c.tokens_reported == c.tokens_reported;
+    c.is_made = !std::isnan(c.requests_reported) || !std::isnan(c.tokens_reported);
     return c;
 }
 
@@ -12541,8 +12545,7 @@ inline bool is_multiple(double reported, double ours) {
     return ours >= 10 && times >= 2 && times == std::round(times);
 }
 inline bool differs(double reported, double ours) {
-    return reported == reported && ours == ours && ours > 0 &&
-           std::fabs(reported / ours - 1) > 0.02;
+    return !std::isnan(reported) && ours > 0 && std::fabs(reported / ours - 1) > 0.02;
 }
 /// Requests that were somebody else's. Our own are counted on the safe side: what failed may have
 /// been finished by the server all the same, and what an earlier repeat gave up as well.
@@ -12570,23 +12573,24 @@ inline double unfinished_before(const evidence& e, const repeat_data& d) {
     return n;
 }
 
-/// Whether a server began anew since the repeat before, and was not told to.
+/// Whether a server began anew since the repeat before, and was not asked to.
 inline bool began_anew(const evidence& e, const repeat_data& d) {
     const auto& arm = d.arm == run_arm::baseline ? e.baseline : e.candidate;
     const repeat_data* before = nullptr;
     for (const repeat_data& other : arm)
         if (other.index < d.index && (!before || other.index > before->index)) before = &other;
-    const bool was_started = d.startup_s == d.startup_s;
+    const bool was_started = !std::isnan(d.startup_s);
     if (!before || was_started || before->server.readings.empty() || d.server.readings.empty())
         return false;
     const double was = before->server.readings.back().began;
     const double is = d.server.readings.front().began;
     const bool is_one = history_of(d.server) == page_history::one_process &&
                         history_of(before->server) == page_history::one_process;
-    return is_one && was == was && is == is && was != is && may_have_begun_in(before->server, is);
+    return is_one && !std::isnan(was) && !std::isnan(is) && was != is &&
+           may_have_begun_in(before->server, is);
 }
 
-/// Why a repeat is no evidence by the server's own word, nothing where it is.
+/// Why a repeat is no evidence by the cross-check, nothing where it is.
 inline cause cross_check_fault(const evidence& e, const repeat_data& d) {
     const double number = d.index + 1;
     if (began_anew(e, d)) return {because::restarted_before, {number}};
@@ -12607,15 +12611,15 @@ inline cause fault_of_page(const repeat_data& d) {
         return {because::others_tokens, {c.tokens_reported, c.tokens, number}};
     return {};
 }
-/// Why the server's own word does not support an objective, nothing where it does.
+/// Why the server metrics do not support an objective, nothing where they do.
 inline cause server_metrics_fault(const evidence& e, const verdict_numbers& v) {
     const slo& s = v.what;
     // What was read of a largest value is its least: what is beyond the limit is so for certain.
     const verdict certain = s.at_most ? verdict::fail : verdict::pass;
     const bool needs_all = s.what.kind == statistic_kind::max &&
                            !(s.factor == 0 && v.outcome == certain);
-    const auto reported = [](const std::string& words, const repeat_data& d) {
-        cause c = with_text(because::metrics_reported, words);
+    const auto reported = [](const std::string& text, const repeat_data& d) {
+        cause c = with_text(because::metrics_reported, text);
         c.numbers = {static_cast<double>(d.index + 1)};
         return c;
     };
@@ -12689,7 +12693,7 @@ struct arms_grounds {
 inline arms_grounds arms_grounds_of(const evidence& e, const arm_list& arms) {
     return {self_check_of(e, arms), fault_of_gate(e, arms), over_saturation_of(e, arms)};
 }
-/// What all objectives of a gate stand on, found once for a look at its evidence.
+/// What all objectives of a gate stand on, found once for an analysis of its evidence.
 struct grounds : arms_grounds {
     arms_grounds own{};  // of the candidate alone
     answer_counts candidate{}, baseline{};
@@ -12789,7 +12793,7 @@ inline decision with_a_way_out(decision v, bool is_guard) {
     return v;
 }
 
-/// The verdict of one SLO on all requests as they are told.
+/// The verdict of one SLO on all requests as they are reported.
 inline decision judged_as_reported(const evidence& e, const terms& t, const grounds& g,
                                    const slo& s, bool is_guard) {
     if (e.candidate.empty() && !e.stopped.empty())
@@ -12860,7 +12864,7 @@ inline decision judged(const evidence& e, const terms& t, const grounds& g,
 }
 
 /// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.
-/// `doubt`: why the first of them that is none through the client's fault is none.
+/// `bias`: why the first of them that is none through the client's fault is none.
 inline std::vector<decision> judge_each(const evidence& e, const terms& t, const grounds& g,
                                            const maybe_ended& ended,
                                            std::optional<client_bias>& bias) {
@@ -12893,7 +12897,7 @@ inline std::vector<decision> judge_stepwise(const evidence& e, const terms& t, c
     }
 }
 
-/// What a look at the evidence finds. Made once per look; whoever reports reads it and computes
+/// What an analysis of the evidence finds. Made once each; whoever reports reads it and computes
 /// nothing.
 struct findings {
     grounds on{};
@@ -12935,7 +12939,7 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] what a calibration tells ============================================================
+// ===== [C73] what a calibration finds ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13046,7 +13050,7 @@ inline gate_outcome worse_of(gate_outcome a, gate_outcome b) {
 
 enum class inconclusive_means : unsigned char { warn, fail, skip };
 
-/// The verdict in whose colour a gate of this outcome is told.
+/// The verdict in whose colour a gate of this outcome is shown.
 inline verdict verdict_like(gate_outcome o) {
     switch (o) {
     case gate_outcome::passed: return verdict::pass;
@@ -13093,7 +13097,7 @@ inline namespace v0 {
 namespace detail {
 
 /// The repeats taken as they are: nothing is judged. Shares are left out, their counts say it all,
-/// and what the server tells of itself, which may be zero.
+/// and server metrics, which may be zero.
 inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t) {
     std::vector<calibrated> rows;
     for (const slo& s : t.slos) {
@@ -13136,7 +13140,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 
 // ===== [C77] a sentence for each cause ===========================================================
 // Numbers stand in braces, in the order in which a cause has them:
-//   {.3g} printf's, {.3g%} of a share in percent, {0} a count, {s} the plural of what was last told
+//   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
 //   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
 //   one that drifts, {l} its limit, {b} a better one
 //   {m} a metric by its number, {x} what such a one needs, {o} a verdict
@@ -13237,24 +13241,24 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::filtered, "filtered", "{c} were cut off by a content filter: they are not the "
      "answers that were asked for"},
     {because::several_choices, "several_choices", "{c} brought several choices, one was asked for: "
-     "what their tokens take is not told apart"},
+     "their tokens share one stream"},
     {because::known_prompts, "known_prompts", "{.3g%} % of the prompt tokens came from its prefix "
-     "cache, the workload shares at most {.3g%} %: the prompts were seen before"},
+     "cache, the workload has at most {.3g%} % in common: the prompts were seen before"},
     {because::usage_over_content, "usage_over_content", "{c} have more tokens in usage than their "
      "text can be: it counts what it did not send, or wrongly"},
     {because::usage_may_hide, "usage_may_hide", "{c} have several tokens in usage for each event, "
      "of less than two bytes, or more reasoning than was streamed: some were never sent, and usage "
-     "does not tell how many; running usage would (stream_options.continuous_usage_stats in "
+     "does not say how many; running usage would (stream_options.continuous_usage_stats in "
      "options.extra_body)"},
     {because::usage_over_prompt, "usage_over_prompt", "{c} have more prompt tokens in usage than "
      "what was sent can be: it counts wrongly"},
     {because::in_one_piece, "in_one_piece", "the stream does not stream: {0} of {0} answers came "
-     "in one piece, 5 % may: the server or a proxy holds them back"},
+     "in one piece, 5 % may: the server or a proxy buffers them"},
     {because::in_a_lump, "in_a_lump", "the stream does not stream: {0} of {0} answers began with "
-     "over 5 % of their tokens at once, 5 % may: the server or a proxy holds them back"},
+     "over 5 % of their tokens at once, 5 % may: the server or a proxy buffers them"},
     {because::comes_in_lumps, "comes_in_lumps", "the stream comes in lumps: {.1f%} % of the "
-     "content events were read together with an earlier one, 5 % may: the server or a proxy holds "
-     "them back"},
+     "content events were read together with an earlier one, 5 % may: the server or a proxy "
+     "buffers them"},
     {because::baseline_fails, "baseline_fails", "{0} of {0} requests failed ({w}), where {.3g%} % "
      "may"},
     {because::baseline_may_fail, "baseline_may_fail", "{0} of {0} requests failed ({w}), where "
@@ -13748,7 +13752,7 @@ inline bool is_only_observed(const verdict_numbers& v) {
 inline const char* verdict_text(const verdict_numbers& v) {
     return is_only_observed(v) ? "observed" : to_string(v.outcome);
 }
-/// The verdict in whose colour it is told.
+/// The verdict in whose colour it is shown.
 inline verdict verdict_like(const verdict_numbers& v) {
     return is_only_observed(v) ? verdict::skipped : v.outcome;
 }
@@ -13884,7 +13888,7 @@ inline std::vector<std::size_t> turns_of_round(std::size_t settings, int round) 
 /// A statistic of one setting, round by round, SI units.
 struct values_in_rounds {
     std::vector<double> measured{};
-    std::vector<double> pessimistic{}, optimistic{};  // other readings, where the client had a part
+    std::vector<double> pessimistic{}, optimistic{};  // bounds, where the client had a part
     std::string fault{};                        // why it is compared with no other setting
 };
 
@@ -13953,8 +13957,8 @@ inline judging_rule rule_of_interval(double level) {
     r.pass_z = r.fail_z = normal_quantile(1 - level / 2);
     return r;
 }
-/// Every pair of settings has its share of the level (Bonferroni), those that fall out too: which
-/// ones do must not make the others easier to tell apart.
+/// Every pair of settings has its part of the level (Bonferroni), those that fall out too: which
+/// ones do must not make the others easier to distinguish.
 inline judging_rule rule_of_a_pair(std::size_t settings) {
     return rule_of_interval(2 * false_difference / static_cast<double>(settings * (settings - 1)));
 }
@@ -14064,7 +14068,7 @@ struct measured_setting {
     std::string lost{};  // why its server could not be measured at all
 };
 
-/// A setting as a comparison tells it.
+/// A setting as a comparison reports it.
 struct reported_setting {
     std::string name{};
     std::string excluded{};            // why it is compared on nothing
@@ -14081,7 +14085,7 @@ struct settings_comparison {
     std::size_t asked = 0;  // of the statistics, the first ones: those of the objectives
 };
 
-/// What is compared: what objectives speak of, and then what anybody would look at.
+/// What is compared: what objectives speak of, and then what anybody would ask for.
 inline std::vector<statistic_data> compared_statistics(const std::vector<slo>& slos, bool streams,
                                                        std::size_t& asked) {
     std::vector<statistic_data> all;
@@ -14207,7 +14211,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
                                     [](const reported_setting& s) { return s.excluded.empty(); });
     for (const statistic_data& what : compared_statistics(objectives, streams, c.asked)) {
         compared_statistic s = compared_by(what, all, c.settings);
-        // What nobody asked for and says nothing of settings that can be compared is not told.
+        // What nobody asked for and says nothing of settings that can be compared is left out.
         if (c.statistics.size() < c.asked || !s.pairs.empty() || left < 2)
             c.statistics.push_back(std::move(s));
     }
@@ -14237,8 +14241,8 @@ inline std::string names_of(const settings_comparison& c, const std::vector<std:
     return enumerated(names);
 }
 
-/// Pairs that do not differ significantly: "a and b do not differ significantly". Where they are all the pairs of
-/// three and more settings, these are named once.
+/// Pairs without a difference: "a and b do not differ significantly". Where they are all the pairs
+/// of three and more settings, these are named once.
 inline std::string alike_text(const settings_comparison& c, const compared_statistic& s) {
     std::vector<std::size_t> members;
     std::vector<std::string> pairs;
@@ -16055,7 +16059,7 @@ enum class scenario_use : unsigned char { measure, gate, find_capacity };
 
 /// What a load that is searched is searched for.
 struct searched_load {
-    // what it must keep; the plan's objectives are of the capacity
+    // what it must hold; the plan's objectives are of the capacity
     std::vector<slo> objectives_held{};
     std::vector<double> asked{};  // loads that those name, the ones that count first
     bool to_the_interval = false; // else until these are decided
@@ -16409,6 +16413,10 @@ inline void check_own_lengths(const arrival_data& a, const length_distribution& 
         refuse({field, " is from_trace(): arrivals must be replay(...), they are ",
                 arrival_text(a)});
 }
+/// By its name, or by the one that it had in the version before.
+inline double prefix_fraction_of(const synthetic& w) {
+    return w.prefix_share.value == -1 ? w.prefix_fraction.value : w.prefix_share.value;
+}
 inline void check_synthetic(const synthetic& w, const arrival_data& a) {
     using shape = length_distribution::shape;
     check_length(w.prompt_tokens, "workload.prompt_tokens", 1);
@@ -16422,9 +16430,10 @@ inline void check_synthetic(const synthetic& w, const arrival_data& a) {
     if (!(w.prefix_groups >= 1 && w.prefix_groups <= 1000000))
         refuse({printed("workload.prefix_groups is %lld: it runs from 1 to 1000000",
                         static_cast<long long>(w.prefix_groups))});
-    if (!(w.prefix_fraction.value >= 0 && w.prefix_fraction.value <= 1))
+    const double part = prefix_fraction_of(w);
+    if (!(part >= 0 && part <= 1))
         refuse({printed("workload.prefix_fraction is %g %%: it runs from 0 to 100 %%",
-                        w.prefix_fraction.value * 100)});
+                        part * 100)});
 }
 inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
                                     const warmup_amount& warmup, const request_options& o,
@@ -16436,7 +16445,7 @@ inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
         .output_tokens = w.output_tokens,
         .shared_prefix = w.shared_prefix,
         .prefix_groups = w.prefix_groups,
-        .prefix_fraction = w.prefix_fraction.value,
+        .prefix_fraction = prefix_fraction_of(w),
         .warmup = warmup_sends(a, static_cast<std::size_t>(warmup.requests()), warmup.seconds())};
     std::string prefix;
     if (made.shared_prefix.a > 0) {
@@ -16704,7 +16713,7 @@ enum class carried : unsigned char { open, holds, misses };
 struct probe {
     probe_of part = probe_of::bracket;
     double load = 0;     // requests/s or users
-    double margin = 0;   // the worst log(statistic/limit) of its objectives: below 0 it keeps them
+    double margin = 0;   // the worst log(statistic/limit) of its objectives: below 0 it holds them
     bool over = false;   // the load outgrew the server: a miss without a size
     bool invalid = false;  // the client did not keep up: it says nothing
     carried shown = carried::open;  // of this load, with the probes of the same part before it
@@ -16721,7 +16730,7 @@ struct search_terms {
 
 /// Where a search stands.
 struct search_state {
-    double low = 0;           // the highest load shown to keep its objectives, 0: none
+    double low = 0;           // the highest load shown to hold its objectives, 0: none
     double high = infinity;   // the lowest shown to miss one
     std::optional<double> capacity{};    // the estimate by all the probes; no evidence
     std::optional<double> elasticity{};  // d margin / d log load there
@@ -16857,7 +16866,7 @@ inline double moved_from(double last, const search_terms& t, probe_of part, doub
 // other than it found it.
 inline constexpr double step_up = 2, largest_step_down = 4;
 
-/// Outwards of what was tried, until a load keeps and one misses. A line through the last two
+/// Outwards of what was tried, until a load holds and one misses. A line through the last two
 /// margins lies above a curve that bends upwards, so that its root is a bound of the capacity.
 inline double outwards_of(const search_terms& t, const std::vector<probe>& before,
                           const bracket& b) {
@@ -16881,7 +16890,7 @@ inline bool is_refined(const search_terms& t, const bracket& b, int refined) {
     if (t.whole && b.misses->load - b.holds->load <= 1) return true;
     return refined >= most_refined || (refined >= least_refined && b.ratio() <= narrow_bracket);
 }
-/// Inside a bracket: where its margins put the root, but never nearer to the load that keeps, for
+/// Inside a bracket: where its margins put the root, but never nearer to the load that holds, for
 /// the root of a curve that bends upwards is above that of its chord.
 inline double interpolated(const bracket& b) {
     double fraction = 0.5;
@@ -17128,10 +17137,10 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
     const probe_of part = b.holds ? probe_of::low : probe_of::high;
     const tried_end mine = tried(probes, part);
     if (mine.shown == (b.holds ? carried::holds : carried::misses))
-        return {{}, 0, b.holds ? "the highest load that was allowed keeps its objectives"
+        return {{}, 0, b.holds ? "the highest load that was allowed holds its objectives"
                                : "the lowest load that was allowed misses its objectives"};
     if (mine.shown != carried::open || mine.times >= last_analysis)
-        return {{}, 0, b.holds ? "the highest load that was allowed could not be shown to keep its "
+        return {{}, 0, b.holds ? "the highest load that was allowed could not be shown to hold its "
                                  "objectives"
                                : "the lowest load that was allowed could not be shown to miss its "
                                  "objectives"};
@@ -17148,8 +17157,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// How far from its limit a statistic is on the side of a miss: the log of their ratio, of shares
-/// the difference of their logits. Below 0 it keeps the limit.
+/// How far from its limit a statistic is on the side of a miss: the log of their ratio, of
+/// fractions the difference of their logits. Below 0 it holds the limit.
 inline double margin_of(const slo& s, const repeat_data& d,
                         timing_bound how = timing_bound::measured) {
     const double value = evaluate(s.what, d, how);
@@ -17187,14 +17196,14 @@ inline double asked_load(const slo& s, double baseline_carries) {
     return s.what.metric == metric_id::capacity_in_users ? rounded_up(load) : load;
 }
 
-/// How sure either end of an interval must be: 2.5 % that a load which misses is shown to keep its
-/// objectives, and 2.5 % that one which keeps them is shown to miss any.
+/// How sure either end of an interval must be: 2.5 % that a load which misses is shown to hold its
+/// objectives, and 2.5 % that one which holds them is shown to miss any.
 inline judging_options options_of_an_end() {
     judging_options o;
     o.false_pass = o.false_fail = fraction(0.025);
     return o;
 }
-/// How sure a load must be shown to keep all of these, or to miss any. It keeps them if it keeps
+/// How sure a load must be shown to hold all of these, or to miss any. It holds them if it holds
 /// each; it misses if it misses one, the guard on errors among them.
 inline judging_rule rule_of_a_load(judging_options o, const std::vector<slo>& objectives_held,
                                    int most = last_analysis) {
@@ -17527,7 +17536,7 @@ namespace detail {
 struct arm_probe {
     run_arm arm = run_arm::candidate;
     double load = 0;    // requests/s or users
-    double margin = 0;  // the worst log(statistic/limit): below 0 it keeps the objectives
+    double margin = 0;  // the worst log(statistic/limit): below 0 it holds the objectives
     bool over = false;     // the load outgrew the server: a miss without a size
     bool invalid = false;  // the client did not keep up: it says nothing
 };
@@ -17640,12 +17649,11 @@ inline margin_differences differences_of(const std::vector<std::vector<probe_pai
     return d;
 }
 
-/// A look at differences that come from some loads in turns, whose means may differ: they spread by
-/// what each load's own do. As of pairs, what is believed may widen what they leave open and never
-/// narrows it.
+/// An analysis of differences that come from some loads in turns, whose means may differ: they
+/// spread by what each load's own do. As of pairs, what is believed may widen what they leave open
+/// and never narrows it.
 inline interim_analysis analysis_of_loads(const std::vector<double>& differences, std::size_t loads,
-                                          double s0,
-                                          const judging_rule& rule) {
+                                          double s0, const judging_rule& rule) {
     const auto n = static_cast<double>(differences.size()), own_df = n - static_cast<double>(loads);
     double squares = 0;
     for (std::size_t k = 0; k < loads; ++k) {
@@ -17660,7 +17668,7 @@ inline interim_analysis analysis_of_loads(const std::vector<double>& differences
     return unless_wider(believed, squares / own_df, own_df, n, s0, rule);
 }
 
-/// As many looks as there are rounds after the first ones.
+/// As many analyses as there are rounds after the first ones.
 inline judging_rule rule_of_a_comparison(const compare_terms& t) {
     judging_rule r;
     r.analyses = std::max(1, t.most_rounds - first_compared + 1);
@@ -17806,8 +17814,8 @@ inline std::vector<compared_pair> compared_pairs(const evidence& e) {
                 pairs.push_back({i, k});
     return pairs;
 }
-/// One arm of a pair. A delay of the client is no part of its server's margin where a reading says
-/// so; whether that decides is seen by reading it both ways.
+/// One arm of a pair. A delay of the client is no part of its server's margin where a timing
+/// bound says so; whether that decides is seen by both bounds.
 inline arm_probe arm_probe_of(const evidence& e, const terms& t, const repeat_data& d,
                               timing_bound how) {
     const probe p = probe_of_repeat(e, t, d);
@@ -17935,7 +17943,7 @@ inline decision relative_verdict(const evidence& e, const terms& t, const ground
 
 // ---- of one load, of several, of a baseline's
 
-/// What a look at the evidence finds, of a gate of one load or of several.
+/// What an analysis of the evidence finds, of a gate of one load or of several.
 inline findings assess_loads(const evidence& e, const terms& t) {
     if (t.objectives_held.empty()) return assess(e, t);
     findings f;
@@ -18008,14 +18016,14 @@ inline void check_search(const scenario& s, scenario_use use) {
         if (!is_of_capacity(x)) {
             has_other = has_other || !x.is_advisory;
             if (x.factor != 0)
-                refuse({why, "what a load must keep has limits of its own, compare capacities: "
+                refuse({why, "what a load must hold has limits of its own, compare capacities: "
                              "capacity >= 0.95 * baseline"});
             if (is_throughput(x.what.metric))
                 refuse({why,
-                        "a throughput rises with the load, and cannot be what the load must keep"});
+                        "a throughput rises with the load, and cannot be what the load must hold"});
             if (is_of_server(x.what.metric))
-                refuse({why, "what a load must keep is what its users see; what the server tells "
-                             "of itself is judged at one load"});
+                refuse({why, "what a load must hold is what its users see; server metrics are "
+                             "judged at one load"});
             if (is_of_start(x.what.metric))
                 refuse({why, "a start has nothing to do with the load"});
             continue;
@@ -18046,7 +18054,7 @@ inline void check_search(const scenario& s, scenario_use use) {
 
 // ---- from a scenario's plan to that of a search
 
-/// A load is told as a capacity is.
+/// A load is written as a capacity is.
 inline metric_id load_metric(const plan& p) {
     return is_counted_in_users(p.arrivals) ? metric_id::capacity_in_users
                                            : metric_id::capacity_in_rate;
@@ -18428,8 +18436,8 @@ inline std::string checked_fields(const picojson::object& fields, bool with_obje
         for (const char* choices : {"n", "best_of", "num_return_sequences"})
             if (name == choices && value.is<double>() && !(value.get<double>() <= 1))
                 refuse({"options.extra_body sets \"", name, "\" to ", value.serialize(),
-                        ": several choices share one stream and one usage, and what the tokens of "
-                        "each take is not told apart; ask for one"});
+                        ": several choices share one stream and one usage, which do not separate "
+                        "their tokens; ask for one"});
         if (with_objects || !holds_options(name, value))
             out += "," + json_quoted(name) + ":" + value.serialize();
     }
@@ -19678,7 +19686,7 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
     if (summary)
         check_aiperf_counts(run, *summary, lacks);
     else
-        run.lacks_all("profile_export_aiperf.json is not beside it, so nothing tells under which "
+        run.lacks_all("profile_export_aiperf.json is not beside it, so it is unknown under which "
                       "load these requests were sent, nor whether they are all");
     run.lacks(of_ends(), "AIPerf's request_latency ends at the last content, and its request_end "
                          "at the last event that it can use; e2e ends at [DONE]");
@@ -19692,7 +19700,7 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
     if (lacks.without_gaps > 0) {
         run.lacks(of_gaps(), printed("%zu of %zu completed requests have no inter_chunk_latency",
                                      lacks.without_gaps, lacks.completed));
-        run.lacks(of_event_times(), "without inter_chunk_latency nothing tells how many tokens "
+        run.lacks(of_event_times(), "without inter_chunk_latency it is unknown how many tokens "
                                     "came inside the steady window");
     }
     run.clock = span_of(run.requests);
@@ -19856,7 +19864,7 @@ inline void set_guidellm_window(imported_run& run, const picojson::value& benchm
         const picojson::value* v = member_at(benchmark, "scheduler_metrics", name);
         const std::string full = std::string("benchmarks[0].scheduler_metrics.") + name;
         if (v == nullptr)
-            refuse({run.file, ": ", full, " is missing, it tells which requests are its ", phase});
+            refuse({run.file, ": ", full, " is missing, it says which requests are its ", phase});
         return clock_ns(number_from(run.file, *v, 1, latest_clock_s,
                                     "a time in seconds since 1970", [&] { return full; }));
     };
@@ -19925,7 +19933,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
     check_guidellm_counts(run, b, *requests);
     run.lacks(of_gaps(), "guidellm keeps no gaps: its ITL is one mean of each request, which is "
                          "our tpot");
-    run.lacks(of_event_times(), "guidellm keeps no time of each token, so nothing tells how many "
+    run.lacks(of_event_times(), "guidellm keeps no time of each token, so it is unknown how many "
                                 "came inside the steady window");
     run.clock = span_of(run.requests);
     run.notes.push_back("its times are of the wall clock, which may be set while it runs");
@@ -20089,7 +20097,7 @@ inline bool is_known_to_stream(const std::string& backend) {
 inline void set_sglang_definitions(imported_run& run, const std::string& backend,
                                    const odd_answers& odd) {
     run.lacks(of_ends(), "SGLang's bench lists no end of a request, so e2e is not known");
-    run.lacks(of_windows(), "it tells of no request when it was sent, so nothing tells which "
+    run.lacks(of_windows(), "it has no request's send time, so it is unknown which "
                             "tokens came inside the steady window");
     if (run.arrivals.max_in_flight > 0)
         run.lacks(of_planned_sends(), "requests waited for one of max_concurrency places, and the "
@@ -20101,7 +20109,7 @@ inline void set_sglang_definitions(imported_run& run, const std::string& backend
                              "came after it; itl is the whole gap");
     if (odd.too_many())
         run.lacks(of_output_counts(),
-                  "SGLang's bench takes the length that it asked for where a server tells none, "
+                  "SGLang's bench takes the length that it asked for where a server reports none, "
                   "and " + odd.words("have another number of tokens than of content chunks"));
     run.notes.push_back("an answer that breaks off, or an error inside of the stream, counts as a "
                         "success there");
@@ -20268,7 +20276,7 @@ inline void set_vllm_definitions(imported_run& run, vllm_stream s, const odd_ans
     run.lacks(of_ends(), "vLLM's bench ends a request at its last chunk with choices; e2e ends at "
                          "[DONE], which the file does not tell");
     if (!run.knows_sends)
-        run.lacks(of_windows(), "it has no start_times, so nothing tells which tokens came inside "
+        run.lacks(of_windows(), "it has no start_times, so it is unknown which tokens came inside "
                                 "the steady window");
     if (run.arrivals.max_in_flight > 0 && !has_queue_times)
         run.lacks(of_planned_sends(), "requests waited for one of max_concurrency places, and the "
@@ -20279,11 +20287,11 @@ inline void set_vllm_definitions(imported_run& run, vllm_stream s, const odd_ans
     else if (odd.too_many() && s == vllm_stream::chat)
         run.lacks(of_tokens_in_time(),
                   "vLLM's bench takes the chunk with the role for the first token, and " +
-                      odd.words("do not let it be told from the tokens: --backend openai (with "
-                                "/v1/completions) has none"));
+                      odd.words("do not let it be separated from the tokens: --backend openai "
+                                "(with /v1/completions) has none"));
     else if (odd.too_many())
         run.lacks(of_tokens_in_time(), odd.words("have more chunks than tokens, and which of them "
-                                                 "are none is not told"));
+                                                 "are none is unknown"));
 }
 
 inline void add_vllm_requests(imported_run& run, const picojson::value& v, vllm_stream stream) {
@@ -20538,7 +20546,7 @@ inline std::vector<std::string> other_settings(const imported_run& first, const 
     std::vector<std::string> why;
     const auto differs = [&](const std::string& name, const std::string& a, const std::string& b) {
         if (a == b) return;
-        const auto shown = [](const std::string& s) { return s.empty() ? "not told" : s; };
+        const auto shown = [](const std::string& s) { return s.empty() ? "not reported" : s; };
         why.push_back(name + " is " + shown(b) + " in " + run.file + " and " + shown(a) + " in " +
                       first.file + ": repeats are of one tool, model and load");
     };
@@ -21622,8 +21630,8 @@ inline constexpr other_tool_name other_tools[] = {
     {other_tool::vllm, "vllm", "vLLM bench serve",
      "chunks without text are tokens there, and are not recorded here"},
     {other_tool::sglang, "sglang", "SGLang bench_serving",
-     "it makes a new connection for each request, which these had at hand; where a server tells no "
-     "usage it takes the length that it asked for"},
+     "it makes a new connection for each request, which these had at hand; where a server reports "
+     "no usage it takes the length that it asked for"},
     {other_tool::guidellm, "guidellm", "guidellm", ""},
     {other_tool::aiperf, "aiperf", "AIPerf",
      "tokens are those of usage, as with --use-server-token-count; else AIPerf counts them by a "
@@ -22287,7 +22295,7 @@ inline std::string account_text(const server_account& a) {
                   value_text(v.what.metric, v.value);
     return t + values;
 }
-/// What came of holding our numbers against the server's, "" where that was not possible.
+/// What came of the cross-check of our numbers with the server's, "" where that was not possible.
 inline std::string cross_check_text(const server_account& a) {
     if (a.checked == 0) return {};
     if (!a.differences.empty()) return "the server's counts differ from ours: " + a.differences;
@@ -22646,7 +22654,7 @@ namespace detail {
 struct foreseen {
     double shows_from = not_a_number;    // a true value that fails in nine runs of ten
     double inconclusive = not_a_number;  // a share of the runs
-    bool is_known() const { return inconclusive == inconclusive; }
+    bool is_known() const { return !std::isnan(inconclusive); }
 };
 inline constexpr double nine_in_ten = 1.2816;  // normal quantile of 90 %
 
@@ -22713,7 +22721,7 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule, dou
     const list<double>* seen = input_of(v, "log_distances");
     if (!seen) seen = input_of(v, "distances");
     const double mean = number_of(v, "mean", not_a_number);
-    if (!seen || mean != mean) return {};
+    if (!seen || std::isnan(mean)) return {};
     std::vector<double> own(seen->begin(), seen->end());
     const double of_model = own.size() < 2 ? 0 : sample_variance(own);
     const double sd = std::sqrt(of_model + noise * noise);
@@ -22748,7 +22756,7 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule, dou
 inline foreseen foreseen_within_a_run(const slo_verdict& v, const judging_rule& rule) {
     const double mean = number_of(v, "mean", not_a_number), df = number_of(v, "df", 1);
     const double se = number_of(v, "standard_error", not_a_number);
-    if (!(se > 0) || mean != mean) return {};
+    if (!(se > 0) || std::isnan(mean)) return {};
     const double pass_t = student_t_quantile(normal_cdf(rule.pass_z), df);
     const double fail_t = student_t_quantile(normal_cdf(rule.fail_z), df);
     const double decided = normal_cdf(-mean / se - pass_t) + normal_cdf(mean / se - fail_t);
@@ -22804,7 +22812,7 @@ inline foreseen foreseen_of(const slo_verdict& v, const judging_rule& rule,
 inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
     if (!f.is_known()) return {};
     std::string t = printed("inconclusive in %.0f %% of the runs", f.inconclusive * 100);
-    if (f.shows_from != f.shows_from) return t + ", and too few requests to show any miss";
+    if (std::isnan(f.shows_from)) return t + ", and too few requests to show any miss";
     const double beyond = v.limit > 0 ? std::fabs(f.shows_from / v.limit - 1) * 100 : 0;
     const bool says_more = beyond > 0 && !is_request_fraction(v.what.what.metric);
     return t + "; a miss is shown in nine of ten from " + verdict_value_text(v, f.shows_from) +
@@ -22995,7 +23003,7 @@ inline void fields_of(field_visitor& v, terms& judged_by, load_conditions& under
         v.whole({"expected_first_turns", "", at_times}, expected.first_turns);
     }
     if (v.has("most_skew_s", std::isfinite(under.most_skew_s)))
-        v.number({"most_skew_s", "by which programs that share the load may begin apart", at_times},
+        v.number({"most_skew_s", "by which programs that send the load may begin apart", at_times},
                  under.most_skew_s, {0, longest_time_s, infinity});
     v.list({"set_aside", "repeats in records.jsonl that are no evidence: the client had too "
                          "great a part in them, and others were measured in their place"},
@@ -23032,7 +23040,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
     v.number({"coalesced_fraction", "", at_times}, c.coalesced_fraction, fraction);
     lag_fields(v, c, at_times);
     v.whole({"stalls", "times that the client did not run for over 1 ms", at_times}, c.stalls);
-    v.seconds({"stall_max", "how long it was blind at most", at_times}, c.stall_max);
+    v.seconds({"stall_max", "the longest client stall", at_times}, c.stall_max);
     v.number({"cpu_utilization", "", at_times}, c.cpu_utilization, fraction);
     v.whole({"connections_opened", "", at_times}, c.connections_opened);
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
@@ -23149,12 +23157,44 @@ inline std::string unnumbered(const std::string& name) {
                              name.find_first_not_of("0123456789", open + 2) == name.size() - 1;
     return is_numbered ? name.substr(0, open) : name;
 }
+/// What the first schema calls otherwise. It has two members `untold`: a number of requests, and a
+/// list of what other tools' files cannot support.
+struct renamed_member {
+    const char* was;
+    const char* is;
+};
+inline constexpr renamed_member renamed_members[] = {
+    {"blind", "stalls"}, {"held_up", "stalls"}, {"held_up_max", "stall_max"},
+    {"looks", "interim_analyses"}, {"keeps", "objectives_held"}, {"binding", "limiting_objective"},
+    {"told_apart", "significant"}, {"requests_told", "requests_reported"},
+    {"output_tokens_told", "output_tokens_reported"},
+    {"prompt_tokens_told", "prompt_tokens_reported"}, {"late_share", "late_fraction"},
+    {"coalesced_share", "coalesced_fraction"}, {"cpu_share", "cpu_utilization"},
+    {"thread_cpu_shares", "thread_cpu_utilization"}};
+inline void rename_members(picojson::value& v) {
+    if (v.is<picojson::array>())
+        for (picojson::value& element : v.get<picojson::array>()) rename_members(element);
+    if (!v.is<picojson::object>()) return;
+    auto& all = v.get<picojson::object>();
+    const auto rename = [&](const char* was, const char* is) {
+        auto member = all.extract(was);
+        if (member.empty()) return;
+        member.key() = is;
+        all.insert(std::move(member));
+    };
+    for (const renamed_member& r : renamed_members) rename(r.was, r.is);
+    const auto untold = all.find("untold");
+    if (untold != all.end())
+        rename("untold", untold->second.is<picojson::array>() ? "unsupported" : "unreported");
+    for (auto& [name, member] : all) rename_members(member);
+}
 /// The document of a run, or the sentence that it is none.
 inline picojson::value result_document(const std::string& json, const std::string& file) {
     picojson::value root;
     const std::string schema = parse_json(json, root) ? string_member(root, "schema") : "";
     if (schema != "llmbench/result/2" && schema != "llmbench/result/1")
         refuse({file, " is not a result of this schema (llmbench/result/2)"});
+    if (schema == "llmbench/result/1") rename_members(root);
     return root;
 }
 /// A gate in its document, and how many repeats stand before its own.
@@ -23362,7 +23402,7 @@ inline void fields_of(field_visitor& v, answer_counts& a) {
                                    "text can be: it cannot be right", at_times},
             a.over_content);
     v.whole({"may_hide", "answered requests that may have tokens in usage that were never "
-                         "streamed, nothing tells how many", at_times},
+                         "streamed, how many is unknown", at_times},
             a.may_hide);
     v.whole({"usage_over_prompt", "answered requests whose usage reports more prompt tokens than "
                                   "what was sent can be", at_times},
@@ -23374,9 +23414,9 @@ inline void fields_of(field_visitor& v, answer_counts& a) {
 }
 inline void fields_of(field_visitor& v, reasoning_counts& r) {
     v.whole({"requests"}, r.requests);
-    v.whole({"reasoning_tokens", "of the requests whose usage tells"}, r.tokens);
+    v.whole({"reasoning_tokens", "of the requests whose usage says"}, r.tokens);
     v.whole({"output_tokens", "of the same requests"}, r.output);
-    v.whole({"unreported", "of the requests, those whose usage does not tell"}, r.unreported);
+    v.whole({"unreported", "of the requests, those whose usage does not say"}, r.unreported);
     v.whole({"hidden_tokens", "output tokens that were never streamed", at_times}, r.hidden);
 }
 
@@ -23414,7 +23454,7 @@ inline void fields_of(field_visitor& v, arm_figures& a, token_fit& fit, std::siz
     v.list({"finish_reasons", "how answered requests ended, most frequent first; empty of scores",
             at_times},
            a.finish_reasons, [&](auto& counted) {
-               v.text({"reason", "in the server's words; empty where it told none"}, counted.first);
+               v.text({"reason", "as the server wrote it, empty: none"}, counted.first);
                v.whole({"count"}, counted.second);
            });
     v.whole({"usage_below_events", "answered requests whose usage reports fewer tokens than "
@@ -23433,7 +23473,7 @@ inline void fields_of(field_visitor& v, load_point& p) {
     v.choice({"arm"}, p.arm, run_arm::baseline);
     v.number({"load"}, p.what.load, rate_range);
     v.choice({"part"}, p.what.part, probe_of::compared);
-    v.number({"margin", "the worst ln(statistic/limit), of shares the difference of logits; "
+    v.number({"margin", "the worst ln(statistic/limit), of fractions the difference of logits; "
                         "above 0 is a miss"}, p.what.margin, any_number);
     v.flag({"over_saturated"}, p.what.over);
     v.flag({"invalid", "the client had too great a part in it"}, p.what.invalid);
@@ -23445,14 +23485,14 @@ inline void fields_of(field_visitor& v, load_point& p) {
 inline void fields_of(field_visitor& v, load_curve& c) {
     std::string unit = c.unit == metric_id::capacity_in_users ? "users" : "requests/s";
     v.text({"unit", "requests/s or users"}, unit);
-    v.number({"low", "the highest load that was shown to keep all objectives, 0: none"},
+    v.number({"low", "the highest load that was shown to hold all objectives, 0: none"},
              c.state.low, rate_range);
     v.number({"high", "the lowest load that was shown to miss one, null: none"}, c.state.high,
              {0, most_rate, infinity});
     const auto estimated = [&](const field& f, std::optional<double>& value) {
         double n = value.value_or(not_a_number);
         v.number(f, n, any_number);
-        if (v.assigns()) value = n == n ? std::optional(n) : std::nullopt;
+        if (v.assigns()) value = std::isnan(n) ? std::nullopt : std::optional(n);
     };
     estimated({"estimate", "where the probes before the evidence put it"}, c.state.capacity);
     estimated({"elasticity", "by how many percent 1 % more load moves what bounds it"},
@@ -23462,7 +23502,7 @@ inline void fields_of(field_visitor& v, load_curve& c) {
     v.text({"fault", "why the search says nothing"}, c.fault);
     std::vector<std::string> objectives_held;
     for (const slo& s : c.objectives_held) objectives_held.push_back(str(s.text()));
-    v.texts({"objectives_held", "the objectives that a load must keep"}, objectives_held);
+    v.texts({"objectives_held", "the objectives that a load must hold"}, objectives_held);
     v.list({"probes"}, c.points, [&](load_point& p) { fields_of(v, p); });
 }
 
@@ -23611,7 +23651,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
                           "fraction; of a relative SLO the ratio", at_times},
              of.measured, any_number);
     v.number({"estimate", "what the verdict rests on: the typical repeat, the geometric mean of "
-                          "the repeats; of shares the requests counted"},
+                          "the repeats; of fractions the requests counted"},
              of.estimate.value, any_number);
     v.interval({"interval", "of the estimate, as the verdict used it"}, of.estimate.low,
                of.estimate.high);
@@ -24029,7 +24069,7 @@ inline void fields_of(field_visitor& v, compared_statistic& s, settings_comparis
     v.list({"settings"}, s.settings, [&](setting_value& one) {
         std::string name = c.settings[i++].name;
         v.text({"name"}, name);
-        v.number({"estimate", "the geometric mean of the rounds; of a share that of all requests"},
+        v.number({"estimate", "geometric mean of the rounds; of a fraction that of all requests"},
                  one.typical, any_number);
         v.interval({"interval", "of 95 % by itself"}, one.low, one.high);
         v.text({"fault", "why this statistic of it is compared with no other"}, one.fault);
@@ -24239,7 +24279,7 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
         v.choice({"would_be"}, o.would_be, verdict::skipped);
         v.number({"shown_from", "a true value that fails in nine runs of ten"}, o.runs.shows_from,
                  any_number);
-        v.number({"inconclusive", "a share of the runs"}, o.runs.inconclusive, {0, 1});
+        v.number({"inconclusive", "a fraction of the runs"}, o.runs.inconclusive, {0, 1});
     });
 }
 
@@ -24271,7 +24311,7 @@ inline std::string calibration_json(const std::vector<gate_report>& gates) {
 
 inline void fields_of(field_visitor& v, environment_facts& e) {
     v.text({"started_at", "UTC, RFC 3339"}, e.started_at);
-    v.text({"commit", "of what was tested, \"\" where nothing tells"}, e.commit);
+    v.text({"commit", "of what was tested, \"\" where that is unknown"}, e.commit);
     v.text({"os"}, e.os);
     v.text({"cpu"}, e.cpu);
     v.whole({"cores"}, e.cores);
@@ -24810,7 +24850,7 @@ inline std::string reasoning_text(const reasoning_counts& c, const char* whose) 
     if (c.hidden > 0)
         t += printed("; %lld tokens were never streamed, and are in no time per token and no "
                      "throughput", c.hidden);
-    if (c.unreported > 0) t += printed("; the usage of %zu does not tell how much", c.unreported);
+    if (c.unreported > 0) t += printed("; the usage of %zu does not say how much", c.unreported);
     return t;
 }
 /// What is said where a server may know the traffic from earlier repeats, "" where it cannot.
@@ -24819,14 +24859,14 @@ inline std::string as_given_text(const plan& p) {
     return p.sent_as_given + " are sent as given: a prefix cache of the server may answer them "
                              "from earlier repeats and earlier runs";
 }
-/// What an arm's server tells of itself, "" where it has no page of that.
+/// An arm's server metrics, "" where it has no page of them.
 inline std::string server_text(const arm_figures& arm, const char* whose) {
     if (!arm.server.is_read) return {};
-    const std::string witness = cross_check_text(arm.server);
+    const std::string checked = cross_check_text(arm.server);
     return whose + std::string("server: ") + account_text(arm.server) +
-           (witness.empty() ? "" : "; " + witness);
+           (checked.empty() ? "" : "; " + checked);
 }
-/// What the files of another tool do not tell, and of what nothing is judged for it.
+/// What the files of another tool cannot support, and of what nothing is judged for it.
 inline std::string unsupported_text(const unsupported_metrics& u) {
     std::string of;
     for (const metric_id m : u.of) of += (of.empty() ? "" : ", ") + std::string(metric_name(m));
@@ -26103,7 +26143,7 @@ inline std::string interval_svg(const slo_verdict& v) {
 inline constexpr const char* verdicts_key =
     "<p class=\"note\">Measured, in bold and as a diamond: the requests of all repeats together. "
     "What a verdict rests on, as a dot in its interval: the typical repeat, which is the geometric "
-    "mean of the repeats, the upright strokes; of shares all requests counted.</p>\n";
+    "mean of the repeats, the upright strokes; of fractions all requests counted.</p>\n";
 inline std::string verdict_item(const slo_verdict& v) {
     std::string h = "<li>" + badge(to_string(verdict_like(v)), verdict_text(v));
     h += "<div><code>" + xml_escaped(str(v.what.text())) + "</code>";
@@ -26488,7 +26528,8 @@ inline std::string failures_html(const arm_figures& arm, const char* who) {
                 number_cell(printed("%.3g %%", fraction * 100)) + "</tr>\n";
     }
     return std::string("<h3>Errors") + who + "</h3>\n" +
-           page_table(std::string("Errors") + who, {"kind", "what they said", "requests", "share"},
+           page_table(std::string("Errors") + who,
+                      {"kind", "what they said", "requests", "fraction"},
                       rows, 2);
 }
 
@@ -26516,7 +26557,7 @@ inline std::string self_check_html(const self_check_t& c) {
     h += row_of("thread woke late by",
                 "p99 " + time_text(c.loop_lag_p99) + ", max " + time_text(c.loop_lag_max));
     if (c.stalls > 0)
-        h += row_of("did not run", printed("%lld times, at most ", c.stalls) +
+        h += row_of("stalled", printed("%lld times, at most ", c.stalls) +
                                        time_text(c.stall_max));
     h += row_of("busiest thread", printed("%.0f %% of a core", c.cpu_utilization * 100));
     h += row_of("events read together", printed("%.1f %%", c.coalesced_fraction * 100));
@@ -26745,7 +26786,8 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
         for (const compared_statistic& s : c.statistics) figures += settings_figure(c, s);
         h += "</ul>\n<p class=\"note\">A dot is the typical round of a setting in its own "
              "interval of 95 %; green where it is shown to be best, hollow where it is not "
-             "compared. Two settings can differ significantly although these intervals overlap, by their "
+             "compared. Two settings can differ significantly although these intervals overlap, by "
+             "their "
              "ratios within the rounds.</p>\n<div class=\"plots\">\n" + figures +
              "</div>\n</section>\n";
     }
@@ -26817,7 +26859,7 @@ private:
                              std::vector<double> t::*values) {
             const auto is_reported = [&](const repeat_timeline& r) {
                 const auto& v = r.server.*values;
-                return std::any_of(v.begin(), v.end(), [](double x) { return x == x; });
+                return std::any_of(v.begin(), v.end(), [](double x) { return !std::isnan(x); });
             };
             if (!std::any_of(mine_.begin(), mine_.end(), is_reported)) return;
             const auto points = [values](const repeat_timeline& r) {
@@ -32909,8 +32951,8 @@ inline std::string why_unreported(const server_pages& on, const std::vector<metr
         const double watts = r.value(server_quantity::power);
         return !std::isnan(joules) || !std::isnan(watts)
                    ? ""
-                   : "no metrics page reports the energy or the power of accelerators: name an exporter's, "
-                     "endpoint{.telemetry = {\"http://host:9400/metrics\"}}";
+                   : "no metrics page reports the energy or the power of accelerators: name an "
+                     "exporter's, endpoint{.telemetry = {\"http://host:9400/metrics\"}}";
     }
     if (what.metric == metric_id::server_metric) {
         const series_selector wanted = selector_of(str(what.gauge));
@@ -33386,7 +33428,7 @@ public:
             refuse({facts_.is_rehearsal ? "LLMBENCH_REHEARSE: the model has no such page; " : "",
                     why});
     }
-    /// What its process is told by a variable; "" of a server that runs already.
+    /// What a variable is in the environment of its process; "" of a server that runs already.
     std::string environment_value(const char* variable) const {
         const auto* p = std::get_if<started_process>(&server_);
         return p ? p->environment_value(variable) : std::string();
@@ -37360,7 +37402,7 @@ inline void divide_by_loads(stored_gate& g) {
         (is_of_capacity(s) ? capacities : g.judged_by.objectives_held).push_back(s);
     g.judged_by.slos = std::move(capacities);
     if (g.judged_by.objectives_held.empty())
-        refuse({"slos: they must say what a load has to keep"});
+        refuse({"slos: they must say what a load has to hold"});
 }
 }  // namespace detail
 

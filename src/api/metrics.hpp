@@ -34,8 +34,8 @@ enum class speed_metric : unsigned char {
     prefill_speed,  ///< prompt tokens / ttft
     decode_speed    ///< 1 / tpot
 };
-/// Output tokens, as usage tells them, over content events of one request: above 1 where a step of
-/// the server brings several, as speculative decoding does.
+/// Output tokens, as usage reports them, over content events of one request: above 1 where a step
+/// of the server brings several, as speculative decoding does.
 enum class event_metric : unsigned char { tokens_per_event };
 /// Tokens/s of the whole server inside the steady window. Prefill and decode are the two phases of
 /// a request (Patel et al., Splitwise, ISCA 2024): the one reads the prompt and ends with the first
@@ -44,14 +44,14 @@ enum class event_metric : unsigned char { tokens_per_event };
 enum class token_throughput : unsigned char {
     output_throughput,   ///< generated tokens
     total_throughput,    ///< prompt and generated tokens
-    prefill_throughput,  ///< prompt tokens, as usage tells them, of requests at their first token
+    prefill_throughput,  ///< prompt tokens, by usage, of requests at their first token
     decode_throughput,   ///< generated tokens after the first event's
-    input_throughput     ///< prompt tokens, as usage tells them, of requests at their end
+    input_throughput     ///< prompt tokens, by usage, of requests at their end
 };
 enum class request_throughput_t : unsigned char { request_throughput };  ///< completed requests/s
-enum class fraction_metric : unsigned char { error_rate };  ///< failed share of requests
+enum class fraction_metric : unsigned char { error_rate };  ///< fraction of requests
 enum class run_time_metric : unsigned char { startup_time };             ///< spawn to ready
-// What the server tells of itself, on its page of metrics; read once a second beside the load.
+// Server metrics: what the server reports on its Prometheus page, read once a second.
 /// Means over what it finished in the steady window; its own clock, so no network is in them.
 enum class server_time : unsigned char {
     queue_time,           ///< from its arrival until a request is taken up
@@ -60,16 +60,16 @@ enum class server_time : unsigned char {
 };
 enum class queue_gauge : unsigned char { queued_requests };     ///< waiting, as read
 enum class running_gauge : unsigned char { running_requests };  ///< being worked on, as read
-enum class cache_gauge : unsigned char { kv_cache_usage };      ///< share of the KV cache in use
+enum class cache_gauge : unsigned char { kv_cache_usage };      ///< fraction of the KV cache in use
 /// How often it stopped working on a request to make room for others.
 enum class server_count : unsigned char { preemptions };
-/// Share of the prompt tokens looked up that its prefix cache had.
+/// Fraction of the prompt tokens looked up that its prefix cache had.
 enum class server_fraction : unsigned char { prefix_cache_hits };
 /// Tokens of a step of speculative decoding: 1 + those accepted / drafts.
 enum class draft_metric : unsigned char { acceptance_length };
 /// Joules that the accelerators took in the window, idle power included, over our output tokens.
 enum class energy_metric : unsigned char { energy_per_token };
-/// The most load that keeps the scenario's other objectives; requests/s, or users of a closed loop.
+/// The highest load that holds the other objectives; requests/s, or users of a closed loop.
 enum class capacity_metric : unsigned char { capacity };
 enum class baseline_t : unsigned char { baseline };                      ///< the other arm's value
 using enum latency_metric;

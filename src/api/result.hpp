@@ -41,10 +41,10 @@ struct record {
     types::text finish_reason{}, error{};
     int cached_tokens = -1;         ///< of the prompt, from the server's prefix cache; -1: not said
     int reasoning_tokens = -1;      ///< of the output tokens; -1: not said
-    int hidden_tokens = 0;  ///< of the output tokens, never streamed; -1: nothing tells how many
+    int hidden_tokens = 0;  ///< of the output tokens, never streamed; -1: how many is unknown
     long long conversation = 0;     ///< its number in the trace
     int turn = 0;                   ///< of the conversation, 0 is the first
-    // What tells whether the answer can be what it says; 0 where that was not seen.
+    // Whether the answer can be what it says is judged by these; 0 where that was not seen.
     int reads = 0;                  ///< of the socket, that brought content events
     int first_read_events = 0;      ///< content events that the first of them brought
     int text_bytes = 0;             ///< of generated text; 256 for a fragment of a tool call
@@ -54,7 +54,7 @@ struct record {
 };
 
 /// What a verdict rests on: the statistic of the typical repeat, which is the geometric mean of
-/// what the repeats show, and the interval that goes with it. A share has that of all requests
+/// what the repeats show, and the interval that goes with it. A fraction has that of all requests
 /// counted. SI units (seconds, per second, fraction); NaN where nothing was measured, infinite
 /// where failures reach it.
 struct estimate_t {
@@ -70,7 +70,7 @@ struct named_values {
 /// How a verdict was reached. result.json spells these as they stand here.
 enum class verdict_method : unsigned char {
     none,
-    counts,         ///< bounds on the share of misses
+    counts,         ///< bounds on the fraction of misses
     counted_misses, ///< the same where failures reach the statistic
     moderated_t,    ///< the repeats' spread, moderated by what is believed of it
     noisy_t,        ///< the same with what is believed of a noisy machine
@@ -91,8 +91,8 @@ struct verdict_numbers {
     double measured = 0;
     estimate_t estimate{};  ///< of the typical repeat
     double limit = 0;       ///< SI; of a relative SLO the ratio
-    /// What this sample would have shown four times in five: a relative regression, or the share of
-    /// misses where those are counted.
+    /// What this sample would have shown four times in five: a relative regression, or the fraction
+    /// of misses where those are counted.
     double detectable = 0;
     int repeats = 0;         ///< or pairs, or stages of fresh traffic
     long long requests = 0;  ///< measured ones, all repeats
@@ -141,8 +141,8 @@ struct self_check_t {
     long long connections_opened = 0;
     handshakes_t handshakes_full{};     ///< of https:// alone
     handshakes_t handshakes_resumed{};  ///< with a session of an earlier connection of the repeat
-    long long stalls = 0;    ///< times that a client thread did not run for over 1 ms
-    double stall_max = 0;    ///< seconds that it was blind for at most
+    long long stalls = 0;    ///< client stalls: times that a thread did not run for over 1 ms
+    double stall_max = 0;    ///< seconds, the longest of them
 };
 
 namespace detail {
@@ -199,14 +199,17 @@ protected:
 class capacity_result : public result {
 public:
     capacity_result() = default;
-    /// The highest load that was shown to keep all objectives; 0 where none was. A load that does
-    /// not keep them comes out here in 2.5 % of the searches at most.
+    /// The highest load that was shown to hold all objectives; 0 where none was. A load that does
+    /// not hold them comes out here in 2.5 % of the searches at most.
     double low() const { return low_; }
-    /// The lowest load that was shown to miss one, infinite where none was. A load that keeps them
+    /// The lowest load that was shown to miss one, infinite where none was. A load that holds them
     /// all comes out here in 2.5 % of the searches at most.
     double high() const { return high_; }
-    /// What bounds it: "p95(ttft)", "error_rate" or "the server's throughput".
+    /// The objective that limits it: "p95(ttft)", "error_rate" or "the server's throughput".
     const types::text& limiting_objective() const { return limiting_objective_; }
+    [[deprecated("say limiting_objective()")]] const types::text& binding() const {
+        return limiting_objective_;
+    }
     int probes() const { return probes_; }
     /// "capacity in [30, 34] users, limited by p95(ttft), 13 probes".
     const types::text& line() const { return line_; }
@@ -258,8 +261,9 @@ public:
         return detail::best_setting(data_, detail::make(detail::statistic_kind::value, m).data);
     }
     /// The ratio of one setting to another with its interval, which holds together with those of
-    /// all other pairs in 95 % of the comparisons: the two differ significantly where it excludes 1. NaN
-    /// where they cannot be compared. Throws std::invalid_argument where there is no such setting.
+    /// all other pairs in 95 % of the comparisons: two differ significantly where it excludes 1.
+    /// NaN where they cannot be compared. Throws std::invalid_argument where there is no such
+    /// setting.
     template <class U, detail::bound_side S>
     estimate_t ratio(const types::text& of, const types::text& to,
                      const statistic<U, S>& s) const {

@@ -14,8 +14,8 @@ inline namespace v0 {
 
 /// What a verdict is about. `replayed`: this traffic, on this server from one repeat to the next.
 /// `fresh`: all traffic of this kind. Its means allow for what two runs of one server differ by
-/// (4 %, or as calibrated); its quantiles and shares are of the server as it runs now: leave room
-/// for that in their limits.
+/// (4 %, or as calibrated); its quantiles and fractions are of the server as it runs now: leave
+/// room for that in their limits.
 enum class traffic_mode : unsigned char { replayed, fresh };
 using enum traffic_mode;
 
@@ -28,7 +28,7 @@ struct limits {
     time_span drain = time_span::from_seconds(60);
 };
 
-/// How sure a verdict must be. The levels hold for one SLO over all looks at it.
+/// How sure a verdict must be. The levels hold for one SLO over all its interim analyses.
 struct judging_options {
     fraction false_pass{0.05};  ///< at the limit, 0.01 % to 20 %
     fraction false_fail{0.01};  ///< at the limit, 0.01 % to 20 %

@@ -92,7 +92,7 @@ slo advisory(const slo& s);
 /// be read and what is expected there. What a gate refuses of an SLO it refuses later.
 slo parse_slo(const types::text& text);
 
-/// A limit on a capacity: a rate, a number of users, or a share of the baseline's.
+/// A limit on a capacity: a rate, a number of users, or a fraction of the baseline's.
 struct capacity_limit {
     double bound = 0, factor = 0;
     bool in_users = false;

@@ -87,10 +87,10 @@ struct kv_cache {
 /// Faults of the simulated server, off by default.
 struct engine_faults {
     time_span delay{};            ///< added to every answer's first byte
-    fraction error_rate{};        ///< share of requests answered with HTTP 500
-    fraction reset_rate{};        ///< share of answers cut by a reset after the first content
-    fraction stall_rate{};        ///< share of answers that say nothing more after it
-    fraction garbage_rate{};      ///< share of answers that go on in bytes that are no HTTP
+    fraction error_rate{};        ///< fraction of requests answered with HTTP 500
+    fraction reset_rate{};        ///< fraction of answers cut by a reset after the first content
+    fraction stall_rate{};        ///< fraction of answers that say nothing more after it
+    fraction garbage_rate{};      ///< fraction of answers that go on in bytes that are no HTTP
     types::whole stop_after = 0;  ///< after so many requests the server is gone; 0: never
     /// After so many requests its metrics begin anew, as those of a restarted server; 0: never.
     types::whole restart_after = 0;

@@ -86,7 +86,7 @@ struct arrival_data {
     double think_s = 0;
     double users_ramp_s = 0;
     bool is_searched = false;  // up to its rate, or its users
-    text described{};          // all of it, in the words of a file that is read again
+    text described{};          // all of it, as the file says that is read again
 };
 }  // namespace detail
 

@@ -37,12 +37,13 @@ struct token_rate {
     constexpr explicit token_rate(double v) : per_second(v) {}
 };
 
-/// A share of a whole, `99.5_pct`. The fraction runs from 0 to 1.
+/// A fraction of a whole, `99.5_pct`. The value runs from 0 to 1.
 struct fraction {
     double value = 0;
     constexpr fraction() = default;
     constexpr explicit fraction(double v) : value(v) {}
 };
+using share [[deprecated("say fraction")]] = fraction;
 
 /// A number of tokens, `512_tokens`.
 struct token_count {

@@ -12,7 +12,7 @@ namespace llmbench {
 inline namespace v0 {
 
 /// Measures. With `.slos` their verdicts are part of the result, but nothing fails: in a doctest
-/// case reports tell them as advisory, elsewhere exit_code() counts them. Throws
+/// case reports mark them as advisory, elsewhere exit_code() counts them. Throws
 /// std::invalid_argument for an unsound scenario, std::runtime_error where the target cannot be
 /// brought up; inside a doctest case both become a failed assertion at the caller's line.
 result run(const scenario& s, const char* file = __builtin_FILE(), int line = __builtin_LINE());
@@ -59,12 +59,12 @@ result judge_files(const types::list<types::text>& files, const slo_list& slos,
                    const types::text& name = {}, const char* file = __builtin_FILE(),
                    int line = __builtin_LINE());
 
-/// Judges a load that several programs sent, each told by LLMBENCH_SHARD (such as 2/8, counted from
-/// 0) which part is its own and by LLMBENCH_START_AT (seconds since 1970) when all begin: puts the
-/// records in their report directories together and judges once. `gate` names one of several. A
-/// missing shard, one that is there twice, and one of another run, trace, version, model or time
-/// limit is refused by name; a shard that began more than 50 ms late makes all objectives invalid.
-/// The guard on errors is last. Reported and asserted as by gate().
+/// Judges a load that several programs sent, each knows by LLMBENCH_SHARD (such as 2/8, counted
+/// from 0) which part is its own and by LLMBENCH_START_AT (seconds since 1970) when all
+/// begin: puts the records in their report directories together and judges once. `gate` names one
+/// of several. A missing shard, one that is there twice, and one of another run, trace, version,
+/// model or time limit is refused by name; a shard that began more than 50 ms late makes all
+/// objectives invalid. The guard on errors is last. Reported and asserted as by gate().
 ///     judge_shards({"shard-0", "shard-1"}, {p90(ttft) <= 300_ms});
 result judge_shards(const types::list<types::text>& directories, const slo_list& slos,
                     const types::text& gate = {}, const char* file = __builtin_FILE(),

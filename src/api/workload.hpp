@@ -25,6 +25,7 @@ struct synthetic {
     length_distribution shared_prefix = fixed(0);  ///< leading tokens that prompts of a group share
     types::whole prefix_groups = 1;                ///< so many prefixes, drawn evenly; 1 to 1000000
     fraction prefix_fraction{1.0};                 ///< of the prompts that start with one
+    fraction prefix_share{-1.0};  ///< deprecated, say prefix_fraction; counts where it is set
     bool force_output = true;  ///< by ignore_eos; false: answers are as long at most
 };
 

@@ -54,7 +54,7 @@ inline void divide_by_loads(stored_gate& g) {
         (is_of_capacity(s) ? capacities : g.judged_by.objectives_held).push_back(s);
     g.judged_by.slos = std::move(capacities);
     if (g.judged_by.objectives_held.empty())
-        refuse({"slos: they must say what a load has to keep"});
+        refuse({"slos: they must say what a load has to hold"});
 }
 }  // namespace detail
 

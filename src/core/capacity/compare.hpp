@@ -24,7 +24,7 @@ namespace detail {
 struct arm_probe {
     run_arm arm = run_arm::candidate;
     double load = 0;    // requests/s or users
-    double margin = 0;  // the worst log(statistic/limit): below 0 it keeps the objectives
+    double margin = 0;  // the worst log(statistic/limit): below 0 it holds the objectives
     bool over = false;     // the load outgrew the server: a miss without a size
     bool invalid = false;  // the client did not keep up: it says nothing
 };
@@ -137,12 +137,11 @@ inline margin_differences differences_of(const std::vector<std::vector<probe_pai
     return d;
 }
 
-/// A look at differences that come from some loads in turns, whose means may differ: they spread by
-/// what each load's own do. As of pairs, what is believed may widen what they leave open and never
-/// narrows it.
+/// An analysis of differences that come from some loads in turns, whose means may differ: they
+/// spread by what each load's own do. As of pairs, what is believed may widen what they leave open
+/// and never narrows it.
 inline interim_analysis analysis_of_loads(const std::vector<double>& differences, std::size_t loads,
-                                          double s0,
-                                          const judging_rule& rule) {
+                                          double s0, const judging_rule& rule) {
     const auto n = static_cast<double>(differences.size()), own_df = n - static_cast<double>(loads);
     double squares = 0;
     for (std::size_t k = 0; k < loads; ++k) {
@@ -157,7 +156,7 @@ inline interim_analysis analysis_of_loads(const std::vector<double>& differences
     return unless_wider(believed, squares / own_df, own_df, n, s0, rule);
 }
 
-/// As many looks as there are rounds after the first ones.
+/// As many analyses as there are rounds after the first ones.
 inline judging_rule rule_of_a_comparison(const compare_terms& t) {
     judging_rule r;
     r.analyses = std::max(1, t.most_rounds - first_compared + 1);

@@ -24,8 +24,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// How far from its limit a statistic is on the side of a miss: the log of their ratio, of shares
-/// the difference of their logits. Below 0 it keeps the limit.
+/// How far from its limit a statistic is on the side of a miss: the log of their ratio, of
+/// fractions the difference of their logits. Below 0 it holds the limit.
 inline double margin_of(const slo& s, const repeat_data& d,
                         timing_bound how = timing_bound::measured) {
     const double value = evaluate(s.what, d, how);
@@ -63,14 +63,14 @@ inline double asked_load(const slo& s, double baseline_carries) {
     return s.what.metric == metric_id::capacity_in_users ? rounded_up(load) : load;
 }
 
-/// How sure either end of an interval must be: 2.5 % that a load which misses is shown to keep its
-/// objectives, and 2.5 % that one which keeps them is shown to miss any.
+/// How sure either end of an interval must be: 2.5 % that a load which misses is shown to hold its
+/// objectives, and 2.5 % that one which holds them is shown to miss any.
 inline judging_options options_of_an_end() {
     judging_options o;
     o.false_pass = o.false_fail = fraction(0.025);
     return o;
 }
-/// How sure a load must be shown to keep all of these, or to miss any. It keeps them if it keeps
+/// How sure a load must be shown to hold all of these, or to miss any. It holds them if it holds
 /// each; it misses if it misses one, the guard on errors among them.
 inline judging_rule rule_of_a_load(judging_options o, const std::vector<slo>& objectives_held,
                                    int most = last_analysis) {

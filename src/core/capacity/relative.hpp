@@ -66,8 +66,8 @@ inline std::vector<compared_pair> compared_pairs(const evidence& e) {
                 pairs.push_back({i, k});
     return pairs;
 }
-/// One arm of a pair. A delay of the client is no part of its server's margin where a reading says
-/// so; whether that decides is seen by reading it both ways.
+/// One arm of a pair. A delay of the client is no part of its server's margin where a timing
+/// bound says so; whether that decides is seen by both bounds.
 inline arm_probe arm_probe_of(const evidence& e, const terms& t, const repeat_data& d,
                               timing_bound how) {
     const probe p = probe_of_repeat(e, t, d);
@@ -195,7 +195,7 @@ inline decision relative_verdict(const evidence& e, const terms& t, const ground
 
 // ---- of one load, of several, of a baseline's
 
-/// What a look at the evidence finds, of a gate of one load or of several.
+/// What an analysis of the evidence finds, of a gate of one load or of several.
 inline findings assess_loads(const evidence& e, const terms& t) {
     if (t.objectives_held.empty()) return assess(e, t);
     findings f;

@@ -27,7 +27,7 @@ enum class carried : unsigned char { open, holds, misses };
 struct probe {
     probe_of part = probe_of::bracket;
     double load = 0;     // requests/s or users
-    double margin = 0;   // the worst log(statistic/limit) of its objectives: below 0 it keeps them
+    double margin = 0;   // the worst log(statistic/limit) of its objectives: below 0 it holds them
     bool over = false;   // the load outgrew the server: a miss without a size
     bool invalid = false;  // the client did not keep up: it says nothing
     carried shown = carried::open;  // of this load, with the probes of the same part before it
@@ -44,7 +44,7 @@ struct search_terms {
 
 /// Where a search stands.
 struct search_state {
-    double low = 0;           // the highest load shown to keep its objectives, 0: none
+    double low = 0;           // the highest load shown to hold its objectives, 0: none
     double high = infinity;   // the lowest shown to miss one
     std::optional<double> capacity{};    // the estimate by all the probes; no evidence
     std::optional<double> elasticity{};  // d margin / d log load there
@@ -180,7 +180,7 @@ inline double moved_from(double last, const search_terms& t, probe_of part, doub
 // other than it found it.
 inline constexpr double step_up = 2, largest_step_down = 4;
 
-/// Outwards of what was tried, until a load keeps and one misses. A line through the last two
+/// Outwards of what was tried, until a load holds and one misses. A line through the last two
 /// margins lies above a curve that bends upwards, so that its root is a bound of the capacity.
 inline double outwards_of(const search_terms& t, const std::vector<probe>& before,
                           const bracket& b) {
@@ -204,7 +204,7 @@ inline bool is_refined(const search_terms& t, const bracket& b, int refined) {
     if (t.whole && b.misses->load - b.holds->load <= 1) return true;
     return refined >= most_refined || (refined >= least_refined && b.ratio() <= narrow_bracket);
 }
-/// Inside a bracket: where its margins put the root, but never nearer to the load that keeps, for
+/// Inside a bracket: where its margins put the root, but never nearer to the load that holds, for
 /// the root of a curve that bends upwards is above that of its chord.
 inline double interpolated(const bracket& b) {
     double fraction = 0.5;
@@ -451,10 +451,10 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
     const probe_of part = b.holds ? probe_of::low : probe_of::high;
     const tried_end mine = tried(probes, part);
     if (mine.shown == (b.holds ? carried::holds : carried::misses))
-        return {{}, 0, b.holds ? "the highest load that was allowed keeps its objectives"
+        return {{}, 0, b.holds ? "the highest load that was allowed holds its objectives"
                                : "the lowest load that was allowed misses its objectives"};
     if (mine.shown != carried::open || mine.times >= last_analysis)
-        return {{}, 0, b.holds ? "the highest load that was allowed could not be shown to keep its "
+        return {{}, 0, b.holds ? "the highest load that was allowed could not be shown to hold its "
                                  "objectives"
                                : "the lowest load that was allowed could not be shown to miss its "
                                  "objectives"};

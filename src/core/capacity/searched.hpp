@@ -64,14 +64,14 @@ inline void check_search(const scenario& s, scenario_use use) {
         if (!is_of_capacity(x)) {
             has_other = has_other || !x.is_advisory;
             if (x.factor != 0)
-                refuse({why, "what a load must keep has limits of its own, compare capacities: "
+                refuse({why, "what a load must hold has limits of its own, compare capacities: "
                              "capacity >= 0.95 * baseline"});
             if (is_throughput(x.what.metric))
                 refuse({why,
-                        "a throughput rises with the load, and cannot be what the load must keep"});
+                        "a throughput rises with the load, and cannot be what the load must hold"});
             if (is_of_server(x.what.metric))
-                refuse({why, "what a load must keep is what its users see; what the server tells "
-                             "of itself is judged at one load"});
+                refuse({why, "what a load must hold is what its users see; server metrics are "
+                             "judged at one load"});
             if (is_of_start(x.what.metric))
                 refuse({why, "a start has nothing to do with the load"});
             continue;
@@ -102,7 +102,7 @@ inline void check_search(const scenario& s, scenario_use use) {
 
 // ---- from a scenario's plan to that of a search
 
-/// A load is told as a capacity is.
+/// A load is written as a capacity is.
 inline metric_id load_metric(const plan& p) {
     return is_counted_in_users(p.arrivals) ? metric_id::capacity_in_users
                                            : metric_id::capacity_in_rate;

@@ -42,7 +42,7 @@ inline std::vector<std::size_t> turns_of_round(std::size_t settings, int round) 
 /// A statistic of one setting, round by round, SI units.
 struct values_in_rounds {
     std::vector<double> measured{};
-    std::vector<double> pessimistic{}, optimistic{};  // other readings, where the client had a part
+    std::vector<double> pessimistic{}, optimistic{};  // bounds, where the client had a part
     std::string fault{};                        // why it is compared with no other setting
 };
 
@@ -111,8 +111,8 @@ inline judging_rule rule_of_interval(double level) {
     r.pass_z = r.fail_z = normal_quantile(1 - level / 2);
     return r;
 }
-/// Every pair of settings has its share of the level (Bonferroni), those that fall out too: which
-/// ones do must not make the others easier to tell apart.
+/// Every pair of settings has its part of the level (Bonferroni), those that fall out too: which
+/// ones do must not make the others easier to distinguish.
 inline judging_rule rule_of_a_pair(std::size_t settings) {
     return rule_of_interval(2 * false_difference / static_cast<double>(settings * (settings - 1)));
 }

@@ -40,7 +40,7 @@ struct measured_setting {
     std::string lost{};  // why its server could not be measured at all
 };
 
-/// A setting as a comparison tells it.
+/// A setting as a comparison reports it.
 struct reported_setting {
     std::string name{};
     std::string excluded{};            // why it is compared on nothing
@@ -57,7 +57,7 @@ struct settings_comparison {
     std::size_t asked = 0;  // of the statistics, the first ones: those of the objectives
 };
 
-/// What is compared: what objectives speak of, and then what anybody would look at.
+/// What is compared: what objectives speak of, and then what anybody would ask for.
 inline std::vector<statistic_data> compared_statistics(const std::vector<slo>& slos, bool streams,
                                                        std::size_t& asked) {
     std::vector<statistic_data> all;
@@ -183,7 +183,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
                                     [](const reported_setting& s) { return s.excluded.empty(); });
     for (const statistic_data& what : compared_statistics(objectives, streams, c.asked)) {
         compared_statistic s = compared_by(what, all, c.settings);
-        // What nobody asked for and says nothing of settings that can be compared is not told.
+        // What nobody asked for and says nothing of settings that can be compared is left out.
         if (c.statistics.size() < c.asked || !s.pairs.empty() || left < 2)
             c.statistics.push_back(std::move(s));
     }

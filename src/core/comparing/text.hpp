@@ -31,8 +31,8 @@ inline std::string names_of(const settings_comparison& c, const std::vector<std:
     return enumerated(names);
 }
 
-/// Pairs that do not differ significantly: "a and b do not differ significantly". Where they are all the pairs of
-/// three and more settings, these are named once.
+/// Pairs without a difference: "a and b do not differ significantly". Where they are all the pairs
+/// of three and more settings, these are named once.
 inline std::string alike_text(const settings_comparison& c, const compared_statistic& s) {
     std::vector<std::size_t> members;
     std::vector<std::string> pairs;

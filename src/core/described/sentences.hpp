@@ -1,6 +1,6 @@
 // a sentence for each cause
 // Numbers stand in braces, in the order in which a cause has them:
-//   {.3g} printf's, {.3g%} of a share in percent, {0} a count, {s} the plural of what was last told
+//   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
 //   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
 //   one that drifts, {l} its limit, {b} a better one
 //   {m} a metric by its number, {x} what such a one needs, {o} a verdict
@@ -116,24 +116,24 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::filtered, "filtered", "{c} were cut off by a content filter: they are not the "
      "answers that were asked for"},
     {because::several_choices, "several_choices", "{c} brought several choices, one was asked for: "
-     "what their tokens take is not told apart"},
+     "their tokens share one stream"},
     {because::known_prompts, "known_prompts", "{.3g%} % of the prompt tokens came from its prefix "
-     "cache, the workload shares at most {.3g%} %: the prompts were seen before"},
+     "cache, the workload has at most {.3g%} % in common: the prompts were seen before"},
     {because::usage_over_content, "usage_over_content", "{c} have more tokens in usage than their "
      "text can be: it counts what it did not send, or wrongly"},
     {because::usage_may_hide, "usage_may_hide", "{c} have several tokens in usage for each event, "
      "of less than two bytes, or more reasoning than was streamed: some were never sent, and usage "
-     "does not tell how many; running usage would (stream_options.continuous_usage_stats in "
+     "does not say how many; running usage would (stream_options.continuous_usage_stats in "
      "options.extra_body)"},
     {because::usage_over_prompt, "usage_over_prompt", "{c} have more prompt tokens in usage than "
      "what was sent can be: it counts wrongly"},
     {because::in_one_piece, "in_one_piece", "the stream does not stream: {0} of {0} answers came "
-     "in one piece, 5 % may: the server or a proxy holds them back"},
+     "in one piece, 5 % may: the server or a proxy buffers them"},
     {because::in_a_lump, "in_a_lump", "the stream does not stream: {0} of {0} answers began with "
-     "over 5 % of their tokens at once, 5 % may: the server or a proxy holds them back"},
+     "over 5 % of their tokens at once, 5 % may: the server or a proxy buffers them"},
     {because::comes_in_lumps, "comes_in_lumps", "the stream comes in lumps: {.1f%} % of the "
-     "content events were read together with an earlier one, 5 % may: the server or a proxy holds "
-     "them back"},
+     "content events were read together with an earlier one, 5 % may: the server or a proxy "
+     "buffers them"},
     {because::baseline_fails, "baseline_fails", "{0} of {0} requests failed ({w}), where {.3g%} % "
      "may"},
     {because::baseline_may_fail, "baseline_may_fail", "{0} of {0} requests failed ({w}), where "

@@ -40,7 +40,7 @@ inline bool is_only_observed(const verdict_numbers& v) {
 inline const char* verdict_text(const verdict_numbers& v) {
     return is_only_observed(v) ? "observed" : to_string(v.outcome);
 }
-/// The verdict in whose colour it is told.
+/// The verdict in whose colour it is shown.
 inline verdict verdict_like(const verdict_numbers& v) {
     return is_only_observed(v) ? verdict::skipped : v.outcome;
 }

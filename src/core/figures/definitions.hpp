@@ -32,8 +32,8 @@ inline constexpr other_tool_name other_tools[] = {
     {other_tool::vllm, "vllm", "vLLM bench serve",
      "chunks without text are tokens there, and are not recorded here"},
     {other_tool::sglang, "sglang", "SGLang bench_serving",
-     "it makes a new connection for each request, which these had at hand; where a server tells no "
-     "usage it takes the length that it asked for"},
+     "it makes a new connection for each request, which these had at hand; where a server reports "
+     "no usage it takes the length that it asked for"},
     {other_tool::guidellm, "guidellm", "guidellm", ""},
     {other_tool::aiperf, "aiperf", "AIPerf",
      "tokens are those of usage, as with --use-server-token-count; else AIPerf counts them by a "

@@ -12,7 +12,7 @@
 #include "core/judging/scale.hpp"
 
 #include <algorithm>  // clamp, max, min, sort
-#include <cmath>  // fabs, floor, isfinite, log, log1p, sqrt
+#include <cmath>  // fabs, floor, isfinite, isnan, log, log1p, sqrt
 #include <cstddef>  // size_t
 #include <map>
 #include <string>
@@ -27,7 +27,7 @@ namespace detail {
 struct foreseen {
     double shows_from = not_a_number;    // a true value that fails in nine runs of ten
     double inconclusive = not_a_number;  // a share of the runs
-    bool is_known() const { return inconclusive == inconclusive; }
+    bool is_known() const { return !std::isnan(inconclusive); }
 };
 inline constexpr double nine_in_ten = 1.2816;  // normal quantile of 90 %
 
@@ -94,7 +94,7 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule, dou
     const list<double>* seen = input_of(v, "log_distances");
     if (!seen) seen = input_of(v, "distances");
     const double mean = number_of(v, "mean", not_a_number);
-    if (!seen || mean != mean) return {};
+    if (!seen || std::isnan(mean)) return {};
     std::vector<double> own(seen->begin(), seen->end());
     const double of_model = own.size() < 2 ? 0 : sample_variance(own);
     const double sd = std::sqrt(of_model + noise * noise);
@@ -129,7 +129,7 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule, dou
 inline foreseen foreseen_within_a_run(const slo_verdict& v, const judging_rule& rule) {
     const double mean = number_of(v, "mean", not_a_number), df = number_of(v, "df", 1);
     const double se = number_of(v, "standard_error", not_a_number);
-    if (!(se > 0) || mean != mean) return {};
+    if (!(se > 0) || std::isnan(mean)) return {};
     const double pass_t = student_t_quantile(normal_cdf(rule.pass_z), df);
     const double fail_t = student_t_quantile(normal_cdf(rule.fail_z), df);
     const double decided = normal_cdf(-mean / se - pass_t) + normal_cdf(mean / se - fail_t);
@@ -185,7 +185,7 @@ inline foreseen foreseen_of(const slo_verdict& v, const judging_rule& rule,
 inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
     if (!f.is_known()) return {};
     std::string t = printed("inconclusive in %.0f %% of the runs", f.inconclusive * 100);
-    if (f.shows_from != f.shows_from) return t + ", and too few requests to show any miss";
+    if (std::isnan(f.shows_from)) return t + ", and too few requests to show any miss";
     const double beyond = v.limit > 0 ? std::fabs(f.shows_from / v.limit - 1) * 100 : 0;
     const bool says_more = beyond > 0 && !is_request_fraction(v.what.what.metric);
     return t + "; a miss is shown in nine of ten from " + verdict_value_text(v, f.shows_from) +

@@ -93,7 +93,7 @@ inline std::string account_text(const server_account& a) {
                   value_text(v.what.metric, v.value);
     return t + values;
 }
-/// What came of holding our numbers against the server's, "" where that was not possible.
+/// What came of the cross-check of our numbers with the server's, "" where that was not possible.
 inline std::string cross_check_text(const server_account& a) {
     if (a.checked == 0) return {};
     if (!a.differences.empty()) return "the server's counts differ from ours: " + a.differences;

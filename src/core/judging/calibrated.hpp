@@ -1,4 +1,4 @@
-// what a calibration tells
+// what a calibration finds
 #pragma once
 
 #include "api/slo.hpp"

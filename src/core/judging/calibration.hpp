@@ -22,7 +22,7 @@ inline namespace v0 {
 namespace detail {
 
 /// The repeats taken as they are: nothing is judged. Shares are left out, their counts say it all,
-/// and what the server tells of itself, which may be zero.
+/// and server metrics, which may be zero.
 inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t) {
     std::vector<calibrated> rows;
     for (const slo& s : t.slos) {

@@ -23,7 +23,7 @@ inline double missed_after_s(const repeat_data& d) {
     const double between = d.asked_rate > 0 ? 1 / d.asked_rate : 0;
     return std::max(static_cast<double>(late_send_ns) * 1e-9, 0.1 * between);
 }
-/// The share of measured sends that missed their time, 0 where no rate was asked for.
+/// The fraction of measured sends that missed their time, 0 where no rate was asked for.
 inline double late_fraction_of(const repeat_data& d) {
     if (!(d.asked_rate > 0)) return 0;
     const double most = missed_after_s(d) * 1e9;

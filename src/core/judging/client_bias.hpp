@@ -24,10 +24,10 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Between what the worst and the best reading of one repeat or pair make of a statistic.
+/// Between the pessimistic and the optimistic bound of a statistic of one repeat or pair.
 struct value_range {
     double low = not_a_number, high = not_a_number;
-    /// The ratio's logarithm, of shares the difference: how much of it the client may have made.
+    /// The ratio's logarithm, of fractions the difference: how much of it the client may have made.
     double width(metric_id m) const {
         if (!(low < high)) return 0;
         if (is_request_fraction(m)) return high - low;
@@ -154,7 +154,7 @@ inline std::optional<client_bias> bias_of_baseline(const evidence& e, const term
     return {};
 }
 
-/// A verdict that the client may have decided is none. `found`: where to put the first such doubt.
+/// A verdict that the client may have decided is none. `found`: where to put the first such bias.
 inline decision settled(const evidence& e, const terms& t, decision v,
                         std::optional<client_bias>* found = nullptr) {
     const std::optional<client_bias> bias = bias_of(e, t, v);

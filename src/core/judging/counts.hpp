@@ -1,4 +1,4 @@
-// counts: shares, and quantiles of fresh traffic
+// counts: fractions, and quantiles of fresh traffic
 #pragma once
 
 #include "api/metrics.hpp"
@@ -23,7 +23,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// "p_q(T) <= X" says that a share of at most 1-q of the requests has T > X.
+/// "p_q(T) <= X" says that a fraction of at most 1-q of the requests has T > X.
 inline bool is_worse(bool at_most, double value, double bound) {
     return at_most ? value > bound : value < bound;
 }
@@ -65,9 +65,10 @@ inline double burst_size(const std::vector<std::vector<bool>>& repeats, double a
     return misses > 0 && misses < trials ? squares / misses : 1;
 }
 
-/// The repeats as clusters, whatever the misses do inside them: at a true share within the limit
+/// The repeats as clusters, whatever the misses do inside them: at a true fraction within the limit
 /// each repeat's own is expected to be the allowed one at most, so that the product of their ratios
-/// to it exceeds 1 / alpha in a share alpha of all gates at most, at whichever look (Ville 1939).
+/// to it exceeds 1 / alpha in a fraction alpha of all gates at most, at whichever analysis (Ville
+/// 1939).
 inline double product_of_fractions(const std::vector<double>& fractions, double allowed) {
     double product = 1;
     for (const double fraction : fractions) product *= fraction / allowed;
@@ -80,7 +81,7 @@ inline bool fails_by_repeats(const slo& s, const judging_rule& r) {
 }
 
 /// What the requests of a stage share, as they had one run of the server: by how much its believed
-/// noise moves their share beyond the limit, as a variance, over that of independent requests.
+/// noise moves their fraction beyond the limit, as a variance, over that of independent requests.
 inline double effect_of_runs(const slo& s, double run_sd,
                              const std::vector<std::vector<double>>& values) {
     double n = 0, nearer = 0, farther = 0;
@@ -174,7 +175,7 @@ inline count_levels count_levels_of(const slo& s, const judging_rule& r) {
     return {pass, 1 - normal_cdf(r.half_fail_z), 2 / r.fail_level};
 }
 
-/// The reader's numbers of a look at counts.
+/// The reader's numbers of an analysis of counts.
 inline void estimate_counts(decision& d, const evidence& e) {
     const slo& s = d.what;
     const auto& [c, at, scale] = *d.counted;
@@ -237,8 +238,8 @@ inline void judge_errors(decision& d, bool is_guard, const std::vector<std::vect
 }
 
 /// Shares, and quantiles of fresh traffic, are judged on pooled counts of misses by one-sided
-/// Clopper-Pearson bounds; shares also by their repeats. Errors are judged on all there is: a pass
-/// of the first repeats says nothing of failures in later ones.
+/// Clopper-Pearson bounds; fractions also by their repeats. Errors are judged on all there is: a
+/// pass of the first repeats says nothing of failures in later ones.
 inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
                              bool to_the_end = false, bool is_guard = false) {
     decision d = undecided(s);
@@ -246,7 +247,7 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
     d.decided_by = verdict_method::counts;
     const count_levels levels = count_levels_of(s, t.rule);
     const bool of_errors = s.what.metric == metric_id::error_rate;
-    // The looks of the gate's other verdicts.
+    // The analyses of the gate's other verdicts.
     const auto first = static_cast<std::size_t>(t.rule.traffic == fresh     ? 1
                                                 : e.has_live_baseline() ? first_pair_analysis
                                                                         : first_analysis);

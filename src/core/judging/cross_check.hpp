@@ -1,5 +1,5 @@
-// the server as a witness of our own numbers
-// What its page counts in the time of a repeat is held against what we sent and received.
+// the cross-check of our numbers with the server's
+// What its page counts in the time of a repeat is compared with what we sent and received.
 #pragma once
 
 #include "api/metrics.hpp"
@@ -15,7 +15,7 @@
 #include "core/judging/evidence.hpp"
 
 #include <algorithm>  // max
-#include <cmath>  // fabs, round
+#include <cmath>  // fabs, isnan, round
 #include <string>
 #include <utility>  // move
 #include <vector>
@@ -34,7 +34,7 @@ inline double sent_requests(const repeat_data& d) {
         if (r.sent_ns > 0) n += 1 + r.resends;
     return n;
 }
-/// Others have sent the rest of the load: only all together can be held against a page.
+/// Others have sent the rest of the load: only all together can be compared with a page.
 inline bool is_a_part(const repeat_data& d) {
     return d.ranks.size() == 1 && d.ranks.front().count > 1;
 }
@@ -53,8 +53,7 @@ inline cross_check cross_check_of(const repeat_data& d, double unfinished_before
     c.requests_reported = s.change(server_quantity::requests_done);
     c.prompt_tokens_reported = s.change(server_quantity::prompt_tokens);
     c.tokens_reported = s.change(server_quantity::generation_tokens);
-    c.is_made =
-        c.requests_reported == c.requests_reported || c.tokens_reported == c.tokens_reported;
+    c.is_made = !std::isnan(c.requests_reported) || !std::isnan(c.tokens_reported);
     return c;
 }
 
@@ -65,8 +64,7 @@ inline bool is_multiple(double reported, double ours) {
     return ours >= 10 && times >= 2 && times == std::round(times);
 }
 inline bool differs(double reported, double ours) {
-    return reported == reported && ours == ours && ours > 0 &&
-           std::fabs(reported / ours - 1) > 0.02;
+    return !std::isnan(reported) && ours > 0 && std::fabs(reported / ours - 1) > 0.02;
 }
 /// Requests that were somebody else's. Our own are counted on the safe side: what failed may have
 /// been finished by the server all the same, and what an earlier repeat gave up as well.
@@ -94,23 +92,24 @@ inline double unfinished_before(const evidence& e, const repeat_data& d) {
     return n;
 }
 
-/// Whether a server began anew since the repeat before, and was not told to.
+/// Whether a server began anew since the repeat before, and was not asked to.
 inline bool began_anew(const evidence& e, const repeat_data& d) {
     const auto& arm = d.arm == run_arm::baseline ? e.baseline : e.candidate;
     const repeat_data* before = nullptr;
     for (const repeat_data& other : arm)
         if (other.index < d.index && (!before || other.index > before->index)) before = &other;
-    const bool was_started = d.startup_s == d.startup_s;
+    const bool was_started = !std::isnan(d.startup_s);
     if (!before || was_started || before->server.readings.empty() || d.server.readings.empty())
         return false;
     const double was = before->server.readings.back().began;
     const double is = d.server.readings.front().began;
     const bool is_one = history_of(d.server) == page_history::one_process &&
                         history_of(before->server) == page_history::one_process;
-    return is_one && was == was && is == is && was != is && may_have_begun_in(before->server, is);
+    return is_one && !std::isnan(was) && !std::isnan(is) && was != is &&
+           may_have_begun_in(before->server, is);
 }
 
-/// Why a repeat is no evidence by the server's own word, nothing where it is.
+/// Why a repeat is no evidence by the cross-check, nothing where it is.
 inline cause cross_check_fault(const evidence& e, const repeat_data& d) {
     const double number = d.index + 1;
     if (began_anew(e, d)) return {because::restarted_before, {number}};
@@ -131,15 +130,15 @@ inline cause fault_of_page(const repeat_data& d) {
         return {because::others_tokens, {c.tokens_reported, c.tokens, number}};
     return {};
 }
-/// Why the server's own word does not support an objective, nothing where it does.
+/// Why the server metrics do not support an objective, nothing where they do.
 inline cause server_metrics_fault(const evidence& e, const verdict_numbers& v) {
     const slo& s = v.what;
     // What was read of a largest value is its least: what is beyond the limit is so for certain.
     const verdict certain = s.at_most ? verdict::fail : verdict::pass;
     const bool needs_all = s.what.kind == statistic_kind::max &&
                            !(s.factor == 0 && v.outcome == certain);
-    const auto reported = [](const std::string& words, const repeat_data& d) {
-        cause c = with_text(because::metrics_reported, words);
+    const auto reported = [](const std::string& text, const repeat_data& d) {
+        cause c = with_text(because::metrics_reported, text);
         c.numbers = {static_cast<double>(d.index + 1)};
         return c;
     };

@@ -21,7 +21,7 @@ namespace detail {
 /// which says what its numbers are.
 enum class because : unsigned char {
     nothing,
-    reported,   // in somebody's words
+    reported,   // a text that somebody else wrote
     stopped, unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
     // the numbers
     too_close, too_few_to_fail, all_together, cut_off, cached, cached_in_both,
@@ -72,7 +72,7 @@ inline double as_number(std::size_t n) { return static_cast<double>(n); }
 /// What k misses in n trials show, dependence divided out.
 struct miss_counts {
     double k = 0, n = 0, effect = 1, allowed = 0;
-    double product = 0;  // of the repeats' shares over the allowed one, 0 where that is no evidence
+    double product = 0;  // of the repeats' fractions over the allowed one, 0: no evidence
     double upper(double alpha) const {
         return clopper_pearson_upper(k / effect, n / effect, alpha);
     }
@@ -104,7 +104,7 @@ struct count_levels {
     double pass = 0, fail = 0, product = infinity;
 };
 
-/// What a look at misses was: how many there are, held against which levels, and of a percentile
+/// An analysis of misses: how many there are, compared with which levels, and of a percentile
 /// that is held against a baseline the limit's ratio to the value that it stands for.
 struct analysis_of_misses {
     miss_counts seen{};

@@ -40,7 +40,7 @@ inline double sum_of_products(const std::vector<double>& x, std::size_t lag) {
     for (std::size_t i = lag; i < x.size(); ++i) sum += x[i] * x[i - lag];
     return sum;
 }
-/// How alike neighbouring slices are: those that depend on each other tell less than as many that
+/// How alike neighbouring slices are: those that depend on each other say less than as many that
 /// do not. Around a line of their own they seem less alike than they are, by about 2 / n.
 inline double dependence_of_slices(const std::vector<double>& logs) {
     const std::vector<double> rest = around_their_line(logs);
@@ -51,7 +51,7 @@ inline double dependence_of_slices(const std::vector<double>& logs) {
     return std::clamp(correlation, 0.0, 0.8);
 }
 
-/// A look at the slices, which are means of their logarithms over the repeats so far.
+/// An analysis of the slices, which are means of their logarithms over the repeats so far.
 inline interim_analysis analysis_of_drift(const slo& s, const std::vector<double>& logs,
                                           const judging_rule& rule) {
     const auto k = static_cast<long>(logs.size() / 3);

@@ -37,13 +37,13 @@ struct load_conditions {
     // or bursts by design.
     double arrival_cv2 = not_a_number;
     bool short_outputs_expected = false;  // outputs of one token were asked for
-    bool spins = false;                   // the client was told to burn its core
+    bool spins = false;                   // the client was asked to burn its core
     double most_skew_s = infinity;        // by which the parts of a shared load may begin apart
     std::string stopped{};                // why there are fewer repeats than planned
     std::vector<set_aside_repeat> set_aside{};
     std::vector<unsupported_metrics> unsupported{};  // by the files that it was read from
     std::vector<std::string> notes{};      // on these, a sentence each
-    // Among its requests are some, told as cancelled, that had not ended when their run did.
+    // Among its requests are some, reported as cancelled, that had not ended when their run did.
     bool has_cut_off = false;
 };
 

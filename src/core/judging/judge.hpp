@@ -76,7 +76,7 @@ inline decision with_a_way_out(decision v, bool is_guard) {
     return v;
 }
 
-/// The verdict of one SLO on all requests as they are told.
+/// The verdict of one SLO on all requests as they are reported.
 inline decision judged_as_reported(const evidence& e, const terms& t, const grounds& g,
                                    const slo& s, bool is_guard) {
     if (e.candidate.empty() && !e.stopped.empty())
@@ -147,7 +147,7 @@ inline decision judged(const evidence& e, const terms& t, const grounds& g,
 }
 
 /// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.
-/// `doubt`: why the first of them that is none through the client's fault is none.
+/// `bias`: why the first of them that is none through the client's fault is none.
 inline std::vector<decision> judge_each(const evidence& e, const terms& t, const grounds& g,
                                            const maybe_ended& ended,
                                            std::optional<client_bias>& bias) {
@@ -180,7 +180,7 @@ inline std::vector<decision> judge_stepwise(const evidence& e, const terms& t, c
     }
 }
 
-/// What a look at the evidence finds. Made once per look; whoever reports reads it and computes
+/// What an analysis of the evidence finds. Made once each; whoever reports reads it and computes
 /// nothing.
 struct findings {
     grounds on{};

@@ -22,7 +22,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What the repeats alone decide of one SLO: at the first look that decides, or at the last one.
+/// What the repeats alone decide of one SLO: at the first analysis that decides, or at the last
+/// one.
 inline decision judge_repeats(const evidence& e, const terms& t, const slo& s, bool to_the_end,
                               bool is_guard = false) {
     const bool is_fresh = t.rule.traffic == fresh && !is_of_start(s.what.metric);

@@ -49,7 +49,7 @@ inline gate_outcome worse_of(gate_outcome a, gate_outcome b) {
 
 enum class inconclusive_means : unsigned char { warn, fail, skip };
 
-/// The verdict in whose colour a gate of this outcome is told.
+/// The verdict in whose colour a gate of this outcome is shown.
 inline verdict verdict_like(gate_outcome o) {
     switch (o) {
     case gate_outcome::passed: return verdict::pass;

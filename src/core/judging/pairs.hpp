@@ -10,9 +10,9 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A look at the log ratios of pairs. What is believed of a machine's noise may widen what they
-/// leave open and never narrows it: four pairs know their own spread well enough to be asked, and a
-/// machine whose level shifts within them spreads them far beyond any belief.
+/// An analysis of the log ratios of pairs. What is believed of a machine's noise may widen what
+/// they leave open and never narrows it: four pairs know their own spread well enough to be asked,
+/// and a machine whose level shifts within them spreads them far beyond any belief.
 inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, double s0,
                                           const judging_rule& rule) {
     const interim_analysis believed = analysis_of(distances, s0, rule);

@@ -36,8 +36,8 @@ struct judging_rule {
     int most = last_analysis;  // repeats, pairs or stages at the last look
     double pass_level = 0.05, fail_level = 0.01;
     double pass_z = 2.12, fail_z = 2.80;  // Pocock's 2.122 for 5 %; a little over his 2.754 for 1 %
-    double half_fail_z = 2.99;            // for half of 1 %: a share can fail in two ways
-    double alone_z = 2.17;  // to pass by the repeats' own spread, whose looks are less alike
+    double half_fail_z = 2.99;            // for half of 1 %: a fraction can fail in two ways
+    double alone_z = 2.17;  // to pass by the repeats' own spread, whose analyses are less alike
     bool holm = false;
     bool trusts_belief = false;  // in what is believed of the noise, where repeats spread by less
     /// The same at another level of false fails.
@@ -81,11 +81,11 @@ inline verdict_unit counting_unit(const judging_rule& r, bool in_pairs) {
                               : verdict_unit::repeat;
 }
 
-/// What a look takes for the noise: what is believed, moderated by what was measured; what is
-/// believed of a noisy machine, in the same way; or what was measured alone.
+/// What an interim analysis takes for the noise: what is believed, moderated by what was measured;
+/// what is believed of a noisy machine, in the same way; or what was measured alone.
 enum class spread_of : unsigned char { moderated, noisy, measured };
 
-/// The state of one look: distances of ln(statistic) from ln(limit), negative where the SLO is met.
+/// One interim analysis: distances of ln(statistic) from ln(limit), negative where the SLO is met.
 struct interim_analysis {
     verdict outcome = verdict::inconclusive;
     double mean = 0, sd = 0, df = 0, se = 0, pass_z = 0, fail_z = 0, pass_t = 0, fail_t = 0;
@@ -106,8 +106,8 @@ inline void decide(interim_analysis& l, const judging_rule& rule) {
     else if (l.fail_bound > 0) l.outcome = verdict::fail;
 }
 
-/// A look before its standard error is known: what is believed of the noise, moderated by these
-/// squares with so many degrees of freedom.
+/// An analysis before its standard error is known: what is believed of the noise, moderated by
+/// these squares with so many degrees of freedom.
 inline interim_analysis moderated_analysis(double mean, double squares, double own_df, double s0) {
     interim_analysis l;
     const double measured_variance = own_df > 0 ? squares / own_df : 0;
@@ -123,26 +123,25 @@ inline interim_analysis moderated_analysis(double mean, double squares, double o
     l.sd = std::sqrt((l.prior_df * l.prior_sd * l.prior_sd + squares) / l.df);
     return l;
 }
-/// A look by this variance alone, with so many degrees of freedom. `shares`: 1 / n for n values.
+/// An analysis by this variance alone, with so many degrees of freedom. `shares`: 1 / n for n
+/// values.
 inline interim_analysis measured_analysis(double mean, double variance, double df, double shares,
-                                          double day_sd,
-                                          double s0, const judging_rule& rule) {
+                                          double day_sd, double s0, const judging_rule& rule) {
     interim_analysis l;
     l.spread = spread_of::measured;
     l.mean = mean;
     l.prior_sd = s0;
     l.sd = std::sqrt(variance);
     l.se = std::sqrt(variance * shares + day_sd * day_sd);
-    // What days differ by is told, not measured (Satterthwaite 1946).
-    const double reported = day_sd > 0 ? l.se * l.se / std::max(variance * shares, 1e-12) : 1;
-    l.df = std::min(df * reported * reported, 1e4);
+    // What days differ by is given, not measured (Satterthwaite 1946).
+    const double known = day_sd > 0 ? l.se * l.se / std::max(variance * shares, 1e-12) : 1;
+    l.df = std::min(df * known * known, 1e4);
     decide(l, rule);
     return l;
 }
-/// The same look at n values by their own variance alone, where that leaves more open.
+/// The same analysis of n values by their own variance alone, where that leaves more open.
 inline interim_analysis unless_wider(const interim_analysis& believed, double variance, double df,
-                                     double n, double s0,
-                                     const judging_rule& rule) {
+                                     double n, double s0, const judging_rule& rule) {
     const interim_analysis measured =
         measured_analysis(believed.mean, variance, df, 1 / n, 0, s0, rule);
     return measured.pass_t * measured.se > believed.pass_t * believed.se ? measured : believed;
@@ -173,9 +172,10 @@ inline interim_analysis analysis_of(const std::vector<double>& distances, double
     return l;
 }
 
-/// A look at the repeats of a machine of which nothing is known: what is believed of all machines
-/// may widen what repeats leave open, as a few of them may look quieter than they are, and never
-/// narrows it. No test could: two repeats of a machine of 12 % look quiet in every third gate.
+/// An analysis of the repeats of a machine of which nothing is known: what is believed of all
+/// machines may widen what repeats leave open, as a few of them may look quieter than they are, and
+/// never narrows it. No test could: two repeats of a machine of 12 % look quiet in every third
+/// gate.
 inline interim_analysis analysis_of_repeats(const std::vector<double>& distances, double s0,
                                             const judging_rule& rule,
                                             const stored_side& other = {}) {
@@ -185,8 +185,8 @@ inline interim_analysis analysis_of_repeats(const std::vector<double>& distances
     judging_rule alone = rule;
     alone.pass_z = std::max(rule.pass_z, rule.alone_z);
     const interim_analysis measured =
-        measured_analysis(believed.mean, own.squares / own.df, own.df, own.shares,
-                                                        other.day_sd, s0, alone);
+        measured_analysis(believed.mean, own.squares / own.df, own.df, own.shares, other.day_sd,
+                          s0, alone);
     const bool is_wider = believed.mean < 0 ? measured.pass_bound > believed.pass_bound
                                             : measured.fail_bound < believed.fail_bound;
     return is_wider ? measured : believed;

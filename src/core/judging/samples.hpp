@@ -39,7 +39,7 @@ inline long long least_replayed(const statistic_data& w) {
     return static_cast<long long>(rounded_up(3 / tail_of(w)));
 }
 /// Requests in the first stage of fresh traffic without which no verdict could be a pass: at 95 %,
-/// and at the last look at its own level.
+/// and at the last analysis at its own level.
 inline long long least_fresh(const statistic_data& w, const judging_rule& rule) {
     if (w.kind == statistic_kind::mean) return 40;
     if (w.kind != statistic_kind::percentile) return least_values;

@@ -1,7 +1,7 @@
 // distances from a limit
-// Values differ from run to run by a share of themselves: they are held against their limit on the
-// logarithm. What may be near zero has a grain, below which its ratios mean nothing; it is added to
-// both (a started logarithm; Tukey, Exploratory Data Analysis, 1977).
+// Values differ from run to run by a fraction of themselves, so they are compared with their limit
+// on a log scale. A metric that can be zero has an offset, below which its ratios mean nothing: it
+// is compared on log(x + offset) (Tukey's started logarithm, Exploratory Data Analysis, 1977).
 #pragma once
 
 #include "api/metrics.hpp"
@@ -30,13 +30,13 @@ inline double line_of(const slo& s, double limit) {
 inline constexpr double most_value = 1e300;  // which an infinite value is held against others as
 inline double step_of(double line) { return line == 0 ? 1 : std::fabs(line); }
 
-/// Negative where a value keeps the limit.
+/// Negative where a value holds the limit.
 inline double distance_of(const slo& s, double value, double limit) {
     const double sign = s.at_most ? 1 : -1;
     const auto log_of = [](double v) { return std::log(std::clamp(v, 1e-12, most_value)); };
     if (s.factor > 0) return sign * (log_of(value) - std::log(limit));
     const double line = line_of(s, limit);
-    // Further than that nothing is told apart, and squares of it are numbers.
+    // Further than that no difference matters, and squares of it are numbers.
     if (!is_on_the_log(s)) return std::clamp(sign * (value - line) / step_of(line), -1e6, 1e6);
     const metric_id m = s.what.metric;
     return sign * (log_of(with_offset(m, value)) - std::log(with_offset(m, line)));
@@ -50,7 +50,7 @@ inline double at_distance(const slo& s, double distance, double limit) {
     const double offset = facts_of(s.what.metric).offset;
     return std::max((line + offset) * std::exp(sign * distance) - offset, 0.0);
 }
-/// A distance as a share of the limit.
+/// A distance as a fraction of the limit.
 inline double fraction_of_limit(const slo& s, double distance) {
     return is_on_the_log(s) ? std::expm1(distance) : distance;
 }

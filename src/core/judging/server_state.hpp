@@ -10,6 +10,7 @@
 #include "core/judging/evidence.hpp"
 
 #include <algorithm>  // max, max_element, min
+#include <cmath>  // isnan
 #include <optional>
 #include <utility>  // move
 #include <vector>
@@ -72,7 +73,7 @@ inline cause state_of_clocks(const std::vector<repeat_data>& arm) {
         means.push_back(read.empty() ? not_a_number : mean_of(read));
     }
     double highest = 0;
-    for (const double m : means) highest = std::max(highest, m == m ? m : 0);
+    for (const double m : means) highest = std::max(highest, std::isnan(m) ? 0 : m);
     for (std::size_t i = 0; i < means.size(); ++i)
         if (means[i] < 0.9 * highest)
             return {because::clocks_lower, {1 - means[i] / highest, as_number(i + 1)}};

@@ -31,7 +31,7 @@ struct stored_baseline {
 /// other terms.
 struct terms {
     std::vector<slo> slos{};
-    // what a searched load must keep: then `slos` are of its capacity
+    // what a searched load must hold: then `slos` are of its capacity
     std::vector<slo> objectives_held{};
     judging_rule rule{};
     std::map<std::string, double> noise{};  // calibrated sd of the log statistic, under its name

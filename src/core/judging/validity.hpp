@@ -78,7 +78,7 @@ struct arms_grounds {
 inline arms_grounds arms_grounds_of(const evidence& e, const arm_list& arms) {
     return {self_check_of(e, arms), fault_of_gate(e, arms), over_saturation_of(e, arms)};
 }
-/// What all objectives of a gate stand on, found once for a look at its evidence.
+/// What all objectives of a gate stand on, found once for an analysis of its evidence.
 struct grounds : arms_grounds {
     arms_grounds own{};  // of the candidate alone
     answer_counts candidate{}, baseline{};

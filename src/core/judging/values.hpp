@@ -27,7 +27,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The reader's numbers of a look with a standard error. `repeats` of `most` are known.
+/// The reader's numbers of an analysis with a standard error. `repeats` of `most` are known.
 inline void estimate_analysis(decision& d, double most, double repeats,
                               const stored_side& other = {}) {
     const interim_analysis& l = d.last;
@@ -105,9 +105,9 @@ struct looked_at {
     }
 };
 
-/// What of a percentile's verdict speaks of failures: the share of requests beyond the limit, where
-/// failed ones are, held against the share that the percentile allows. The limit as a value, and
-/// what shows a miss where that limit is itself an estimate.
+/// What of a percentile's verdict speaks of failures: the fraction of requests beyond the limit,
+/// where failed ones are, against the fraction that the percentile allows. The limit as a value,
+/// and what shows a miss where that limit is itself an estimate.
 struct limit_of_values {
     double bound = 0, allowed = 0;
     bool may_pass = true;  // counts of this sample do not show what is compared with another
@@ -138,7 +138,7 @@ inline limit_of_values limit_of_values_of(const evidence& e, const terms& t, con
 }
 
 /// A percentile that failures reach in some repeats, judged on the pooled count of the requests
-/// beyond its limit: by the rule of shares.
+/// beyond its limit: by the rule of fractions.
 inline verdict decide_by_counts(decision& d, const evidence& e, const terms& t,
                                 const comparison& c) {
     const auto repeats = static_cast<std::size_t>(d.repeats);
@@ -161,11 +161,11 @@ inline verdict decide_by_gaps(const decision& d, const evidence& e, const terms&
                               const comparison& c) {
     const auto repeats = static_cast<std::size_t>(d.repeats);
     if (c.relative) return verdict::inconclusive;
-    std::vector<double> shares;
+    std::vector<double> fractions;
     for (std::size_t i = 0; i < repeats; ++i)
-        shares.push_back(fraction_of_gaps_beyond(d.what.bound, d.what.what.metric, e.candidate[i],
-                                                 t.read));
-    const double product = product_of_fractions(shares, allowed_misses(d.what));
+        fractions.push_back(fraction_of_gaps_beyond(d.what.bound, d.what.what.metric,
+                                                    e.candidate[i], t.read));
+    const double product = product_of_fractions(fractions, allowed_misses(d.what));
     return product >= count_levels_of(d.what, t.rule).product ? verdict::fail
                                                               : verdict::inconclusive;
 }
@@ -207,7 +207,7 @@ inline void withdraw_over_failures(decision& d, const evidence& e, const terms& 
     d.why = {{because::failed_in_tail, {failed.k, failed.n, upper, failed.allowed}}};
 }
 
-/// One look at the values: what it decides by itself, and what it is too early for.
+/// One interim analysis of the values: what it decides by itself, and what it is too early for.
 inline void decide_by_values(decision& d, const looked_at& seen, const comparison& c, double s0,
                              const judging_rule& rule, std::size_t first, std::size_t fails_from) {
     d.last = c.paired ? analysis_of_pairs(seen.distances, s0, rule)
@@ -268,7 +268,7 @@ inline decision judge_values(const evidence& e, const terms& t, const slo& s,
         seen.add(value, s, d.limit);
         d.repeats = static_cast<int>(seen.values.size());
         d.requests = measured_requests(e, seen.values.size());
-        // No more looks than the constants allow for, however many repeats there are.
+        // No more analyses than the constants allow for, however many repeats there are.
         const bool at_the_end = i + 1 == n;
         if (!at_the_end && (seen.values.size() < first || analyses + 1 >= t.rule.analyses))
             continue;

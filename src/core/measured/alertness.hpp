@@ -11,10 +11,10 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Told of the steps of one thread, finds the stretches in which it was blind. A thread that sleeps
-/// and is woken by its sockets is not blind; one that comes later from its sleep than it asked for
-/// is, since an unknown time before that: it may have slept through whatever came in. So it sleeps
-/// no longer than for a tick.
+/// Told of the steps of one thread, finds the stretches in which it stalled. A thread that sleeps
+/// and is woken by its sockets does not stall; one that comes later from its sleep than it asked
+/// for did, since an unknown time before that: it may have slept through whatever came in. So it
+/// sleeps no longer than for a tick.
 class alertness {
 public:
     static constexpr long long tick_ns = 5000000;
@@ -64,7 +64,7 @@ public:
         close(now);
     }
 
-    /// What came in while it was blind is not all read yet.
+    /// What came in while it stalled is not all read yet.
     bool is_behind() const { return open_.to_ns != 0; }
     /// How long it may not have run since then, at most.
     long long lost_since(long long time_ns) const {

@@ -1,4 +1,4 @@
-// when the client did not run
+// client stalls: when the client did not run
 #pragma once
 
 #include "core/base/time_interval.hpp"
@@ -12,7 +12,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Time in which a thread of the client could not look at its sockets: it was stopped, waited for a
+/// A client stall: time in which a thread could not read its sockets: it was stopped, waited for a
 /// core, or was busy with others for long. It ends when all that had come in meanwhile was read.
 /// What is stamped at t inside came in at most min(t - from_ns, most_delay_ns) before that.
 struct client_stall {

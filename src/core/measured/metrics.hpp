@@ -79,7 +79,7 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
     case metric_id::later_turn_ttft: return r.turn > 0 ? ttft_s : not_a_number;
     case metric_id::time_to_first_answer:
         return r.first_answer_ns > 0 ? seconds(t.to_answer) : not_a_number;
-    case metric_id::second_token_gap:  // of what came in one read nothing tells the time
+    case metric_id::second_token_gap:  // of what came in one read the time is unknown
         return r.second_token_ns > r.first_token_ns ? seconds(t.first_to_second) : not_a_number;
     case metric_id::prefill_speed:
         return r.prompt_tokens > 0 ? speed(r.prompt_tokens, ttft_s) : not_a_number;
@@ -157,7 +157,7 @@ inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, s
     return stack.back();
 }
 
-/// Misses of a share metric, one per measured request in order. Throws std::invalid_argument of a
+/// Misses of a fraction, one per measured request in order. Throws std::invalid_argument of a
 /// goodput without a condition: whoever asks a result for one was refused by no plan.
 inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
                                    timing_bound how = timing_bound::measured) {
@@ -312,7 +312,7 @@ inline sorted_values sorted_values_of(metric_id m, const repeat_data& d,
     v.all = std::move(s.values);
     return v;
 }
-/// The share of the gaps that are over a bound, in seconds. One of each failed request is.
+/// The fraction of the gaps that are over a bound, in seconds. One of each failed request is.
 inline double fraction_of_gaps_beyond(double bound, metric_id m, const repeat_data& d,
                                       timing_bound how = timing_bound::measured) {
     std::uint64_t n = 0, over = 0;
@@ -362,7 +362,7 @@ inline double value_among(const statistic_data& what, metric_sample& s) {
     return *at;
 }
 
-/// Requests that a share is of, and those of them that missed.
+/// Requests that a fraction is of, and those of them that missed.
 struct fraction_counts {
     double misses = 0, all = 0;
     void add(const std::vector<bool>& more) {

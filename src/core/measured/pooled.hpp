@@ -63,7 +63,7 @@ inline arm_values values_of_gaps(const statistic_data& what, const std::vector<r
     v.together = is_moved ? weighted_mean(means) : value_among(what, all);
     return v;
 }
-/// Of what the server tells of itself.
+/// Of server metrics.
 inline arm_values values_of_server(const statistic_data& what,
                                    const std::vector<repeat_data>& arm) {
     arm_values v;
@@ -78,8 +78,8 @@ inline arm_values values_of_server(const statistic_data& what,
     v.together = is_largest ? *largest : weighted_mean(weighted);
     return v;
 }
-/// A throughput is over the windows of all repeats, a share of all their requests, a time to start
-/// the mean of the starts.
+/// A throughput is over the windows of all repeats, a fraction of all their requests, a time to
+/// start the mean of the starts.
 inline arm_values values_of(const statistic_data& what, const std::vector<repeat_data>& arm,
                             timing_bound how = timing_bound::measured) {
     if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm, how);

@@ -76,7 +76,7 @@ struct repeat_facts {
     double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds
     handshakes_t handshakes_full{}, handshakes_resumed{};
     client_stalls stalls{};   // of all threads
-    server_metrics server{};  // what the server told of itself meanwhile
+    server_metrics server{};  // what the server reported meanwhile
     std::vector<rank_part> ranks{};  // of a load that several programs sent
     warmup_seen warmup{};     // where it was to end when the server is stable
 };

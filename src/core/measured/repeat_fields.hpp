@@ -15,6 +15,7 @@
 
 #include <algorithm>  // any_of
 #include <cfloat>  // DBL_MAX
+#include <cmath>  // isnan
 #include <cstddef>  // size_t
 #include <string>
 #include <vector>
@@ -77,7 +78,7 @@ inline void fields_of(field_visitor& v, rank_part& r, long long window_from_ns) 
     v.flag({"clock_is_synchronised", "by its system's own account"}, r.synchronised);
     v.number({"server_clock_low_s", "its machine's clock is ahead of the server's by this at "
                                     "least, by the Date of answers before and after the load; "
-                                    "null: not told", at_times},
+                                    "null: unknown", at_times},
              r.lead.low_s, {-most_count, most_count, -infinity});
     v.number({"server_clock_high_s", "and by this at most", at_times}, r.lead.high_s,
              {-most_count, most_count, infinity});
@@ -103,11 +104,8 @@ inline void quantity_fields(field_visitor& v, const field& f, std::vector<page_r
                             quantity_values page_reading::*values) {
     if (!v.begin(f)) return;
     for (std::size_t q = 0; q < quantity_count; ++q) {
-        const bool is_reported =
-            std::any_of(readings.begin(), readings.end(), [&](page_reading& r) {
-            return (r.*values)[q] == (r.*values)[q];
-        });
-        if (v.has(quantity_names[q], is_reported))
+        const auto is_reported = [&](page_reading& r) { return !std::isnan((r.*values)[q]); };
+        if (v.has(quantity_names[q], std::any_of(readings.begin(), readings.end(), is_reported)))
             reading_fields(v, {quantity_names[q], "", at_times}, readings,
                            [&](page_reading& r) -> double& { return (r.*values)[q]; });
     }
@@ -237,14 +235,14 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
                          "from then on"},
            d.used_once);
     v.whole({"shared_tokens", "prompt tokens that the workload lets a prefix cache have, of "
-                              "requests that tell how many were cached; -1 where none does"},
+                              "requests that report how many were cached; -1 where none does"},
             d.shared_tokens, {-1, most_count});
     v.flag({"gaps_counted", "there were too many gaps between events to keep each one"},
            d.gaps_counted);
     double error = d.gaps_counted ? gap_counts::relative_error : 0;  // which nobody reads
     v.number({"itl_relative_error", "of itl percentiles at most, 0 where every gap was kept"},
              error, {0, 1, 0});
-    if (v.begin({"server", "what the server told of itself in a repeat, on its page of metrics and "
+    if (v.begin({"server", "what the server reported in a repeat, on its page of metrics and "
                            "on those of exporters", at_times, "server"},
                 d.server.is_read)) {
         if (v.assigns()) d.server.is_read = true;

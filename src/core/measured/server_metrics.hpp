@@ -1,4 +1,4 @@
-// what a server tells of itself in a repeat
+// server metrics of a repeat
 #pragma once
 
 #include "api/metrics.hpp"
@@ -45,7 +45,7 @@ struct cross_check {
     bool is_made = false;
 };
 
-/// What a gauge of several series says once one of these has vanished is not told: it would be of
+/// What a gauge of several series says once one of these has vanished is dropped: it would be of
 /// the others.
 inline void drop_partial_gauges(std::vector<page_reading>& readings) {
     for (std::size_t q = 0; q < quantity_count; ++q) {
@@ -88,7 +88,7 @@ inline bool have_fallen(const page_reading& before, const page_reading& now) {
     return fell(server_quantity::requests_done) || fell(server_quantity::prompt_tokens) ||
            fell(server_quantity::generation_tokens);
 }
-/// Whether a process may have begun since the first reading. Dates and starts are told in seconds.
+/// Whether a process may have begun since the first reading. Dates and starts are in whole seconds.
 inline bool may_have_begun_in(const server_metrics& w, double began_s) {
     return !(began_s < w.from_s - 2);
 }

@@ -1,4 +1,4 @@
-// metrics that a server tells of itself
+// metrics that a server reports of itself
 #pragma once
 
 #include "api/metrics.hpp"
@@ -104,8 +104,8 @@ inline weighed_value energy_per_token_of(const repeat_data& d, const reading_spa
                 time_interval::between(s.from->at_ns, s.to->at_ns)) * s.seconds();
     return tokens > 0 ? weighed_value{joules / tokens, tokens} : weighed_value{};
 }
-/// How often an exporter told something new of energy or power in a span: some measure every half
-/// minute only.
+/// How often an exporter reported something new of energy or power in a span: some measure every
+/// half minute only.
 inline std::size_t new_values(const reading_span& s) {
     const auto q = !std::isnan(s.change(server_quantity::energy))
                        ? server_quantity::energy
@@ -163,9 +163,9 @@ inline std::string what_is_unknown(const statistic_data& what, const repeat_data
     const std::string& why = d.server.problem;
     return printed("%zu of %zu readings of its page in the steady window ", g.unknown(),
                    g.tried()) +
-           (g.failed == 0   ? "do not tell "
+           (g.failed == 0       ? "do not report "
             : g.unreported == 0 ? "failed"
-                            : "failed or do not tell ") +
+                                : "failed or do not report ") +
            (g.unreported > 0 ? str(what.name) : "") +
            (g.failed > 0 && !why.empty() ? " (" + why + ")" : "") +
            ", and what it was then nobody knows";
@@ -197,13 +197,13 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
         if (std::isnan(joules))
             return "no metrics page reports the energy or the power of its accelerators";
         if (new_values(*s) < least_readings)
-            return printed("the exporter told %zu new values of its energy in %.0f s, %zu are "
+            return printed("the exporter reported %zu new values of its energy in %.0f s, %zu are "
                            "needed: have it measure every second (dcgm-exporter -c 1000)",
                            new_values(*s), s->seconds(), least_readings);
     }
     if (const auto q = quantity_of(what.metric))
         if (const double change = s->change(*q); std::isnan(change))
-            return "its page does not tell " + std::string(metric_name(what.metric));
+            return "its page does not report " + std::string(metric_name(what.metric));
     const double v = value_by_server(what, d).value;
     if (!std::isnan(v)) return {};
     return printed("nothing that %s is of happened between the readings", what.name.c_str());

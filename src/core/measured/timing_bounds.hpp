@@ -1,4 +1,4 @@
-// how a repeat is read where the client may have been late
+// bounds on what was measured where the client may have been late
 #pragma once
 
 #include "api/metrics.hpp"
@@ -21,10 +21,10 @@ inline namespace v0 {
 namespace detail {
 
 /// What came while the client did not run has a stamp that may be too late, and what it was to send
-/// then went out too late. `as_measured` takes the stamps as they are. `pessimistic` says the worst of
-/// the server that they allow: what a pass must withstand. `optimistic` takes out all that may have
-/// been the client's: what a fail must withstand. `buffered` gives tokens that came at once all
-/// the time before them that they may have been generated in, `baseline_buffered` those of the
+/// then went out too late. `measured` takes the stamps as they are. `pessimistic` is the worst of
+/// the server that they allow, which a pass must withstand. `optimistic` takes out all that may
+/// have been the client's, which a fail must withstand. `buffered` gives tokens that came at once
+/// all the time before them that they may have been generated in, `baseline_buffered` those of the
 /// baseline alone.
 enum class timing_bound : unsigned char {
     measured, pessimistic, optimistic, buffered, baseline_buffered

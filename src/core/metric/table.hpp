@@ -1,6 +1,6 @@
 // the table of metrics
 // All that sets one metric apart, but for how its value is computed (core/measured): whoever asks
-// whether one is a share or needs a stream looks it up here.
+// whether one is a fraction or needs a stream looks it up here.
 #pragma once
 
 #include "api/metrics.hpp"
@@ -62,12 +62,12 @@ struct metric_facts {
     bool is_of_gaps = false;           // pooled over a repeat's requests; of one, its longest gap
     value_needs needs = value_needs::nothing;
     bool is_of_decoding = false;       // of when tokens came, from the first to the last
-    bool counts_output = false;        // or divides by them: output tokens, as usage tells
+    bool counts_output = false;        // or divides by them: output tokens, by usage
     bool needs_stream = false;         // a first token apart from the last
     bool is_of_prefill = false;        // faster where a prefix cache has some of the prompt
     bool needs_event_times = false;    // of every content event, not of the first and last alone
     bool is_hurt_by_lateness = false;  // the client's: counted from when a request was to be sent
-    // Of a server's own: below this much, in SI, its ratios mean nothing. 0: it is not near zero.
+    // Of server metrics: compared on log(x + offset), SI; below it ratios mean nothing. 0: none.
     double offset = 0;
     bool is_whole = false;  // a count of something, which has no half
 };
@@ -215,7 +215,7 @@ constexpr bool is_of_start(metric_id m) { return facts_of(m).of == metric_of::st
 constexpr bool is_of_service(metric_id m) {
     return m != metric_id::error_rate && !is_of_start(m);
 }
-/// What the server tells of itself.
+/// Server metrics.
 constexpr bool is_of_server(metric_id m) { return facts_of(m).of == metric_of::server; }
 constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::loads; }
 /// Of a statistic within a run.

@@ -284,7 +284,7 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
     if (summary)
         check_aiperf_counts(run, *summary, lacks);
     else
-        run.lacks_all("profile_export_aiperf.json is not beside it, so nothing tells under which "
+        run.lacks_all("profile_export_aiperf.json is not beside it, so it is unknown under which "
                       "load these requests were sent, nor whether they are all");
     run.lacks(of_ends(), "AIPerf's request_latency ends at the last content, and its request_end "
                          "at the last event that it can use; e2e ends at [DONE]");
@@ -298,7 +298,7 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
     if (lacks.without_gaps > 0) {
         run.lacks(of_gaps(), printed("%zu of %zu completed requests have no inter_chunk_latency",
                                      lacks.without_gaps, lacks.completed));
-        run.lacks(of_event_times(), "without inter_chunk_latency nothing tells how many tokens "
+        run.lacks(of_event_times(), "without inter_chunk_latency it is unknown how many tokens "
                                     "came inside the steady window");
     }
     run.clock = span_of(run.requests);

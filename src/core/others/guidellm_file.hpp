@@ -167,7 +167,7 @@ inline void set_guidellm_window(imported_run& run, const picojson::value& benchm
         const picojson::value* v = member_at(benchmark, "scheduler_metrics", name);
         const std::string full = std::string("benchmarks[0].scheduler_metrics.") + name;
         if (v == nullptr)
-            refuse({run.file, ": ", full, " is missing, it tells which requests are its ", phase});
+            refuse({run.file, ": ", full, " is missing, it says which requests are its ", phase});
         return clock_ns(number_from(run.file, *v, 1, latest_clock_s,
                                     "a time in seconds since 1970", [&] { return full; }));
     };
@@ -236,7 +236,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
     check_guidellm_counts(run, b, *requests);
     run.lacks(of_gaps(), "guidellm keeps no gaps: its ITL is one mean of each request, which is "
                          "our tpot");
-    run.lacks(of_event_times(), "guidellm keeps no time of each token, so nothing tells how many "
+    run.lacks(of_event_times(), "guidellm keeps no time of each token, so it is unknown how many "
                                 "came inside the steady window");
     run.clock = span_of(run.requests);
     run.notes.push_back("its times are of the wall clock, which may be set while it runs");

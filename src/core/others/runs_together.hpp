@@ -111,7 +111,7 @@ inline std::vector<std::string> other_settings(const imported_run& first, const 
     std::vector<std::string> why;
     const auto differs = [&](const std::string& name, const std::string& a, const std::string& b) {
         if (a == b) return;
-        const auto shown = [](const std::string& s) { return s.empty() ? "not told" : s; };
+        const auto shown = [](const std::string& s) { return s.empty() ? "not reported" : s; };
         why.push_back(name + " is " + shown(b) + " in " + run.file + " and " + shown(a) + " in " +
                       first.file + ": repeats are of one tool, model and load");
     };

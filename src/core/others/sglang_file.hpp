@@ -43,7 +43,7 @@ inline bool is_known_to_stream(const std::string& backend) {
 inline void set_sglang_definitions(imported_run& run, const std::string& backend,
                                    const odd_answers& odd) {
     run.lacks(of_ends(), "SGLang's bench lists no end of a request, so e2e is not known");
-    run.lacks(of_windows(), "it tells of no request when it was sent, so nothing tells which "
+    run.lacks(of_windows(), "it has no request's send time, so it is unknown which "
                             "tokens came inside the steady window");
     if (run.arrivals.max_in_flight > 0)
         run.lacks(of_planned_sends(), "requests waited for one of max_concurrency places, and the "
@@ -55,7 +55,7 @@ inline void set_sglang_definitions(imported_run& run, const std::string& backend
                              "came after it; itl is the whole gap");
     if (odd.too_many())
         run.lacks(of_output_counts(),
-                  "SGLang's bench takes the length that it asked for where a server tells none, "
+                  "SGLang's bench takes the length that it asked for where a server reports none, "
                   "and " + odd.words("have another number of tokens than of content chunks"));
     run.notes.push_back("an answer that breaks off, or an error inside of the stream, counts as a "
                         "success there");

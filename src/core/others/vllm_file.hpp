@@ -80,7 +80,7 @@ inline void set_vllm_definitions(imported_run& run, vllm_stream s, const odd_ans
     run.lacks(of_ends(), "vLLM's bench ends a request at its last chunk with choices; e2e ends at "
                          "[DONE], which the file does not tell");
     if (!run.knows_sends)
-        run.lacks(of_windows(), "it has no start_times, so nothing tells which tokens came inside "
+        run.lacks(of_windows(), "it has no start_times, so it is unknown which tokens came inside "
                                 "the steady window");
     if (run.arrivals.max_in_flight > 0 && !has_queue_times)
         run.lacks(of_planned_sends(), "requests waited for one of max_concurrency places, and the "
@@ -91,11 +91,11 @@ inline void set_vllm_definitions(imported_run& run, vllm_stream s, const odd_ans
     else if (odd.too_many() && s == vllm_stream::chat)
         run.lacks(of_tokens_in_time(),
                   "vLLM's bench takes the chunk with the role for the first token, and " +
-                      odd.words("do not let it be told from the tokens: --backend openai (with "
-                                "/v1/completions) has none"));
+                      odd.words("do not let it be separated from the tokens: --backend openai "
+                                "(with /v1/completions) has none"));
     else if (odd.too_many())
         run.lacks(of_tokens_in_time(), odd.words("have more chunks than tokens, and which of them "
-                                                 "are none is not told"));
+                                                 "are none is unknown"));
 }
 
 inline void add_vllm_requests(imported_run& run, const picojson::value& v, vllm_stream stream) {

@@ -42,8 +42,8 @@ inline std::string checked_fields(const picojson::object& fields, bool with_obje
         for (const char* choices : {"n", "best_of", "num_return_sequences"})
             if (name == choices && value.is<double>() && !(value.get<double>() <= 1))
                 refuse({"options.extra_body sets \"", name, "\" to ", value.serialize(),
-                        ": several choices share one stream and one usage, and what the tokens of "
-                        "each take is not told apart; ask for one"});
+                        ": several choices share one stream and one usage, which do not separate "
+                        "their tokens; ask for one"});
         if (with_objects || !holds_options(name, value))
             out += "," + json_quoted(name) + ":" + value.serialize();
     }

@@ -53,7 +53,7 @@ inline void fields_of(field_visitor& v, compared_statistic& s, settings_comparis
     v.list({"settings"}, s.settings, [&](setting_value& one) {
         std::string name = c.settings[i++].name;
         v.text({"name"}, name);
-        v.number({"estimate", "the geometric mean of the rounds; of a share that of all requests"},
+        v.number({"estimate", "geometric mean of the rounds; of a fraction that of all requests"},
                  one.typical, any_number);
         v.interval({"interval", "of 95 % by itself"}, one.low, one.high);
         v.text({"fault", "why this statistic of it is compared with no other"}, one.fault);

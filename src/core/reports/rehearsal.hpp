@@ -76,7 +76,7 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
         v.choice({"would_be"}, o.would_be, verdict::skipped);
         v.number({"shown_from", "a true value that fails in nine runs of ten"}, o.runs.shows_from,
                  any_number);
-        v.number({"inconclusive", "a share of the runs"}, o.runs.inconclusive, {0, 1});
+        v.number({"inconclusive", "a fraction of the runs"}, o.runs.inconclusive, {0, 1});
     });
 }
 

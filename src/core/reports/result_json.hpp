@@ -59,7 +59,7 @@ inline std::string calibration_json(const std::vector<gate_report>& gates) {
 
 inline void fields_of(field_visitor& v, environment_facts& e) {
     v.text({"started_at", "UTC, RFC 3339"}, e.started_at);
-    v.text({"commit", "of what was tested, \"\" where nothing tells"}, e.commit);
+    v.text({"commit", "of what was tested, \"\" where that is unknown"}, e.commit);
     v.text({"os"}, e.os);
     v.text({"cpu"}, e.cpu);
     v.whole({"cores"}, e.cores);

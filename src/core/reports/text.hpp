@@ -206,7 +206,7 @@ inline std::string reasoning_text(const reasoning_counts& c, const char* whose) 
     if (c.hidden > 0)
         t += printed("; %lld tokens were never streamed, and are in no time per token and no "
                      "throughput", c.hidden);
-    if (c.unreported > 0) t += printed("; the usage of %zu does not tell how much", c.unreported);
+    if (c.unreported > 0) t += printed("; the usage of %zu does not say how much", c.unreported);
     return t;
 }
 /// What is said where a server may know the traffic from earlier repeats, "" where it cannot.
@@ -215,14 +215,14 @@ inline std::string as_given_text(const plan& p) {
     return p.sent_as_given + " are sent as given: a prefix cache of the server may answer them "
                              "from earlier repeats and earlier runs";
 }
-/// What an arm's server tells of itself, "" where it has no page of that.
+/// An arm's server metrics, "" where it has no page of them.
 inline std::string server_text(const arm_figures& arm, const char* whose) {
     if (!arm.server.is_read) return {};
-    const std::string witness = cross_check_text(arm.server);
+    const std::string checked = cross_check_text(arm.server);
     return whose + std::string("server: ") + account_text(arm.server) +
-           (witness.empty() ? "" : "; " + witness);
+           (checked.empty() ? "" : "; " + checked);
 }
-/// What the files of another tool do not tell, and of what nothing is judged for it.
+/// What the files of another tool cannot support, and of what nothing is judged for it.
 inline std::string unsupported_text(const unsupported_metrics& u) {
     std::string of;
     for (const metric_id m : u.of) of += (of.empty() ? "" : ", ") + std::string(metric_name(m));

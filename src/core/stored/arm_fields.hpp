@@ -17,6 +17,7 @@
 #include "core/figures/prompt_lengths.hpp"
 #include "core/figures/rows.hpp"
 
+#include <cmath>  // isnan
 #include <cstddef>  // size_t
 #include <optional>
 #include <string>
@@ -61,7 +62,7 @@ inline void fields_of(field_visitor& v, answer_counts& a) {
                                    "text can be: it cannot be right", at_times},
             a.over_content);
     v.whole({"may_hide", "answered requests that may have tokens in usage that were never "
-                         "streamed, nothing tells how many", at_times},
+                         "streamed, how many is unknown", at_times},
             a.may_hide);
     v.whole({"usage_over_prompt", "answered requests whose usage reports more prompt tokens than "
                                   "what was sent can be", at_times},
@@ -73,9 +74,9 @@ inline void fields_of(field_visitor& v, answer_counts& a) {
 }
 inline void fields_of(field_visitor& v, reasoning_counts& r) {
     v.whole({"requests"}, r.requests);
-    v.whole({"reasoning_tokens", "of the requests whose usage tells"}, r.tokens);
+    v.whole({"reasoning_tokens", "of the requests whose usage says"}, r.tokens);
     v.whole({"output_tokens", "of the same requests"}, r.output);
-    v.whole({"unreported", "of the requests, those whose usage does not tell"}, r.unreported);
+    v.whole({"unreported", "of the requests, those whose usage does not say"}, r.unreported);
     v.whole({"hidden_tokens", "output tokens that were never streamed", at_times}, r.hidden);
 }
 
@@ -113,7 +114,7 @@ inline void fields_of(field_visitor& v, arm_figures& a, token_fit& fit, std::siz
     v.list({"finish_reasons", "how answered requests ended, most frequent first; empty of scores",
             at_times},
            a.finish_reasons, [&](auto& counted) {
-               v.text({"reason", "in the server's words; empty where it told none"}, counted.first);
+               v.text({"reason", "as the server wrote it, empty: none"}, counted.first);
                v.whole({"count"}, counted.second);
            });
     v.whole({"usage_below_events", "answered requests whose usage reports fewer tokens than "
@@ -132,7 +133,7 @@ inline void fields_of(field_visitor& v, load_point& p) {
     v.choice({"arm"}, p.arm, run_arm::baseline);
     v.number({"load"}, p.what.load, rate_range);
     v.choice({"part"}, p.what.part, probe_of::compared);
-    v.number({"margin", "the worst ln(statistic/limit), of shares the difference of logits; "
+    v.number({"margin", "the worst ln(statistic/limit), of fractions the difference of logits; "
                         "above 0 is a miss"}, p.what.margin, any_number);
     v.flag({"over_saturated"}, p.what.over);
     v.flag({"invalid", "the client had too great a part in it"}, p.what.invalid);
@@ -144,14 +145,14 @@ inline void fields_of(field_visitor& v, load_point& p) {
 inline void fields_of(field_visitor& v, load_curve& c) {
     std::string unit = c.unit == metric_id::capacity_in_users ? "users" : "requests/s";
     v.text({"unit", "requests/s or users"}, unit);
-    v.number({"low", "the highest load that was shown to keep all objectives, 0: none"},
+    v.number({"low", "the highest load that was shown to hold all objectives, 0: none"},
              c.state.low, rate_range);
     v.number({"high", "the lowest load that was shown to miss one, null: none"}, c.state.high,
              {0, most_rate, infinity});
     const auto estimated = [&](const field& f, std::optional<double>& value) {
         double n = value.value_or(not_a_number);
         v.number(f, n, any_number);
-        if (v.assigns()) value = n == n ? std::optional(n) : std::nullopt;
+        if (v.assigns()) value = std::isnan(n) ? std::nullopt : std::optional(n);
     };
     estimated({"estimate", "where the probes before the evidence put it"}, c.state.capacity);
     estimated({"elasticity", "by how many percent 1 % more load moves what bounds it"},
@@ -161,7 +162,7 @@ inline void fields_of(field_visitor& v, load_curve& c) {
     v.text({"fault", "why the search says nothing"}, c.fault);
     std::vector<std::string> objectives_held;
     for (const slo& s : c.objectives_held) objectives_held.push_back(str(s.text()));
-    v.texts({"objectives_held", "the objectives that a load must keep"}, objectives_held);
+    v.texts({"objectives_held", "the objectives that a load must hold"}, objectives_held);
     v.list({"probes"}, c.points, [&](load_point& p) { fields_of(v, p); });
 }
 

@@ -201,7 +201,7 @@ inline void fields_of(field_visitor& v, terms& judged_by, load_conditions& under
         v.whole({"expected_first_turns", "", at_times}, expected.first_turns);
     }
     if (v.has("most_skew_s", std::isfinite(under.most_skew_s)))
-        v.number({"most_skew_s", "by which programs that share the load may begin apart", at_times},
+        v.number({"most_skew_s", "by which programs that send the load may begin apart", at_times},
                  under.most_skew_s, {0, longest_time_s, infinity});
     v.list({"set_aside", "repeats in records.jsonl that are no evidence: the client had too "
                          "great a part in them, and others were measured in their place"},
@@ -238,7 +238,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
     v.number({"coalesced_fraction", "", at_times}, c.coalesced_fraction, fraction);
     lag_fields(v, c, at_times);
     v.whole({"stalls", "times that the client did not run for over 1 ms", at_times}, c.stalls);
-    v.seconds({"stall_max", "how long it was blind at most", at_times}, c.stall_max);
+    v.seconds({"stall_max", "the longest client stall", at_times}, c.stall_max);
     v.number({"cpu_utilization", "", at_times}, c.cpu_utilization, fraction);
     v.whole({"connections_opened", "", at_times}, c.connections_opened);
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);

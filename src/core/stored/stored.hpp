@@ -139,12 +139,44 @@ inline std::string unnumbered(const std::string& name) {
                              name.find_first_not_of("0123456789", open + 2) == name.size() - 1;
     return is_numbered ? name.substr(0, open) : name;
 }
+/// What the first schema calls otherwise. It has two members `untold`: a number of requests, and a
+/// list of what other tools' files cannot support.
+struct renamed_member {
+    const char* was;
+    const char* is;
+};
+inline constexpr renamed_member renamed_members[] = {
+    {"blind", "stalls"}, {"held_up", "stalls"}, {"held_up_max", "stall_max"},
+    {"looks", "interim_analyses"}, {"keeps", "objectives_held"}, {"binding", "limiting_objective"},
+    {"told_apart", "significant"}, {"requests_told", "requests_reported"},
+    {"output_tokens_told", "output_tokens_reported"},
+    {"prompt_tokens_told", "prompt_tokens_reported"}, {"late_share", "late_fraction"},
+    {"coalesced_share", "coalesced_fraction"}, {"cpu_share", "cpu_utilization"},
+    {"thread_cpu_shares", "thread_cpu_utilization"}};
+inline void rename_members(picojson::value& v) {
+    if (v.is<picojson::array>())
+        for (picojson::value& element : v.get<picojson::array>()) rename_members(element);
+    if (!v.is<picojson::object>()) return;
+    auto& all = v.get<picojson::object>();
+    const auto rename = [&](const char* was, const char* is) {
+        auto member = all.extract(was);
+        if (member.empty()) return;
+        member.key() = is;
+        all.insert(std::move(member));
+    };
+    for (const renamed_member& r : renamed_members) rename(r.was, r.is);
+    const auto untold = all.find("untold");
+    if (untold != all.end())
+        rename("untold", untold->second.is<picojson::array>() ? "unsupported" : "unreported");
+    for (auto& [name, member] : all) rename_members(member);
+}
 /// The document of a run, or the sentence that it is none.
 inline picojson::value result_document(const std::string& json, const std::string& file) {
     picojson::value root;
     const std::string schema = parse_json(json, root) ? string_member(root, "schema") : "";
     if (schema != "llmbench/result/2" && schema != "llmbench/result/1")
         refuse({file, " is not a result of this schema (llmbench/result/2)"});
+    if (schema == "llmbench/result/1") rename_members(root);
     return root;
 }
 /// A gate in its document, and how many repeats stand before its own.

@@ -48,7 +48,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
                           "fraction; of a relative SLO the ratio", at_times},
              of.measured, any_number);
     v.number({"estimate", "what the verdict rests on: the typical repeat, the geometric mean of "
-                          "the repeats; of shares the requests counted"},
+                          "the repeats; of fractions the requests counted"},
              of.estimate.value, any_number);
     v.interval({"interval", "of the estimate, as the verdict used it"}, of.estimate.low,
                of.estimate.high);

@@ -36,7 +36,7 @@ enum class scenario_use : unsigned char { measure, gate, find_capacity };
 
 /// What a load that is searched is searched for.
 struct searched_load {
-    // what it must keep; the plan's objectives are of the capacity
+    // what it must hold; the plan's objectives are of the capacity
     std::vector<slo> objectives_held{};
     std::vector<double> asked{};  // loads that those name, the ones that count first
     bool to_the_interval = false; // else until these are decided

@@ -165,6 +165,10 @@ inline void check_own_lengths(const arrival_data& a, const length_distribution& 
         refuse({field, " is from_trace(): arrivals must be replay(...), they are ",
                 arrival_text(a)});
 }
+/// By its name, or by the one that it had in the version before.
+inline double prefix_fraction_of(const synthetic& w) {
+    return w.prefix_share.value == -1 ? w.prefix_fraction.value : w.prefix_share.value;
+}
 inline void check_synthetic(const synthetic& w, const arrival_data& a) {
     using shape = length_distribution::shape;
     check_length(w.prompt_tokens, "workload.prompt_tokens", 1);
@@ -178,9 +182,10 @@ inline void check_synthetic(const synthetic& w, const arrival_data& a) {
     if (!(w.prefix_groups >= 1 && w.prefix_groups <= 1000000))
         refuse({printed("workload.prefix_groups is %lld: it runs from 1 to 1000000",
                         static_cast<long long>(w.prefix_groups))});
-    if (!(w.prefix_fraction.value >= 0 && w.prefix_fraction.value <= 1))
+    const double part = prefix_fraction_of(w);
+    if (!(part >= 0 && part <= 1))
         refuse({printed("workload.prefix_fraction is %g %%: it runs from 0 to 100 %%",
-                        w.prefix_fraction.value * 100)});
+                        part * 100)});
 }
 inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
                                     const warmup_amount& warmup, const request_options& o,
@@ -192,7 +197,7 @@ inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
         .output_tokens = w.output_tokens,
         .shared_prefix = w.shared_prefix,
         .prefix_groups = w.prefix_groups,
-        .prefix_fraction = w.prefix_fraction.value,
+        .prefix_fraction = prefix_fraction_of(w),
         .warmup = warmup_sends(a, static_cast<std::size_t>(warmup.requests()), warmup.seconds())};
     std::string prefix;
     if (made.shared_prefix.a > 0) {

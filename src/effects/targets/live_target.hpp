@@ -164,7 +164,7 @@ public:
             refuse({facts_.is_rehearsal ? "LLMBENCH_REHEARSE: the model has no such page; " : "",
                     why});
     }
-    /// What its process is told by a variable; "" of a server that runs already.
+    /// What a variable is in the environment of its process; "" of a server that runs already.
     std::string environment_value(const char* variable) const {
         const auto* p = std::get_if<started_process>(&server_);
         return p ? p->environment_value(variable) : std::string();

@@ -150,8 +150,8 @@ inline std::string why_unreported(const server_pages& on, const std::vector<metr
         const double watts = r.value(server_quantity::power);
         return !std::isnan(joules) || !std::isnan(watts)
                    ? ""
-                   : "no metrics page reports the energy or the power of accelerators: name an exporter's, "
-                     "endpoint{.telemetry = {\"http://host:9400/metrics\"}}";
+                   : "no metrics page reports the energy or the power of accelerators: name an "
+                     "exporter's, endpoint{.telemetry = {\"http://host:9400/metrics\"}}";
     }
     if (what.metric == metric_id::server_metric) {
         const series_selector wanted = selector_of(str(what.gauge));

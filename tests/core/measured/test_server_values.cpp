@@ -5,6 +5,7 @@
 #include "support/server_pages.hpp"
 #include "support/timelines.hpp"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ double value(const repeat_data& d, const slo& s) { return evaluate(s.what, d); }
 std::string why_none(const repeat_data& d, const slo& s) {
     return why_no_server_value(s.what, d);
 }
-bool is_none(double v) { return v != v; }
+bool is_none(double v) { return std::isnan(v); }
 const slo waits = mean(queue_time) <= 1_s;
 }  // namespace
 

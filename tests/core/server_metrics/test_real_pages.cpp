@@ -51,11 +51,11 @@ TEST_CASE("real pages tell what the table says that they tell") {
         const page_reading r = reading_of({page_of(text_of(p.file))}, true, {});
         for (const quantity q : p.quantities) {
             CAPTURE(quantity_names[static_cast<int>(q)]);
-            CHECK(r.value(q) == r.value(q));
+            CHECK_FALSE(std::isnan(r.value(q)));
         }
         // What was recorded came after some answers.
         const double tokens = r.value(quantity::generation_tokens);
-        CHECK((tokens == tokens ? tokens : r.value(quantity::requests_done)) > 0);
+        CHECK((std::isnan(tokens) ? r.value(quantity::requests_done) : tokens) > 0);
     }
 }
 

@@ -164,6 +164,39 @@ TEST_CASE("what is not a result of this schema is refused with its name") {
                 "no measured gate \"chat\": it has none"));
 }
 
+TEST_CASE("a file of the first schema is read by the names that it has") {
+    test_gate g = chat_gate();
+    repeat_data& d = g.measured.candidate[0];
+    d.stalls = {{at_ms(1), at_ms(2), 1000000, 500000}};
+    d.cpu_utilization = 0.25;
+    d.thread_cpu_utilization = {0.25, 0.125};
+    g.measured.unsupported = {{"no gaps", {metric_id::itl}}};
+    const std::string json = file_of({g});
+    std::string old = replaced(json, "llmbench/result/2", "llmbench/result/1");
+    for (const auto& [is, was] : {std::pair{"\"stalls\": [", "\"blind\": ["},
+                                  std::pair{"\"cpu_utilization\"", "\"cpu_share\""},
+                                  std::pair{"\"thread_cpu_utilization\"", "\"thread_cpu_shares\""},
+                                  std::pair{"\"interim_analyses\"", "\"looks\""},
+                                  std::pair{"\"unsupported\"", "\"untold\""}}) {
+        CHECK(holds(old, is));
+        while (holds(old, is)) old = replaced(old, is, was);
+    }
+    for (const std::string& file : {json, old}) {
+        const stored_gate read = read_stored_gate(file, "r.json", "chat");
+        REQUIRE(read.seen.candidate[0].stalls.size() == 1);
+        CHECK(read.seen.candidate[0].stalls[0].lost_ns == 500000);
+        CHECK(read.seen.candidate[0].cpu_utilization == 0.25);
+        CHECK(read.seen.candidate[0].thread_cpu_utilization == d.thread_cpu_utilization);
+        REQUIRE(read.seen.unsupported.size() == 1);
+        CHECK(read.seen.unsupported[0].why == "no gaps");
+        CHECK(read.judged_by.rule.analyses == g.measured.rule.analyses);
+    }
+    CHECK(holds(refusal_of([&] {
+                    read_stored_gate(replaced(old, "\"looks\": 5", "\"looks\": 0"), "r.json", "chat");
+                }),
+                "interim_analyses"));
+}
+
 TEST_CASE("verdicts on what was read back are those of the run, bit for bit") {
     for (const traffic_mode traffic : {replayed, fresh}) {
         test_gate g = measured_gate(chat(), "chat", {80, 97, 88});

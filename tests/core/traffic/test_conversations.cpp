@@ -227,7 +227,7 @@ TEST_CASE("metrics of turns need conversations, and as many of the turns as othe
     CHECK_REFUSED(talking(p90(later_turn_ttft) <= 1_s, 35), "at least 30", "has 28");
 }
 
-TEST_CASE("prompts of a group share their prefix, by the share that is asked for") {
+TEST_CASE("prompts of a group share their prefix, by the fraction that is asked for") {
     const plan p = traffic(1, {.prompt_tokens = fixed(60), .shared_prefix = fixed(32),
                                .prefix_groups = 5, .prefix_fraction = 60_pct});
     std::map<std::string, int> prefixes;
@@ -253,6 +253,12 @@ TEST_CASE("prompts of a group share their prefix, by the share that is asked for
     CHECK_REFUSED(refusal_after([](scenario& s) {
                       s.workload = synthetic{.prefix_fraction = 101_pct};
                   }),
+                  "workload.prefix_fraction is 101 %");
+    // By the name that it had in the version before.
+    const plan old = traffic(1, {.prompt_tokens = fixed(60), .shared_prefix = fixed(32),
+                                 .prefix_groups = 5, .prefix_share = 60_pct});
+    CHECK(old.workload_text == p.workload_text);
+    CHECK_REFUSED(refusal_after([](scenario& s) { s.workload = synthetic{.prefix_share = 101_pct}; }),
                   "workload.prefix_fraction is 101 %");
 }
 

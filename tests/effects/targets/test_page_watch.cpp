@@ -10,6 +10,7 @@
 
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <string>
 
 #include <sys/resource.h>
@@ -79,7 +80,7 @@ struct taking_turns {
         const std::size_t i = next++ % 2;
         std::string text = "vllm:num_requests_waiting 0\nvllm:request_success_total " +
                            std::to_string(done[i]) + "\n";
-        if (began[i] == began[i])
+        if (!std::isnan(began[i]))
             text += "process_start_time_seconds " + std::to_string(began[i]) + "\n";
         return text;
     }

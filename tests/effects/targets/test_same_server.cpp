@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -89,7 +90,7 @@ struct counting {
         if (reports_counts)
             text += "vllm:request_success_total " + std::to_string(requests.load()) +
                     "\nvllm:generation_tokens_total " + std::to_string(tokens.load()) + "\n";
-        if (began == began)
+        if (!std::isnan(began))
             text += "process_start_time_seconds " + std::to_string(began) + "\n";
         return text;
     }

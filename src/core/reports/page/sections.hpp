@@ -47,7 +47,8 @@ inline std::string failures_html(const arm_figures& arm, const char* who) {
                 number_cell(printed("%.3g %%", fraction * 100)) + "</tr>\n";
     }
     return std::string("<h3>Errors") + who + "</h3>\n" +
-           page_table(std::string("Errors") + who, {"kind", "what they said", "requests", "share"},
+           page_table(std::string("Errors") + who,
+                      {"kind", "what they said", "requests", "fraction"},
                       rows, 2);
 }
 
@@ -75,7 +76,7 @@ inline std::string self_check_html(const self_check_t& c) {
     h += row_of("thread woke late by",
                 "p99 " + time_text(c.loop_lag_p99) + ", max " + time_text(c.loop_lag_max));
     if (c.stalls > 0)
-        h += row_of("did not run", printed("%lld times, at most ", c.stalls) +
+        h += row_of("stalled", printed("%lld times, at most ", c.stalls) +
                                        time_text(c.stall_max));
     h += row_of("busiest thread", printed("%.0f %% of a core", c.cpu_utilization * 100));
     h += row_of("events read together", printed("%.1f %%", c.coalesced_fraction * 100));

@@ -108,7 +108,8 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
         for (const compared_statistic& s : c.statistics) figures += settings_figure(c, s);
         h += "</ul>\n<p class=\"note\">A dot is the typical round of a setting in its own "
              "interval of 95 %; green where it is shown to be best, hollow where it is not "
-             "compared. Two settings can differ significantly although these intervals overlap, by their "
+             "compared. Two settings can differ significantly although these intervals overlap, by "
+             "their "
              "ratios within the rounds.</p>\n<div class=\"plots\">\n" + figures +
              "</div>\n</section>\n";
     }

@@ -13,7 +13,7 @@
 #include "core/reports/page/verdicts.hpp"
 
 #include <algorithm>  // any_of, min, max
-#include <cmath>  // floor, isfinite
+#include <cmath>  // floor, isfinite, isnan
 #include <functional>  // lines of repeats
 #include <string>
 #include <vector>
@@ -77,7 +77,7 @@ private:
                              std::vector<double> t::*values) {
             const auto is_reported = [&](const repeat_timeline& r) {
                 const auto& v = r.server.*values;
-                return std::any_of(v.begin(), v.end(), [](double x) { return x == x; });
+                return std::any_of(v.begin(), v.end(), [](double x) { return !std::isnan(x); });
             };
             if (!std::any_of(mine_.begin(), mine_.end(), is_reported)) return;
             const auto points = [values](const repeat_timeline& r) {

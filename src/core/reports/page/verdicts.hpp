@@ -141,7 +141,7 @@ inline std::string interval_svg(const slo_verdict& v) {
 inline constexpr const char* verdicts_key =
     "<p class=\"note\">Measured, in bold and as a diamond: the requests of all repeats together. "
     "What a verdict rests on, as a dot in its interval: the typical repeat, which is the geometric "
-    "mean of the repeats, the upright strokes; of shares all requests counted.</p>\n";
+    "mean of the repeats, the upright strokes; of fractions all requests counted.</p>\n";
 inline std::string verdict_item(const slo_verdict& v) {
     std::string h = "<li>" + badge(to_string(verdict_like(v)), verdict_text(v));
     h += "<div><code>" + xml_escaped(str(v.what.text())) + "</code>";
