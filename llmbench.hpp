@@ -3881,6 +3881,12 @@ inline constexpr written_unit written_units[] = {
     {metric_unit::requests_per_s, "rps", 1, "_rps"},
     {metric_unit::users, "users", 1, "_users"}, {metric_unit::fraction, "%", 100, "_pct"},
     {metric_unit::fraction, "pct", 100, "_pct"}, {metric_unit::energy, "J", 1, "_J"}};
+/// nullptr of plain numbers.
+constexpr const written_unit* first_unit_of(metric_unit unit) {
+    for (const written_unit& u : written_units)
+        if (u.of == unit) return &u;
+    return nullptr;
+}
 
 /// What has a value: each completed request, each repeat by its steady window or by how many of its
 /// requests missed, the start of a server, the server itself, its repeats at several loads, a
@@ -4114,8 +4120,8 @@ namespace detail {
 
 /// In the first unit of its dimension.
 inline std::string unit_text(metric_unit unit, double v, int digits) {
-    for (const written_unit& u : written_units)
-        if (u.of == unit) return digits_text(v * u.si, digits) + " " + std::string(u.name);
+    if (const written_unit* u = first_unit_of(unit))
+        return digits_text(v * u->si, digits) + " " + std::string(u->name);
     return digits_text(v, digits);
 }
 /// A value of a metric with its unit.
@@ -13243,7 +13249,7 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::several_choices, "several_choices", "{c} brought several choices, one was asked for: "
      "their tokens share one stream"},
     {because::known_prompts, "known_prompts", "{.3g%} % of the prompt tokens came from its prefix "
-     "cache, the workload has at most {.3g%} % in common: the prompts were seen before"},
+     "cache, the workload shares at most {.3g%} %: the prompts were seen before"},
     {because::usage_over_content, "usage_over_content", "{c} have more tokens in usage than their "
      "text can be: it counts what it did not send, or wrongly"},
     {because::usage_may_hide, "usage_may_hide", "{c} have several tokens in usage for each event, "
@@ -20274,7 +20280,7 @@ inline void set_vllm_arrivals(imported_run& run, const picojson::value& v) {
 inline void set_vllm_definitions(imported_run& run, vllm_stream s, const odd_answers& odd,
                                  bool has_queue_times) {
     run.lacks(of_ends(), "vLLM's bench ends a request at its last chunk with choices; e2e ends at "
-                         "[DONE], which the file does not tell");
+                         "[DONE], which the file does not report");
     if (!run.knows_sends)
         run.lacks(of_windows(), "it has no start_times, so it is unknown which tokens came inside "
                                 "the steady window");
@@ -20671,7 +20677,8 @@ inline plan plan_of_runs(const std::vector<imported_run>& runs, const slo_list& 
 inline imported_gate gate_of_runs(std::vector<imported_run> runs, const slo_list& slos) {
     imported_gate g;
     for (imported_run& run : runs)
-        run.lacks({metric_id::time_to_first_answer}, "it does not tell reasoning from an answer");
+        run.lacks({metric_id::time_to_first_answer},
+                  "it does not separate reasoning from the answer");
     const imported_run& first = runs[0];
     g.what = plan_of_runs(runs, slos);
     g.target.kind = target_kind::files;
@@ -23420,13 +23427,10 @@ inline void fields_of(field_visitor& v, reasoning_counts& r) {
     v.whole({"hidden_tokens", "output tokens that were never streamed", at_times}, r.hidden);
 }
 
-inline const char* about_unit(metric_unit u) {
-    switch (u) {
-    case metric_unit::tokens_per_s: return "tokens/s";
-    case metric_unit::requests_per_s: return "requests/s";
-    case metric_unit::time: return "seconds, null where there are none";
-    default: return "";
-    }
+inline std::string about_unit(metric_unit unit) {
+    if (unit == metric_unit::time) return "seconds, null where there are none";
+    const written_unit* u = unit == metric_unit::fraction ? nullptr : first_unit_of(unit);
+    return u ? std::string(u->name) : "";
 }
 
 /// One arm: its first rows are those of tables, and `kept` are the statistics of its repeats.
@@ -23434,10 +23438,12 @@ inline void fields_of(field_visitor& v, arm_figures& a, token_fit& fit, std::siz
                       const std::vector<statistic_data>& kept) {
     prompt_fields(v, a.prompts, fit);
     for (std::size_t i = 0; i < rows; ++i) fields_of(v, a.distributions[i].row);
-    for (auto& [metric, value] : a.run_values)
-        v.number({metric_name(metric), about_unit(facts_of(metric).unit),
+    for (auto& [metric, value] : a.run_values) {
+        const std::string about = about_unit(facts_of(metric).unit);
+        v.number({metric_name(metric), about.c_str(),
                   metric == metric_id::input_throughput ? at_times : presence::always},
                  value, any_number);
+    }
     if (v.begin({"prefix_cache", "what the server's prefix cache had of the prompts; missing where "
                                  "the server does not say", at_times}, a.prefix_cache.prompt > 0)) {
         v.number({"cached_tokens"}, a.prefix_cache.cached);
@@ -25847,6 +25853,15 @@ inline const char* unit_name(plot_unit u) {  // as the script knows it
     }
     return "";
 }
+inline plot_unit plot_unit_of(metric_unit unit) {
+    switch (unit) {
+        case metric_unit::time: return plot_unit::seconds;
+        case metric_unit::tokens_per_s: return plot_unit::tokens_per_second;
+        case metric_unit::requests_per_s: return plot_unit::per_second;
+        case metric_unit::fraction: return plot_unit::fraction;
+        default: return plot_unit::none;
+    }
+}
 inline std::string tick_text(plot_unit u, double v) {
     if (u == plot_unit::seconds) return v == 0 ? "0" : time_text(v);
     if (u == plot_unit::fraction) return printed("%.4g %%", v * 100);
@@ -26430,7 +26445,6 @@ inline const char* style_of(const load_point& p) {
 inline std::string objective_figure(const load_curve& c, std::size_t which) {
     const slo& s = c.objectives_held[which];
     const metric_id id = s.what.metric;
-    const bool fraction = is_request_fraction(id);
     double least = c.points[0].what.load, most = least, low = s.bound, high = s.bound;
     for (const load_point& p : c.points) {
         least = std::min(least, p.what.load);
@@ -26440,14 +26454,12 @@ inline std::string objective_figure(const load_curve& c, std::size_t which) {
         low = std::min(low, std::max(v, s.bound / 10));
         high = std::max(high, std::min(v, s.bound * 10));
     }
-    const bool in_time = facts_of(id).unit == metric_unit::time;
     plot drawing({plot_scale::shape::logarithmic, least * 0.9, most * 1.1},
                  c.unit == metric_id::capacity_in_users ? plot_unit::none : plot_unit::per_second,
-                 fraction ? plot_scale{plot_scale::shape::linear, 0, 1}
-                       : plot_scale{plot_scale::shape::logarithmic, low * 0.8, high * 1.25},
-                 fraction     ? plot_unit::fraction
-                 : in_time ? plot_unit::seconds
-                           : plot_unit::tokens_per_second);
+                 is_request_fraction(id)
+                     ? plot_scale{plot_scale::shape::linear, 0, 1}
+                     : plot_scale{plot_scale::shape::logarithmic, low * 0.8, high * 1.25},
+                 plot_unit_of(facts_of(id).unit));
     if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
         drawing.stretch("stretch", c.state.low, c.state.high);
     drawing.limit_across(s.bound, limit_text(id, s.bound));
@@ -26714,17 +26726,12 @@ inline std::string settings_figure(const settings_comparison& c, const compared_
             most = std::max(most, x);
         }
     if (!(most > 0)) return {};
-    const metric_unit unit = facts_of(s.what.metric).unit;
     const bool is_wide = most > 20 * least;
     const double n = static_cast<double>(s.settings.size());
     plot p({plot_scale::shape::linear, 0.5, n + 0.5}, plot_unit::named,
            is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
                    : plot_scale{plot_scale::shape::linear, 0, most * 1.08},
-           unit == metric_unit::time             ? plot_unit::seconds
-           : unit == metric_unit::tokens_per_s   ? plot_unit::tokens_per_second
-           : unit == metric_unit::requests_per_s ? plot_unit::per_second
-           : unit == metric_unit::fraction          ? plot_unit::fraction
-                                                 : plot_unit::none);
+           plot_unit_of(facts_of(s.what.metric).unit));
     const auto best = s.best();
     std::string alt = str(s.what.name) + " of the settings";
     for (std::size_t i = 0; i < s.settings.size(); ++i) {

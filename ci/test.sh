@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the tests and runs them; installs what is missing first.
-#   ci/test.sh          with g++ alone: what tells whether a change works
+#   ci/test.sh          with g++ alone: shows whether a change works
 #   ci/test.sh --all    every test, with clang, sanitizers, fuzzers, a browser, proxies, a real engine, MPI
 # Each leg builds into build/NAME, so that a second run compiles only what changed. It begins with what
 # it is about to install and how long each leg took here the last time, and ends with a line for each.

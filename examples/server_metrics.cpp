@@ -1,6 +1,6 @@
-// What the server tells of itself: its queue, cache and times as objectives, its counts as a
-// witness, and a profile of what failed. Any server with a page of metrics will do, vLLM's or
-// SGLang's; accelerators are told of by exporters, endpoint{.telemetry = {"http://host:9400/metrics"}}.
+// Server metrics: the server's queue, cache and times as objectives, its counts as a cross-check,
+// and a profile of what failed. Any server with a page of metrics will do, vLLM's or SGLang's;
+// accelerators are reported by exporters, endpoint{.telemetry = {"http://host:9400/metrics"}}.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
 

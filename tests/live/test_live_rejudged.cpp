@@ -100,7 +100,7 @@ TEST_CASE("records can be judged elsewhere; what needs every event needs the rig
     CHECK(holds(refusal(s.slos[0]), "no records of repeat "));
     const std::size_t last_line = lines.rfind('\n', lines.size() - 2) + 1;
     write(records, lines.substr(0, last_line));
-    CHECK(holds(refusal(s.slos[0]), "whole lines, the result beside it tells of"));
+    CHECK(holds(refusal(s.slos[0]), "whole lines, the result beside it reports"));
 
     // A later gate of the same program was killed: its gaps, whole lines and half of one.
     write(records, lines + replaced(lines.substr(last_line), "taken elsewhere", "killed") +

@@ -1,4 +1,4 @@
-// What a server tells of itself, read beside a load: against the simulated engine's own truth, and
+// Server metrics, read beside a load: against the simulated engine's own truth, and
 // against servers that lie, hang, restart or serve others.
 #include "support/effects.hpp"
 #include "support/environment.hpp"
@@ -42,7 +42,7 @@ double now_s() {
 
 TEST_CASE("queue and running requests are those of the engine, and judged again they are the same") {
     const logging_server server(narrow());
-    scenario s = waiting_at(at(server.url()), "the engine's own word");
+    scenario s = waiting_at(at(server.url()), "the engine's own metrics");
     s.slos = {mean(queue_time) <= 60_s, max(queued_requests) <= 8, max(running_requests) <= 2,
               max(kv_cache_usage) <= 95_pct, preemptions <= 0,
               max(server_metric("vllm:num_requests_waiting{engine=\"0\"}")) <= 8};

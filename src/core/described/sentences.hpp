@@ -118,7 +118,7 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::several_choices, "several_choices", "{c} brought several choices, one was asked for: "
      "their tokens share one stream"},
     {because::known_prompts, "known_prompts", "{.3g%} % of the prompt tokens came from its prefix "
-     "cache, the workload has at most {.3g%} % in common: the prompts were seen before"},
+     "cache, the workload shares at most {.3g%} %: the prompts were seen before"},
     {because::usage_over_content, "usage_over_content", "{c} have more tokens in usage than their "
      "text can be: it counts what it did not send, or wrongly"},
     {because::usage_may_hide, "usage_may_hide", "{c} have several tokens in usage for each event, "

@@ -41,6 +41,12 @@ inline constexpr written_unit written_units[] = {
     {metric_unit::requests_per_s, "rps", 1, "_rps"},
     {metric_unit::users, "users", 1, "_users"}, {metric_unit::fraction, "%", 100, "_pct"},
     {metric_unit::fraction, "pct", 100, "_pct"}, {metric_unit::energy, "J", 1, "_J"}};
+/// nullptr of plain numbers.
+constexpr const written_unit* first_unit_of(metric_unit unit) {
+    for (const written_unit& u : written_units)
+        if (u.of == unit) return &u;
+    return nullptr;
+}
 
 /// What has a value: each completed request, each repeat by its steady window or by how many of its
 /// requests missed, the start of a server, the server itself, its repeats at several loads, a

@@ -15,8 +15,8 @@ namespace detail {
 
 /// In the first unit of its dimension.
 inline std::string unit_text(metric_unit unit, double v, int digits) {
-    for (const written_unit& u : written_units)
-        if (u.of == unit) return digits_text(v * u.si, digits) + " " + std::string(u.name);
+    if (const written_unit* u = first_unit_of(unit))
+        return digits_text(v * u->si, digits) + " " + std::string(u->name);
     return digits_text(v, digits);
 }
 /// A value of a metric with its unit.

@@ -236,7 +236,8 @@ inline plan plan_of_runs(const std::vector<imported_run>& runs, const slo_list& 
 inline imported_gate gate_of_runs(std::vector<imported_run> runs, const slo_list& slos) {
     imported_gate g;
     for (imported_run& run : runs)
-        run.lacks({metric_id::time_to_first_answer}, "it does not tell reasoning from an answer");
+        run.lacks({metric_id::time_to_first_answer},
+                  "it does not separate reasoning from the answer");
     const imported_run& first = runs[0];
     g.what = plan_of_runs(runs, slos);
     g.target.kind = target_kind::files;

@@ -78,7 +78,7 @@ inline void set_vllm_arrivals(imported_run& run, const picojson::value& v) {
 inline void set_vllm_definitions(imported_run& run, vllm_stream s, const odd_answers& odd,
                                  bool has_queue_times) {
     run.lacks(of_ends(), "vLLM's bench ends a request at its last chunk with choices; e2e ends at "
-                         "[DONE], which the file does not tell");
+                         "[DONE], which the file does not report");
     if (!run.knows_sends)
         run.lacks(of_windows(), "it has no start_times, so it is unknown which tokens came inside "
                                 "the steady window");

@@ -80,13 +80,10 @@ inline void fields_of(field_visitor& v, reasoning_counts& r) {
     v.whole({"hidden_tokens", "output tokens that were never streamed", at_times}, r.hidden);
 }
 
-inline const char* about_unit(metric_unit u) {
-    switch (u) {
-    case metric_unit::tokens_per_s: return "tokens/s";
-    case metric_unit::requests_per_s: return "requests/s";
-    case metric_unit::time: return "seconds, null where there are none";
-    default: return "";
-    }
+inline std::string about_unit(metric_unit unit) {
+    if (unit == metric_unit::time) return "seconds, null where there are none";
+    const written_unit* u = unit == metric_unit::fraction ? nullptr : first_unit_of(unit);
+    return u ? std::string(u->name) : "";
 }
 
 /// One arm: its first rows are those of tables, and `kept` are the statistics of its repeats.
@@ -94,10 +91,12 @@ inline void fields_of(field_visitor& v, arm_figures& a, token_fit& fit, std::siz
                       const std::vector<statistic_data>& kept) {
     prompt_fields(v, a.prompts, fit);
     for (std::size_t i = 0; i < rows; ++i) fields_of(v, a.distributions[i].row);
-    for (auto& [metric, value] : a.run_values)
-        v.number({metric_name(metric), about_unit(facts_of(metric).unit),
+    for (auto& [metric, value] : a.run_values) {
+        const std::string about = about_unit(facts_of(metric).unit);
+        v.number({metric_name(metric), about.c_str(),
                   metric == metric_id::input_throughput ? at_times : presence::always},
                  value, any_number);
+    }
     if (v.begin({"prefix_cache", "what the server's prefix cache had of the prompts; missing where "
                                  "the server does not say", at_times}, a.prefix_cache.prompt > 0)) {
         v.number({"cached_tokens"}, a.prefix_cache.cached);

@@ -63,7 +63,7 @@ searched search(const search_terms& t, const server& s, double blur = 0, int eno
 
 }  // namespace
 
-TEST_CASE("a search ends with a load that keeps and one that misses, around the capacity") {
+TEST_CASE("a search ends with a load that holds and one that misses, around the capacity") {
     for (const double capacity : {0.02, 0.2, 1.0, 37.0})
         for (const double off : {0.5, 0.9, 1.0, 1.3, 2.0, 8.0})
             for (const double elasticity : {0.4, 4.0, 9.0}) {
@@ -116,9 +116,9 @@ TEST_CASE("users are whole, and the ends can be neighbours") {
     CHECK(few.state().high == 2);
 }
 
-TEST_CASE("a server that keeps its objectives at all loads that may be tried has no upper end") {
+TEST_CASE("a server that holds its objectives at all loads that may be tried has no upper end") {
     const searched s = search({.start = 8, .most = 32}, knee_at(100, 2));
-    CHECK(s.end.done == "the highest load that was allowed keeps its objectives");
+    CHECK(s.end.done == "the highest load that was allowed holds its objectives");
     CHECK(s.state().low == 32);
     CHECK(std::isinf(s.state().high));
     const searched none = search({.start = 8, .least = 1, .most = 32}, knee_at(0.01, 2));

@@ -44,7 +44,7 @@ repeat_data answered_after(double seconds, int requests) {
 
 }  // namespace
 
-TEST_CASE("what a load must keep and the capacity are told apart") {
+TEST_CASE("what a load must hold and the capacity are kept apart") {
     const plan p =
         gate_plan(searched({p90(ttft) <= 500_ms, capacity >= 12_rps, advisory(mean(tpot) <= 40_ms),
                             advisory(capacity >= 20_rps)}));
@@ -102,11 +102,11 @@ TEST_CASE("nonsense is refused in a sentence") {
         {searched({p90(ttft) <= 500_ms, capacity >= 0.95 * baseline}),
          "the SLO capacity >= 0.95 * baseline is refused: the scenario has no baseline"},
         {searched({p90(ttft) <= 1.1 * baseline, capacity >= 12_rps}),
-         "the SLO p90(ttft) <= 1.1 * baseline is refused: what a load must keep has limits of its "
+         "the SLO p90(ttft) <= 1.1 * baseline is refused: what a load must hold has limits of its "
          "own, compare capacities: capacity >= 0.95 * baseline"},
         {of_users({output_throughput >= 400_tps, capacity >= 12_users}),
          "the SLO output_throughput >= 400 tok/s is refused: a throughput rises with the load, and "
-         "cannot be what the load must keep"},
+         "cannot be what the load must hold"},
         {searched({startup_time <= 30_s, capacity >= 12_rps}),
          "the SLO startup_time <= 30 s is refused: a start has nothing to do with the load"},
         {searched({advisory(p90(ttft) <= 500_ms), capacity >= 12_rps}),

@@ -76,7 +76,7 @@ TEST_CASE("each setting has its own verdicts, and the better one is named") {
     CHECK(comparison_explained(c).find("b / a: 1.50 [1.") != std::string::npos);
 }
 
-TEST_CASE("what is not told apart is said with the names") {
+TEST_CASE("what does not differ significantly is said with the names") {
     const std::vector<double> close = {152, 150, 149, 151};
     const settings_comparison c =
         suite({mean(ttft) <= 1_s}).with("a", fast).with("b", slow).with("c", close).compared();
@@ -174,7 +174,7 @@ TEST_CASE("statistics that show the same share a sentence") {
           "2 settings in turns, 4 rounds: mean(ttft), p50(ttft): a is best, then b");
 }
 
-TEST_CASE("what servers tell of themselves is compared with its grain, as it may be zero") {
+TEST_CASE("server metrics are compared with their offset, as they may be zero") {
     const auto reported = [](const std::vector<double>& most) {
         std::vector<repeat_data> rounds = repeats_with_ttft(fast);
         for (std::size_t i = 0; i < rounds.size(); ++i)

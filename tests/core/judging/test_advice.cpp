@@ -30,7 +30,7 @@ double advised(const slo_verdict& v, const char* unit = "ms") {
 
 }  // namespace
 
-TEST_CASE("a share says which share of misses it would have shown in four runs of five") {
+TEST_CASE("a fraction says which fraction of misses it would have shown in four runs of five") {
     const auto at_least = [](double k, double n, double p) {
         double under = 0, log_ways = 0;
         for (double i = 0; i < k; ++i) {
@@ -53,7 +53,7 @@ TEST_CASE("where no number of misses could fail the line does not name one") {
     CHECK_FALSE(mentions(verdict_line(v), "e+0"));
 }
 
-TEST_CASE("what a fresh quantile could have shown is a share and is told as one") {
+TEST_CASE("what a fresh quantile could have shown is a fraction and is reported as one") {
     const slo_verdict v = judged(fresh_stages({steady_repeat(80, 500)}), p90(ttft) <= 100_ms);
     REQUIRE(v.detectable > 0.1);  // more than the 10 % that are allowed
     CHECK_FALSE(mentions(verdict_line(v), "shows a miss from"));

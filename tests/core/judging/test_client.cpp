@@ -166,8 +166,8 @@ TEST_CASE("two misses that wait for a third one are not measured again for a cli
     CHECK(outcome_on(three, s) == verdict::fail);
     // Within the limit without those delays, two of them do ask for another.
     const slo near = p95(itl) <= 40_ms;
-    const measurement doubted = measured({starved_repeat(92), starved_repeat(92)}, {near});
-    CHECK(assess(doubted, doubted).bias);
+    const measurement biased = measured({starved_repeat(92), starved_repeat(92)}, {near});
+    CHECK(assess(biased, biased).bias);
 }
 
 TEST_CASE("of a pair the baseline is read the other way") {

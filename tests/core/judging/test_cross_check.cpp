@@ -162,7 +162,7 @@ TEST_CASE("without a reading before and one after, nothing is held against anybo
 
 // ---- objectives of the server's own ------------------------------------------------------------
 
-TEST_CASE("what may be zero is judged with its grain added") {
+TEST_CASE("what may be zero is judged with its offset added") {
     const auto outcome = [](const std::vector<double>& most, const slo& s) {
         std::vector<repeat_data> repeats;
         for (const double v : most) {
@@ -182,7 +182,7 @@ TEST_CASE("what may be zero is judged with its grain added") {
     CHECK(outcome({0, 0, 0, 0, 1}, preemptions <= 0).outcome != verdict::pass);
     CHECK(outcome({0, 1, 0, 0, 0}, preemptions <= 0).outcome == verdict::inconclusive);
     CHECK(outcome({1, 1, 1}, preemptions <= 0).outcome == verdict::fail);
-    // The noise that is believed is a share of the value, not of a limit far below it.
+    // The noise that is believed is a fraction of the value, not of a limit far below it.
     const slo_verdict far = outcome({400, 400, 400}, max(queued_requests) <= 8);
     CHECK(far.outcome == verdict::fail);
     CHECK(far.estimate.value == about(400));
@@ -273,7 +273,7 @@ TEST_CASE("a miss is shown by what was read, whatever was not") {
     CHECK(outcome(max(running_requests) >= 500) == verdict::invalid);
 }
 
-TEST_CASE("the server's word is compared with a baseline by ratios that grains cannot decide") {
+TEST_CASE("server metrics are compared with a baseline by ratios that offsets cannot decide") {
     const auto pairs = [](double mine, double other) {
         measurement m;
         for (int i = 0; i < 4; ++i) {
@@ -295,11 +295,11 @@ TEST_CASE("the server's word is compared with a baseline by ratios that grains c
     CHECK(pairs(0, 0) == verdict::pass);
 }
 
-TEST_CASE("an objective that the page does not tell is invalid, with the reason") {
+TEST_CASE("an objective that the page does not report is invalid, with the reason") {
     const measurement m = measured({repeat_reported(50, 50, 500), repeat_reported(50, 50, 500)});
     const slo_verdict v = judged(m, mean(queue_time) <= 50_ms);
     CHECK(v.outcome == verdict::invalid);
-    CHECK(str(v.reason) == "server: its page does not tell queue_time (repeat 1)");
+    CHECK(str(v.reason) == "server: its page does not report queue_time (repeat 1)");
     CHECK(judged(m, max(queued_requests) <= 5).outcome == verdict::invalid);
     CHECK(judged(measured(repeats_with_ttft({80, 80})), preemptions <= 0).outcome ==
           verdict::invalid);

@@ -38,7 +38,7 @@ const auto stays = [](double) { return 1.0; };
 const auto grows = [](double passed) { return 1 + 0.4 * passed; };
 }  // namespace
 
-TEST_CASE("a drift is told as a share, and read again") {
+TEST_CASE("a drift is written as a fraction, and read again") {
     const slo s = drift(p90(ttft)) <= 110_pct;
     CHECK(str(s.text()) == "drift(p90(ttft)) <= 110 %");
     CHECK(str((drift(output_throughput) >= 95_pct).text()) == "drift(output_throughput) >= 95 %");

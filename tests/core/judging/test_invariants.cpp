@@ -233,7 +233,7 @@ TEST_CASE("a uniformly slower copy never turns a fail into a pass") {
     CHECK(changed > 20);
 }
 
-TEST_CASE("a share without misses, or with nothing else, does not depend on the order") {
+TEST_CASE("a fraction without misses, or with nothing else, does not depend on the order") {
     // The design effect is 1 there; in between the order matters, as the burst above shows.
     for (const int failures : {0, 200}) {
         const repeat_data d = repeat_with_failures(200, failures);

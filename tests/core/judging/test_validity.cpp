@@ -439,7 +439,7 @@ const slo closer[] = {mean(tpot) <= 12_ms,
 }  // namespace
 
 TEST_CASE("whole answers handed over at once have no time per token") {
-    const auto held_back = [](double at) { return read_in(at, 900, 0, {11}); };
+    const auto in_one_read = [](double at) { return read_in(at, 900, 0, {11}); };
     // As a proxy on the same machine, and one behind a network that takes a turn for each window.
     const auto nearly = [](double at) { return read_in(at, 3000, 0.05, {20, 20, 10}); };
     const auto over_network = [](double at) { return read_in(at, 6000, 15, {50, 78}); };
@@ -448,22 +448,22 @@ TEST_CASE("whole answers handed over at once have no time per token") {
     };
     for (const slo& s : of_decoding) {
         CAPTURE(str(s.text()));
-        CHECK(judged(some_odd(2, held_back), s).outcome == verdict::pass);
-        CHECK(judged(some_odd(21, held_back), s).outcome == verdict::invalid);
+        CHECK(judged(some_odd(2, in_one_read), s).outcome == verdict::pass);
+        CHECK(judged(some_odd(21, in_one_read), s).outcome == verdict::invalid);
     }
     for (const slo& s : closer) {
         CAPTURE(str(s.text()));
-        CHECK(judged(some_odd(0, held_back), s).outcome == verdict::pass);
+        CHECK(judged(some_odd(0, in_one_read), s).outcome == verdict::pass);
         CHECK(judged(some_odd(3, one_event), s).outcome == verdict::invalid);
-        for (const slo_verdict& v : {judged(some_odd(3, held_back), s), judged(some_odd(3, nearly), s),
+        for (const slo_verdict& v : {judged(some_odd(3, in_one_read), s), judged(some_odd(3, nearly), s),
                                      judged(some_odd(3, over_network), s)}) {
             CHECK(v.outcome == verdict::invalid);
             CHECK(str(v.reason) == "the stream does not stream: 3 of 40 answers came in one piece, "
-                                   "5 % may: the server or a proxy holds them back");
+                                   "5 % may: the server or a proxy buffers them");
         }
     }
     for (const slo& s : {mean(e2e) <= 2_s, p50(ttft) <= 2_s, request_throughput >= 1_rps})
-        CHECK(judged(some_odd(40, held_back), s).outcome == verdict::pass);
+        CHECK(judged(some_odd(40, in_one_read), s).outcome == verdict::pass);
 }
 
 TEST_CASE("an answer that begins with many tokens at once hides how long those took") {
@@ -474,8 +474,8 @@ TEST_CASE("an answer that begins with many tokens at once hides how long those t
         const slo_verdict v = judged(some_odd(40, buffered), s);
         CHECK(v.outcome == verdict::invalid);
         CHECK(str(v.reason) == "the stream does not stream: 40 of 40 answers began with over 5 % of "
-                               "their tokens at once, 5 % may: the server or a proxy holds them "
-                               "back");
+                               "their tokens at once, 5 % may: the server or a proxy buffers "
+                               "them");
     }
     // Seven of 128 in the first read are over 5 %; six are not, and their time is told by the rest.
     std::vector<int> seven{8}, six{7};
@@ -546,8 +546,8 @@ TEST_CASE("events that are read together have no gaps of their own") {
     const slo_verdict v = judged(m, p75(itl) <= 15_ms);
     CHECK(v.outcome == verdict::invalid);
     CHECK(str(v.reason) == "the stream comes in lumps: 15.9 % of the content events were read "
-                           "together with an earlier one, 5 % may: the server or a proxy holds them "
-                           "back");
+                           "together with an earlier one, 5 % may: the server or a proxy buffers "
+                           "them");
     CHECK(judged(m, p75(itl) <= 25_ms).outcome == pass);
     CHECK(judged(some_odd(40, in_twos), p50(itl) <= 41_ms).outcome == pass);
     const auto in_fours = [](double at) { return read_in(at, 80, 20, {1, 4, 4, 2}); };
@@ -586,18 +586,18 @@ TEST_CASE("a client that did not run explains no more than it may have read toge
 }
 
 TEST_CASE("a stream that is buffered is the arm's whose it is") {
-    const auto held_back = [](double at) { return read_in(at, 900, 0, {11}); };
+    const auto in_one_read = [](double at) { return read_in(at, 900, 0, {11}); };
     measurement m;
-    for (const measurement& pairs : {some_odd(0, held_back), some_odd(0, held_back)})
+    for (const measurement& pairs : {some_odd(0, in_one_read), some_odd(0, in_one_read)})
         m.candidate.insert(m.candidate.end(), pairs.candidate.begin(), pairs.candidate.end());
-    for (const measurement& pairs : {some_odd(40, held_back), some_odd(40, held_back)})
+    for (const measurement& pairs : {some_odd(40, in_one_read), some_odd(40, in_one_read)})
         m.baseline.insert(m.baseline.end(), pairs.candidate.begin(), pairs.candidate.end());
     CHECK(mentions(judged(m, mean(tpot) <= 1.1 * baseline).reason,
                    "baseline: the stream does not stream: 80 of 80 answers"));
     CHECK(judged(m, mean(tpot) <= 20_ms).outcome == verdict::pass);
 }
 
-TEST_CASE("usage that tells of more tokens than the text can be decides nothing") {
+TEST_CASE("usage of more tokens than the text can be decides nothing") {
     // Ten words of five bytes: 50 tokens at most, and 16 that no text shows.
     const auto ten_words = [](double at) {
         return read_in(at, 80, 10, std::vector<int>(10, 1));
@@ -636,8 +636,8 @@ TEST_CASE("several choices in one stream are another load than the one asked for
     CHECK(with(2).outcome == verdict::pass);
     CHECK(with(3).outcome == verdict::invalid);
     CHECK(str(with(3).reason) ==
-          "server: 3 of 40 completed requests brought several choices, one was asked for: what "
-          "their tokens take is not told apart");
+          "server: 3 of 40 completed requests brought several choices, one was asked for: "
+          "their tokens share one stream");
 }
 
 // ---- prompts that a cache had seen -------------------------------------------------------------

@@ -38,7 +38,7 @@ TEST_CASE("every outcome has its line") {
     CHECK(verdict_line(skipped) == "SKIPPED       mean(ttft) <= 100 ms  measured none; no server");
 }
 
-TEST_CASE("lines of shares, speeds, pairs and misses without a size") {
+TEST_CASE("lines of fractions, speeds, pairs and misses without a size") {
     CHECK(verdict_line(verdict_on_failures(400, 12, error_rate <= 1_pct)) ==
           "FAIL          error_rate <= 1 %  measured 3 % [1.473 %, 5.374 %], 2 repeats x 200 requests, "
           "Clopper-Pearson on counts, shows misses from 3.7 %; 12 of 400 failed, limit 1 %");

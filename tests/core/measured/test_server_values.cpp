@@ -55,7 +55,7 @@ TEST_CASE("gauges are judged on what was read inside of the window, three times 
     CHECK(why_none(d, max(queued_requests) <= 1).find("was read 2 times in the steady window") !=
           std::string::npos);
     CHECK(why_none(d, max(kv_cache_usage) <= 90_pct) ==
-          "2 of 2 readings of its page in the steady window do not tell max(kv_cache_usage), and "
+          "2 of 2 readings of its page in the steady window do not report max(kv_cache_usage), and "
           "what it was then nobody knows");
 }
 
@@ -78,18 +78,18 @@ TEST_CASE("readings that failed may have been those of the peak") {
     CHECK(what_is_unknown((preemptions <= 0).what, d) == "");  // a counter forgets nothing
 }
 
-TEST_CASE("what the page does not tell may have been the peak as well") {
+TEST_CASE("what the page does not report may have been the peak as well") {
     repeat_data d;
     std::vector<double> read(13);
     read[6] = not_a_number;
     report(d, quantity::waiting, read);
     CHECK(what_is_unknown((max(queued_requests) <= 8).what, d) ==
-          "1 of 11 readings of its page in the steady window do not tell max(queued_requests), and "
+          "1 of 11 readings of its page in the steady window do not report max(queued_requests), and "
           "what it was then nobody knows");
     CHECK(why_none(d, mean(queued_requests) <= 8) == "");
     d.server.missed_ns = {timelines::at_ms(5500)};
     CHECK(why_none(d, mean(queued_requests) <= 8).find("2 of 12 readings of its page in the steady "
-                                                       "window failed or do not tell ") == 0);
+                                                       "window failed or do not report ") == 0);
 }
 
 TEST_CASE("a gauge of which one series has vanished is not that of the others") {
@@ -175,7 +175,7 @@ TEST_CASE("without a page, or with one of several servers, there is no value") {
     CHECK(why_none(turns, waits).find("of several servers in turns") != std::string::npos);
     repeat_data other;
     report(other, quantity::running, {1, 1, 1, 1, 1, 1});
-    CHECK(why_none(other, waits) == "its page does not tell queue_time");
+    CHECK(why_none(other, waits) == "its page does not report queue_time");
 }
 
 TEST_CASE("a process is one, restarted, or several in turns") {

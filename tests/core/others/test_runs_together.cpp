@@ -94,19 +94,19 @@ TEST_CASE("what a tool defines otherwise is invalid, with the definition, and no
     const slo_verdict v = verdict_of({vllm_of(60, 1), vllm_of(60, 2)}, p50(e2e) <= 1_s);
     CHECK(v.outcome == verdict::invalid);
     CHECK(str(v.reason) == "a.json and 1 more: vLLM's bench ends a request at its last chunk with "
-                           "choices; e2e ends at [DONE], which the file does not tell");
+                           "choices; e2e ends at [DONE], which the file does not report");
     CHECK(std::isnan(v.estimate.value));
     CHECK(verdict_of({vllm_of(60, 1), vllm_of(60, 2)},
                      goodput(ttft <= 1_s && e2e <= 1_s) >= 90_pct).outcome == verdict::invalid);
 }
 
-TEST_CASE("the second token is told where gaps are, and where an answer begins is not") {
+TEST_CASE("the second token is known where gaps are, and where an answer begins is not") {
     const std::vector<std::string> files = {vllm_of(60, 1), vllm_of(60, 2), vllm_of(60, 3)};
     CHECK(verdict_of(files, p50(second_token_gap) <= 50_ms).outcome == verdict::pass);
     CHECK(verdict_of(files, p50(second_token_gap) <= 1_ms).outcome == verdict::fail);
     CHECK(reasoning_counts_of(gate_of(files, {p50(ttft) <= 1_s}).seen.candidate).requests == 0);
     CHECK(str(verdict_of(files, p50(time_to_first_answer) <= 1_s).reason) ==
-          "a.json and 2 more: it does not tell reasoning from an answer");
+          "a.json and 2 more: it does not separate reasoning from the answer");
     const std::vector<std::string> guidellm = {"guidellm-ok-1.json", "guidellm-ok-2.json"};
     for (const slo& s : {p50(second_token_gap) <= 1_s, p50(tokens_per_event) >= 0.5}) {
         const slo_verdict v = verdicts_of(gate_of_fixtures(guidellm, {s}))[0];

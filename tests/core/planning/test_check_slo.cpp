@@ -49,7 +49,7 @@ TEST_CASE("a series of the server's page is named as the page names it") {
     }
 }
 
-TEST_CASE("limits on what the server tells of itself") {
+TEST_CASE("limits on server metrics") {
     CHECK(refusal_of_slo(preemptions <= 0) == "");
     CHECK(refusal_of_slo(max(queued_requests) <= 0) == "");
     CHECK(refusal_of_slo(mean(server_metric("x")) >= -3) == "");
@@ -120,7 +120,7 @@ TEST_CASE("a factor of the baseline is above zero and finite") {
     CHECK_REFUSED(refusal_of_relative_slo(mean(ttft) <= -1.1 * baseline), "<= -1.1 * baseline");
 }
 
-TEST_CASE("a share that cannot be missed, or cannot be shown, is refused") {
+TEST_CASE("a fraction that cannot be missed, or cannot be shown, is refused") {
     CHECK_REFUSED(refusal_of_slo(error_rate <= 100_pct), "error_rate <= 100 %", "under 100 %");
     CHECK_REFUSED(refusal_of_slo(goodput(ttft <= 1_s) >= 100_pct), "goodput(ttft <= 1 s) >= 100 %",
                   "under 100 %");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/text.hpp"
+#include "core/metric/table.hpp"
 #include "core/figures/steps.hpp"
 
 #include <algorithm>  // clamp, max
@@ -84,6 +85,15 @@ inline const char* unit_name(plot_unit u) {  // as the script knows it
         case plot_unit::none: return "none";
     }
     return "";
+}
+inline plot_unit plot_unit_of(metric_unit unit) {
+    switch (unit) {
+        case metric_unit::time: return plot_unit::seconds;
+        case metric_unit::tokens_per_s: return plot_unit::tokens_per_second;
+        case metric_unit::requests_per_s: return plot_unit::per_second;
+        case metric_unit::fraction: return plot_unit::fraction;
+        default: return plot_unit::none;
+    }
 }
 inline std::string tick_text(plot_unit u, double v) {
     if (u == plot_unit::seconds) return v == 0 ? "0" : time_text(v);

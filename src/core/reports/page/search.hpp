@@ -34,7 +34,6 @@ inline const char* style_of(const load_point& p) {
 inline std::string objective_figure(const load_curve& c, std::size_t which) {
     const slo& s = c.objectives_held[which];
     const metric_id id = s.what.metric;
-    const bool fraction = is_request_fraction(id);
     double least = c.points[0].what.load, most = least, low = s.bound, high = s.bound;
     for (const load_point& p : c.points) {
         least = std::min(least, p.what.load);
@@ -44,14 +43,12 @@ inline std::string objective_figure(const load_curve& c, std::size_t which) {
         low = std::min(low, std::max(v, s.bound / 10));
         high = std::max(high, std::min(v, s.bound * 10));
     }
-    const bool in_time = facts_of(id).unit == metric_unit::time;
     plot drawing({plot_scale::shape::logarithmic, least * 0.9, most * 1.1},
                  c.unit == metric_id::capacity_in_users ? plot_unit::none : plot_unit::per_second,
-                 fraction ? plot_scale{plot_scale::shape::linear, 0, 1}
-                       : plot_scale{plot_scale::shape::logarithmic, low * 0.8, high * 1.25},
-                 fraction     ? plot_unit::fraction
-                 : in_time ? plot_unit::seconds
-                           : plot_unit::tokens_per_second);
+                 is_request_fraction(id)
+                     ? plot_scale{plot_scale::shape::linear, 0, 1}
+                     : plot_scale{plot_scale::shape::logarithmic, low * 0.8, high * 1.25},
+                 plot_unit_of(facts_of(id).unit));
     if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
         drawing.stretch("stretch", c.state.low, c.state.high);
     drawing.limit_across(s.bound, limit_text(id, s.bound));

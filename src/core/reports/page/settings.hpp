@@ -36,17 +36,12 @@ inline std::string settings_figure(const settings_comparison& c, const compared_
             most = std::max(most, x);
         }
     if (!(most > 0)) return {};
-    const metric_unit unit = facts_of(s.what.metric).unit;
     const bool is_wide = most > 20 * least;
     const double n = static_cast<double>(s.settings.size());
     plot p({plot_scale::shape::linear, 0.5, n + 0.5}, plot_unit::named,
            is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
                    : plot_scale{plot_scale::shape::linear, 0, most * 1.08},
-           unit == metric_unit::time             ? plot_unit::seconds
-           : unit == metric_unit::tokens_per_s   ? plot_unit::tokens_per_second
-           : unit == metric_unit::requests_per_s ? plot_unit::per_second
-           : unit == metric_unit::fraction          ? plot_unit::fraction
-                                                 : plot_unit::none);
+           plot_unit_of(facts_of(s.what.metric).unit));
     const auto best = s.best();
     std::string alt = str(s.what.name) + " of the settings";
     for (std::size_t i = 0; i < s.settings.size(); ++i) {
