@@ -229,7 +229,7 @@ TEST_CASE("no extreme reading of any gauge is left out of what is judged") {
         const slo_verdict none = outcome(s, not_a_number);
         CHECK(none.outcome == verdict::invalid);
         CHECK(mentions(none.reason, "server: 1 of 4 readings of its page in the steady window do "
-                                    "not tell max("));
+                                    "not report max("));
         CHECK(outcome(s, not_a_number, true).outcome == verdict::invalid);
     }
     for (const slo& s : {mean(queued_requests) <= 5, mean(server_metric("x")) <= 5}) {

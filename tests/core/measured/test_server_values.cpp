@@ -139,7 +139,7 @@ TEST_CASE("energy is a counter's change over our tokens, or power over time") {
     CHECK(value(by_power, energy_per_token <= 1_J) == about((110 + 130 + 120) / tokens));
     repeat_data seldom = d;
     report(seldom, quantity::energy, {0, 0, 0, 300, 300, 300});
-    CHECK(why_none(seldom, energy_per_token <= 1_J).find("told 1 new values") != std::string::npos);
+    CHECK(why_none(seldom, energy_per_token <= 1_J).find("reported 1 new values") != std::string::npos);
     CHECK(why_none(d, energy_per_token <= 1_J) == "");
     repeat_data none;
     report(none, quantity::running, {1, 1, 1, 1, 1, 1});

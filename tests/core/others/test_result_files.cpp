@@ -134,7 +134,7 @@ TEST_CASE("a warm-up that guidellm was asked for, and no time that tells of it, 
     };
     CHECK(with("x", "y") == "");
     CHECK(with("warmup", "measure_start_time") ==
-          "run.json: benchmarks[0].scheduler_metrics.measure_start_time is missing, it tells which "
+          "run.json: benchmarks[0].scheduler_metrics.measure_start_time is missing, it says which "
           "requests are its warmup");
     CHECK(with("cooldown", "measure_end_time").find("measure_end_time is missing") !=
           std::string::npos);
