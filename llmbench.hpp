@@ -34458,6 +34458,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+inline const char* of_virtual_time() { return current_world ? " of virtual time" : ""; }
+
 /// What the gate will do, said before it does it.
 inline std::string announcement(const plan& p, const target_facts& target,
                                 const target_facts& baseline) {
@@ -34471,7 +34473,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
                      api->name);
     if (seconds > 0) {
         const auto [least, most] = expected_span(p, seconds);
-        t += ", " + span_text(least, most);
+        t += ", " + span_text(least, most) + of_virtual_time();
     }
     for (const target_facts* f : {&target, &baseline})
         for (const std::string& note : f->notes)
@@ -36939,7 +36941,7 @@ private:
     std::string time_of_all() const {
         const double each = seconds_of_one(whole_);
         const double all = each * whole_.most_repeats;
-        return all > 0 ? ", " + span_text(all, all) : std::string();
+        return all > 0 ? ", " + span_text(all, all) + of_virtual_time() : std::string();
     }
     /// Which round is measured next; -1: none.
     int next_slot() {

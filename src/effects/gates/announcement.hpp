@@ -11,6 +11,7 @@
 #include "core/planning/target_facts.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/text.hpp"
+#include "effects/system/clock.hpp"
 #include "effects/gates/session.hpp"
 
 #include <algorithm>  // min
@@ -19,6 +20,8 @@
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+inline const char* of_virtual_time() { return current_world ? " of virtual time" : ""; }
 
 /// What the gate will do, said before it does it.
 inline std::string announcement(const plan& p, const target_facts& target,
@@ -33,7 +36,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
                      api->name);
     if (seconds > 0) {
         const auto [least, most] = expected_span(p, seconds);
-        t += ", " + span_text(least, most);
+        t += ", " + span_text(least, most) + of_virtual_time();
     }
     for (const target_facts* f : {&target, &baseline})
         for (const std::string& note : f->notes)

@@ -25,6 +25,7 @@
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/page_watch.hpp"
 #include "effects/targets/same_server.hpp"
+#include "effects/gates/announcement.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/unended_profiles.hpp"
@@ -97,7 +98,7 @@ private:
     std::string time_of_all() const {
         const double each = seconds_of_one(whole_);
         const double all = each * whole_.most_repeats;
-        return all > 0 ? ", " + span_text(all, all) : std::string();
+        return all > 0 ? ", " + span_text(all, all) + of_virtual_time() : std::string();
     }
     /// Which round is measured next; -1: none.
     int next_slot() {
