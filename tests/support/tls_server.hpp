@@ -1,246 +1,85 @@
-// A server that speaks TLS in front of one that does not, as a test wants it to: certificates made
-// on the spot, chosen versions, handshakes that break off, records cut into single bytes.
+// A server that speaks TLS in front of one that does not, over sockets.
 #pragma once
 
 #include "relay.hpp"
 #include "sockets.hpp"
+#include "tls_channel.hpp"
 
-#include <algorithm>
-#include <atomic>
-#include <cstdio>
-#include <memory>
-#include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 namespace tls {
-
-/// A key and the certificate that tells whose it is.
-struct identity {
-    std::shared_ptr<EVP_PKEY> key{};
-    std::shared_ptr<X509> certificate{};
-};
-
-struct certificate_options {
-    std::string names = "DNS:localhost,IP:127.0.0.1";
-    int from_days = -1, to_days = 10;  // counted from today
-    bool is_authority = false;
-};
-
-/// Signed by `by`, by itself where there is none.
-inline identity made(const std::string& name, const certificate_options& o = {},
-                     const identity* by = nullptr) {
-    static std::atomic<long> serial{1};
-    identity made;
-    made.key.reset(EVP_EC_gen("P-256"), EVP_PKEY_free);
-    made.certificate.reset(X509_new(), X509_free);
-    X509* const x = made.certificate.get();
-    X509_set_version(x, X509_VERSION_3);
-    ASN1_INTEGER_set(X509_get_serialNumber(x), serial++);
-    X509_gmtime_adj(X509_getm_notBefore(x), o.from_days * 86400l);
-    X509_gmtime_adj(X509_getm_notAfter(x), o.to_days * 86400l);
-    X509_set_pubkey(x, made.key.get());
-    X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_ASC,
-                               reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);
-    const identity& issuer = by ? *by : made;
-    X509_set_issuer_name(x, X509_get_subject_name(issuer.certificate.get()));
-    X509V3_CTX context;
-    X509V3_set_ctx_nodb(&context);
-    X509V3_set_ctx(&context, issuer.certificate.get(), x, nullptr, nullptr, 0);
-    const auto extend = [&](int what, const std::string& value) {
-        X509_EXTENSION* const e = X509V3_EXT_conf_nid(nullptr, &context, what, value.c_str());
-        X509_add_ext(x, e, -1);
-        X509_EXTENSION_free(e);
-    };
-    extend(NID_basic_constraints, o.is_authority ? "critical,CA:TRUE" : "CA:FALSE");
-    extend(NID_subject_key_identifier, "hash");
-    if (!o.names.empty() && !o.is_authority) extend(NID_subject_alt_name, o.names);
-    X509_sign(x, issuer.key.get(), EVP_sha256());
-    return made;
-}
-inline identity authority(const std::string& name = "the authority of the tests") {
-    return made(name, {.is_authority = true});
-}
-inline void write_pem(const identity& i, const std::string& file) {
-    std::FILE* const f = std::fopen(file.c_str(), "w");
-    PEM_write_X509(f, i.certificate.get());
-    std::fclose(f);
-}
-/// The key behind the certificate, as servers like it.
-inline void write_pem_with_key(const identity& i, const std::string& file) {
-    write_pem(i, file);
-    std::FILE* const f = std::fopen(file.c_str(), "a");
-    PEM_write_PrivateKey(f, i.key.get(), nullptr, nullptr, 0, nullptr, nullptr);
-    std::fclose(f);
-}
-
-/// How one connection is handled.
-struct manner {
-    const identity* who = nullptr;
-    int version = 0;              // TLS1_2_VERSION or TLS1_3_VERSION alone; 0: either
-    std::size_t record = 0;       // bytes of HTTP in one record; 0: as they come
-    std::size_t piece = 0;        // bytes of TLS in one write; 0: as they come
-    long cut_after = -1;          // closes after so many bytes of its own
-    long spoil_byte = -1;         // this byte of its own is sent wrong
-    bool says_goodbye = true;     // tells the end of TLS before it closes
-    bool stalls = false;          // never says a word
-};
 
 class front {
 public:
     /// The n-th connection is handled in the n-th manner, all others in the last.
     front(int port_behind, std::vector<manner> manners)
-        : port_behind_(port_behind), manners_(std::move(manners)) {
-        for (const manner& m : manners_) contexts_.push_back(context_of(m));
-        const int listener = relay::ipv4_listener();
-        port_ = relay::port_of(listener);
-        acceptor_ = std::make_unique<relay::acceptor>(
-            listener, [this](int fd, int going) { connection(*this, fd, going).serve(); });
-    }
+        : port_behind_(port_behind),
+          terms_(std::move(manners)),
+          listener_(relay::ipv4_listener()),
+          port_(relay::port_of(listener_)),
+          acceptor_(listener_, [this](int fd, int going) { serve(fd, going); }) {}
     int port() const { return port_; }
     std::string url(const std::string& host = "localhost") const {
         return "https://" + host + ":" + std::to_string(port_);
     }
-    /// Handshakes that were completed, as this side counts them.
-    int full() const { return full_; }
-    int resumed() const { return resumed_; }
-    /// What the last client named and offered.
-    std::string server_name() const { const std::lock_guard l(mutex_); return server_name_; }
-    std::string protocol() const { const std::lock_guard l(mutex_); return protocol_; }
+    int full() const { return terms_.full(); }
+    int resumed() const { return terms_.resumed(); }
+    std::string server_name() const { return terms_.server_name(); }
+    std::string protocol() const { return terms_.protocol(); }
 
 private:
-    std::shared_ptr<SSL_CTX> context_of(const manner& m) {
-        std::shared_ptr<SSL_CTX> c(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
-        if (m.who) {
-            SSL_CTX_use_certificate(c.get(), m.who->certificate.get());
-            SSL_CTX_use_PrivateKey(c.get(), m.who->key.get());
+    void serve(int fd, int going) {
+        channel tls(terms_);
+        const int on = 1;
+        ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        pollfd p[3] = {{going, POLLIN, 0}, {tls.stalls() ? -1 : fd, POLLIN, 0}, {-1, POLLIN, 0}};
+        while (::poll(p, 3, -1) > 0 && !p[0].revents && pass_on(tls, fd, p)) {}
+        if (p[2].fd >= 0) ::close(p[2].fd);
+    }
+    /// What there is, both ways. False where nothing follows.
+    bool pass_on(channel& tls, int fd, pollfd (&p)[3]) const {
+        char buffer[65536];
+        const auto received = [&buffer](int from) {
+            const ssize_t n = ::recv(from, buffer, sizeof buffer, 0);
+            return std::string_view(buffer, n > 0 ? static_cast<std::size_t>(n) : 0);
+        };
+        const auto flushed = [&tls, fd] {
+            return tls.flush([fd](std::string_view bytes) { return sent(fd, bytes); });
+        };
+        if (p[1].revents) {
+            const std::string_view bytes = received(fd);
+            std::string plain;
+            const bool goes_on = !bytes.empty() && tls.take(bytes, plain);
+            if (tls.is_open() && p[2].fd < 0) p[2].fd = relay::connected_to(port_behind_);
+            if (!plain.empty()) sent(p[2].fd, plain);
+            if (!flushed() || !goes_on) return false;
         }
-        if (m.version) {
-            SSL_CTX_set_min_proto_version(c.get(), m.version);
-            SSL_CTX_set_max_proto_version(c.get(), m.version);
+        if (p[2].revents) {
+            const std::string_view bytes = received(p[2].fd);
+            if (bytes.empty()) tls.say_goodbye();
+            else tls.say(bytes);
+            if (!flushed() || bytes.empty()) return false;
         }
-        static constexpr unsigned char id[] = "tests";
-        SSL_CTX_set_session_id_context(c.get(), id, sizeof id - 1);
-        SSL_CTX_set_alpn_select_cb(
-            c.get(),
-            [](SSL*, const unsigned char** chosen, unsigned char* size,
-               const unsigned char* offered, unsigned all, void* self) {
-                *size = offered[0];
-                *chosen = offered + 1;
-                auto* const f = static_cast<front*>(self);
-                const std::lock_guard lock(f->mutex_);
-                f->protocol_.assign(reinterpret_cast<const char*>(offered), all);
-                return SSL_TLSEXT_ERR_OK;
-            },
-            this);
-        return c;
+        return true;
+    }
+    static bool sent(int to, std::string_view bytes) {
+        return ::send(to, bytes.data(), bytes.size(), sockets::no_signal) ==
+               static_cast<ssize_t>(bytes.size());
     }
 
-    class connection {
-    public:
-        connection(front& f, int fd, int going) : front_(f), fd_(fd), going_(going) {
-            const auto n = static_cast<std::size_t>(f.connections_++);
-            const std::size_t i = std::min(n, f.manners_.size() - 1);
-            manner_ = f.manners_[i];
-            ssl_.reset(SSL_new(f.contexts_[i].get()), SSL_free);
-            SSL_set_bio(ssl_.get(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
-            BIO_set_mem_eof_return(SSL_get_rbio(ssl_.get()), -1);
-            SSL_set_accept_state(ssl_.get());
-            const int on = 1;
-            ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        }
-        void serve() {
-            if (manner_.stalls) { wait(-1); return; }
-            while (!SSL_is_init_finished(ssl_.get())) {
-                const int n = SSL_do_handshake(ssl_.get());
-                const bool reads = SSL_get_error(ssl_.get(), n) == SSL_ERROR_WANT_READ;
-                if (!flush() || (n != 1 && (!reads || !wait(fd_) || !take()))) return;
-            }
-            ++(SSL_session_reused(ssl_.get()) ? front_.resumed_ : front_.full_);
-            const char* const name = SSL_get_servername(ssl_.get(), TLSEXT_NAMETYPE_host_name);
-            {
-                const std::lock_guard lock(front_.mutex_);
-                front_.server_name_ = name ? name : "";
-            }
-            const int behind = relay::connected_to(front_.port_behind_);
-            pass_on(behind);
-            ::close(behind);
-        }
-
-    private:
-        bool wait(int fd) const {
-            pollfd p[2] = {{going_, POLLIN, 0}, {fd, POLLIN, 0}};
-            ::poll(p, fd < 0 ? 1 : 2, -1);
-            return !p[0].revents;
-        }
-        /// One read of what the client sent.
-        bool take() {
-            char buffer[65536];
-            const ssize_t n = ::recv(fd_, buffer, sizeof buffer, 0);
-            return n > 0 && BIO_write(SSL_get_rbio(ssl_.get()), buffer, static_cast<int>(n)) == n;
-        }
-        bool flush() {
-            char buffer[65536];
-            const int most = manner_.piece ? static_cast<int>(manner_.piece) : sizeof buffer;
-            for (int n; (n = BIO_read(SSL_get_wbio(ssl_.get()), buffer, most)) > 0; sent_ += n) {
-                if (manner_.cut_after >= 0 && sent_ + n > manner_.cut_after) {
-                    const auto rest = static_cast<std::size_t>(manner_.cut_after - sent_);
-                    ::send(fd_, buffer, rest, sockets::no_signal);
-                    return false;
-                }
-                if (manner_.spoil_byte >= sent_ && manner_.spoil_byte < sent_ + n)
-                    buffer[manner_.spoil_byte - sent_] ^= 1;
-                if (::send(fd_, buffer, static_cast<std::size_t>(n), sockets::no_signal) != n)
-                    return false;
-            }
-            return true;
-        }
-        void pass_on(int behind) {
-            char buffer[65536];
-            pollfd p[3] = {{going_, POLLIN, 0}, {fd_, POLLIN, 0}, {behind, POLLIN, 0}};
-            for (bool first = true;; first = false) {
-                if (!first && (::poll(p, 3, -1) < 0 || p[0].revents)) return;
-                if (p[1].revents && !take()) return;
-                int n = 0;
-                while ((n = SSL_read(ssl_.get(), buffer, sizeof buffer)) > 0)
-                    ::send(behind, buffer, static_cast<std::size_t>(n), sockets::no_signal);
-                if (SSL_get_error(ssl_.get(), n) != SSL_ERROR_WANT_READ) return;
-                if (p[2].revents) {
-                    const ssize_t m = ::recv(behind, buffer, sizeof buffer, 0);
-                    if (m <= 0) break;
-                    const auto all = static_cast<std::size_t>(m);
-                    const std::size_t step = manner_.record ? manner_.record : all;
-                    for (std::size_t at = 0; at < all; at += step)
-                        SSL_write(ssl_.get(), buffer + at,
-                                  static_cast<int>(std::min(step, all - at)));
-                }
-                if (!flush()) return;
-            }
-            if (manner_.says_goodbye) SSL_shutdown(ssl_.get());
-            flush();
-        }
-
-        front& front_;
-        int fd_, going_;
-        manner manner_{};
-        std::shared_ptr<SSL> ssl_{};
-        long sent_ = 0;
-    };
-
-    int port_behind_, port_ = 0;
-    std::vector<manner> manners_;
-    std::vector<std::shared_ptr<SSL_CTX>> contexts_{};
-    std::atomic<int> connections_{0}, full_{0}, resumed_{0};
-    mutable std::mutex mutex_{};
-    std::string server_name_{}, protocol_{};
-    std::unique_ptr<relay::acceptor> acceptor_{};
+    const int port_behind_;
+    terms terms_;
+    const int listener_, port_;
+    relay::acceptor acceptor_;
 };
 
 }  // namespace tls
