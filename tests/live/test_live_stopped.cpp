@@ -1,5 +1,6 @@
 // A client that something else stops: what it measured then is told as its own, and nobody's miss.
 #include "llmbench.hpp"
+#include "support/relay.hpp"
 #include "support/sockets.hpp"
 
 #include <chrono>
@@ -37,6 +38,32 @@ int unused_port() {
 }
 void pause_for(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
+/// In a process of its own, once it takes connections.
+pid_t server_at(int port) {
+    const pid_t server =
+        in_child([port] { return serve_simulated(engine{.decode_step = 10_ms}, port); });
+    for (int tries = 0, fd = -1; fd < 0 && tries < 1000; ++tries) {
+        pause_for(20);
+        fd = relay::connected_to(port);
+        if (fd >= 0) ::close(fd);
+    }
+    return server;
+}
+/// Stops this process for a second, so many times, in a while.
+pid_t stopper_after(int ms, int times) {
+    const pid_t client = ::getpid();
+    return in_child([=] {
+        pause_for(ms);
+        for (int i = 0; i < times; ++i) {
+            ::kill(client, SIGSTOP);
+            pause_for(1000);
+            ::kill(client, SIGCONT);
+            pause_for(200);
+        }
+        return 0;
+    });
+}
+
 enum outcome { passed, failed, undecided, invalid, wordless };
 /// A gate on p90(itl) and mean(tpot), at half its limits. Red without the client's name is wordless.
 outcome gate_at(const std::string& url) {
@@ -66,19 +93,8 @@ outcome gate_at(const std::string& url) {
 
 TEST_CASE("a client that is stopped for a second knows it, and fails no server") {
     const int port = unused_port();
-    const pid_t client = ::getpid();
-    const pid_t server = in_child([&] { return serve_simulated(engine{.decode_step = 10_ms}, port); });
-    pause_for(300);
-    const pid_t stopper = in_child([&] {
-        pause_for(1500);
-        for (int i = 0; i < 3; ++i) {
-            ::kill(client, SIGSTOP);
-            pause_for(1000);
-            ::kill(client, SIGCONT);
-            pause_for(200);
-        }
-        return 0;
-    });
+    const pid_t server = server_at(port);
+    const pid_t stopper = stopper_after(1500, 3);
     const outcome ended = gate_at("http://127.0.0.1:" + std::to_string(port));
     ::waitpid(stopper, nullptr, 0);
     ::kill(server, SIGKILL);
@@ -88,23 +104,15 @@ TEST_CASE("a client that is stopped for a second knows it, and fails no server")
 }
 
 TEST_CASE("a round of settings in which the client was stopped goes for all of them") {
-    const pid_t client = ::getpid();
     std::vector<pid_t> servers;
     std::vector<std::string> urls;
     for (int i = 0; i < 2; ++i) {
         const int port = unused_port();
-        servers.push_back(
-            in_child([&] { return serve_simulated(engine{.decode_step = 10_ms}, port); }));
+        servers.push_back(server_at(port));
         urls.push_back("http://127.0.0.1:" + std::to_string(port));
-        pause_for(300);
     }
-    const pid_t stopper = in_child([&] {
-        pause_for(700);
-        ::kill(client, SIGSTOP);
-        pause_for(1000);
-        ::kill(client, SIGCONT);
-        return 0;
-    });
+    // Twice, for where the first comes before the load; each round can be measured once more.
+    const pid_t stopper = stopper_after(700, 2);
     const comparison_result c = compare(
         {.name = "stopped in a round",
          .workload = synthetic{.prompt_tokens = fixed(16), .output_tokens = fixed(40)},
