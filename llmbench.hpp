@@ -13193,8 +13193,8 @@ inline constexpr cause_sentence cause_sentences[] = {
      "limit, {.3g%} % may"},
     {because::failed_in_tail, "failed_in_tail", "{0} of {0} failed, up to {.2g%} % may, and {n} "
      "leaves {.3g%} % beyond it"},
-    {because::no_size, "no_size", "{0} of {0} repeats have so many failures that the statistic is "
-     "{infinite|zero}"},
+    {because::no_size, "no_size", "{0} of {0} repeats have {so many failures that the statistic is "
+     "infinite|no good answer in the steady window, so that the statistic is zero}"},
     {because::no_finite_value, "no_finite_value",
      "in {0} of {0} repeats the server reported no finite "
      "value"},
