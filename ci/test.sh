@@ -55,8 +55,8 @@ for need in "${needs[@]}"; do "$need"; done
 # -O2 instead of CMake's -O3: a quarter less time to compile, and what most users have.
 leg gcc-build
 configure gcc "${common[@]}" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"
-targets=(--target llmbench_tests llmbench_tests_by_asio llmbench_simulated llmbench_live_tests
-    outcomes_gates outcomes_own_main outcomes_no_doctest)
+targets=(--target llmbench_tests llmbench_tests_by_asio llmbench_simulated
+    llmbench_virtual_tests llmbench_live_tests outcomes_gates outcomes_own_main outcomes_no_doctest)
 if [[ $all ]]; then targets=(); fi
 cmake --build build/gcc --parallel "$(cores)" "${targets[@]}"
 if [[ ! $all ]]; then

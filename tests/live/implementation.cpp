@@ -1,20 +1,37 @@
-// llmbench's implementation, for the live tests and for every other program with a main() of its own; and
-// what the live tests need of its inside.
+// llmbench's implementation, for the live and the virtual tests and for every other program with a main()
+// of its own; and what those tests need of its inside.
 #define LLMBENCH_IMPLEMENT
 #include "llmbench.hpp"
 
 #include "support/effects.hpp"
 #include "support/texts.hpp"
+#include "virtual/implementation.hpp"
 
 namespace live {
 using namespace llmbench::detail;
 
-struct logging_server::host : simulated_host {
-    using simulated_host::simulated_host;
+/// In the world of the test, where it has one: as long as that, for what happens in it speaks of it.
+struct logging_server::host {
+    std::unique_ptr<simulated_host> real{};
+    std::shared_ptr<virtual_server> in_world{};
+
+    explicit host(const llmbench::engine& e) {
+        if (current_world) {
+            made_up::small_world& w = made_up::small_world::around();
+            in_world = std::make_shared<virtual_server>(w, e);
+            w.keep(in_world);
+        } else real = std::make_unique<simulated_host>(e);
+    }
+    int port() const {
+        return real ? real->port() : made_up::small_world::port_at(in_world->url());
+    }
+    auto log() const { return real ? real->log() : in_world->log(); }
+    auto profiler_log() const { return real ? real->profiler_log() : in_world->profiler_log(); }
 };
 logging_server::logging_server(const llmbench::engine& e) : host_(std::make_unique<host>(e)) {}
 logging_server::~logging_server() = default;
-std::string logging_server::url() const { return host_->url(); }
+int logging_server::port() const { return host_->port(); }
+std::string logging_server::url() const { return "http://127.0.0.1:" + std::to_string(port()); }
 std::vector<server_log_entry> logging_server::log(bool with_check) const {
     std::vector<server_log_entry> out;
     for (const auto& e : host_->log()) {
@@ -33,10 +50,6 @@ std::vector<profiler_log_entry> logging_server::profiler_log() const {
 }
 std::string logging_server::page_of_metrics(double within_s) const {
     return blocking_get(server_at(parsed_url(url(), "url")), "/metrics", "", within_s).body;
-}
-void logging_server::ask() const {
-    blocking_post(server_at(parsed_url(url(), "url")), "/v1/completions", "",
-                  R"({"prompt":"a","max_tokens":4})", 20);
 }
 
 std::string refusal_to_bring_up(const llmbench::any_target& target) {
@@ -96,10 +109,17 @@ std::string fnv1a_64(const std::string& bytes) {
     hash.add(bytes.data(), bytes.size());
     return hash.text();
 }
-llmbench::endpoint on_sockets(const llmbench::engine& e) {
-    static std::vector<std::unique_ptr<simulated_host>> all;
-    all.push_back(std::make_unique<simulated_host>(e));
-    return {.url = all.back()->url()};
+llmbench::endpoint endpoint_of(const llmbench::engine& e) {
+    static std::vector<std::unique_ptr<logging_server>> of_the_program;
+    auto server = std::make_unique<logging_server>(e);
+    const llmbench::endpoint at{.url = server->url()};
+    if (!current_world) of_the_program.push_back(std::move(server));
+    return at;
+}
+double budget_spent_s() {
+    const long long ns = current_world ? session::of_this_program().virtual_time_spent()
+                                       : now_ns() - program_began_ns;
+    return static_cast<double>(ns) * 1e-9;
 }
 std::string escaped(const std::string& text) { return xml_escaped(text); }
 

@@ -1,8 +1,12 @@
 // process{...}: started, waited for, told of, ended.
 #include "support/effects.hpp"
 #include "support/environment.hpp"
-#include "support/live.hpp"
+#include "support/rejudged.hpp"
+#include "support/relay.hpp"
+#include "support/scripted_server.hpp"
+#include "support/sockets.hpp"
 
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -82,9 +86,9 @@ TEST_CASE("a command that does not say where its port belongs is refused") {
 TEST_CASE("a process that never becomes ready is given up after ready_within") {
     process p;
     p.command = "echo still loading, {port}; sleep 60";
-    p.ready_within = 300_ms;
+    p.ready_within = 2_s;  // in which its echo is surely heard
     const std::string why = bring_up_and_end(p);
-    CHECK(holds(why, "was not ready within 300 ms"));
+    CHECK(holds(why, "was not ready within 2 s"));
     CHECK(holds(why, "still loading"));
 }
 
@@ -125,7 +129,8 @@ TEST_CASE("a command may bring its own exec, variables or quotes") {
 
 TEST_CASE("a process that dies in mid-run makes the gate invalid and is quoted") {
     process p;
-    p.command = "echo all is well so far; (sleep 1.2; kill $$) & exec \"" + this_program() +
+    // Ready long before it dies, and asked for more than ten seconds.
+    p.command = "echo all is well so far; (sleep 4; kill $$) & exec \"" + this_program() +
                 "\" --serve {port}";
     scenario s = quick_scenario(p);
     s.requests = 400;
@@ -136,4 +141,54 @@ TEST_CASE("a process that dies in mid-run makes the gate invalid and is quoted")
     CHECK(holds(why, "the server process exited with status 0"));
     CHECK(holds(why, "its log ends: "));
     CHECK(holds(why, "all is well so far"));
+}
+
+TEST_CASE("what goes wrong before the load repeats no secret either") {
+    const std::string token = "t0ken-of-a-gateway";
+    const int listener = relay::ipv4_listener();
+    std::string body = "{\"data\":[{\"id\":\"a\"},{\"id\":\"" + token + "\"}]}";
+    const relay::acceptor server(listener, [&body](int fd, int) {
+        char taken[4096];
+        ::recv(fd, taken, sizeof taken, 0);
+        const std::string all = scripted::json("200 OK", body);
+        ::send(fd, all.data(), all.size(), sockets::no_signal);
+    });
+    const endpoint e{.url = "http://127.0.0.1:" + std::to_string(relay::port_of(listener)),
+                     .headers = {{"Authorization", "Bearer " + token}}};
+    const std::string listed = refusal_to_bring_up(e);
+    CHECK(holds(listed, "lists 2 (a, ***)"));
+    body = "no entry for " + token;
+    CHECK(holds(refusal_to_bring_up(e), "answered HTTP 200: no entry for ***"));
+    process p;
+    p.command = ": {port}; echo the key is s3cret-of-a-process; exit 7";
+    p.env = {{"A_KEY", "s3cret-of-a-process"}};
+    const std::string ended = refusal_to_bring_up(p);
+    CHECK(holds(ended, "ends:\n    | the key is ***"));
+}
+
+TEST_CASE("a setting that cannot be started is invalid with the reason, and the others go on") {
+    const scenario s = {
+        .name = "one is broken",
+        .workload = synthetic{.prompt_tokens = fixed(16), .output_tokens = fixed(8)},
+        .arrivals = closed_loop(2),
+        .warmup = 2,
+        .requests = 12,
+        .repeats = 2};
+    comparison_result c;
+    CHECK(refusal_by([&] {
+              c = compare(s, {{"a", simulated(engine_of(5_ms))},
+                              {"broken",
+                               process{.command = "echo no such model, {port}; exit 3"}},
+                              {"b", simulated(engine_of(10_ms))}});
+          }) == "");
+    CHECK(holds(c.line(), "broken is not compared: process"));
+    CHECK(holds(c.line(), "exited with status 3 before it was ready"));
+    CHECK(judge(c["broken"], p50(ttft) <= 1_s).outcome == verdict::invalid);
+    CHECK(c["a"].requests().size() == 2 * 14);
+    CHECK(c["b"].requests().size() == 2 * 14);
+    CHECK(std::isfinite(c.ratio("a", "b", p50(tpot)).value));
+    CHECK(std::isnan(c.ratio("broken", "b", p50(tpot)).value));
+    CHECK(reported_gate("one is broken / broken").get("outcome").to_str() == "invalid");
+    CHECK(reported_gate("one is broken / a").get("outcome").to_str() == "passed");
+    CHECK(holds(report_files_with("no such model"), "summary.md"));
 }

@@ -22,28 +22,32 @@ struct profiler_log_entry {
     int status = 0;
 };
 
-/// The simulated server in real time, on a port of its own until the program ends: for tests of what
-/// the kernel and the threads do. On simulated() a gate is computed.
-llmbench::endpoint on_sockets(const llmbench::engine& e);
+/// The simulated server in the world of the test: in a made-up one, or in real time on a port of its
+/// own. It stays as long as that. On simulated() a gate makes up a world of its own.
+llmbench::endpoint endpoint_of(const llmbench::engine& e);
 
 /// The simulated server with its own log of what it wrote when.
 class logging_server {
 public:
     explicit logging_server(const llmbench::engine& e);
     ~logging_server();
+    int port() const;
     std::string url() const;
     /// Without what a gate asks before its load, unless that is wanted, too.
     std::vector<server_log_entry> log(bool with_check = false) const;
     std::vector<profiler_log_entry> profiler_log() const;
     /// What it answers to GET /metrics within so many seconds, "" where it does not.
     std::string page_of_metrics(double within_s = 20) const;
-    /// A request of nobody's gate.
-    void ask() const;
 
 private:
     struct host;
     std::unique_ptr<host> host_;
 };
+
+/// Seconds of the time budget that are spent so far.
+double budget_spent_s();
+/// LLMBENCH_TIME_BUDGET so that so many are left.
+inline std::string budget_from_now(double s) { return std::to_string(budget_spent_s() + s); }
 
 /// When an open loop's requests are due, in seconds after its start, for a gate's first repeat.
 std::vector<double> open_loop_times(const llmbench::open_loop& o, long long requests);

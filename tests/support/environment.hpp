@@ -7,7 +7,6 @@
 #include "scratch.hpp"
 #include "texts.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -68,13 +67,6 @@ private:
 
 inline void write(const std::string& file, const std::string& content) {
     std::ofstream(file, std::ios::binary) << content;
-}
-
-// The time budget is counted from the start of the program.
-inline const auto program_began = std::chrono::steady_clock::now();
-inline std::string budget_from_now(double seconds) {
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - program_began;
-    return std::to_string(elapsed.count() + seconds);
 }
 
 /// A file that this program's gates left, all of those that have ended in it.

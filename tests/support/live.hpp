@@ -16,8 +16,7 @@ using namespace llmbench;
 
 // ---- what is run
 
-/// Times are an order of magnitude over a busy machine's hiccups, so that a late thread changes
-/// nothing, and a repeat still takes a second.
+/// Where it is on sockets, times are an order of magnitude over a busy machine's hiccups.
 inline engine quick_engine() {
     engine e;
     e.decode_step = 10_ms;

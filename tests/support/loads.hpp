@@ -28,9 +28,4 @@ inline scenario users_on(const engine& e, const char* name) {
     return s;
 }
 
-/// A client that is kept from running says so, and nothing of the server.
-inline bool of_the_client(const slo_verdict& v) {
-    return v.outcome == verdict::invalid && holds(v.reason, "client");
-}
-
 }  // namespace live

@@ -14,8 +14,7 @@ namespace live {
 
 // ---- an engine whose pace is known
 
-/// Every token takes a step, however many run. Steps are so long that a busy machine's hiccups stay
-/// small beside them, and medians do not see the few that are hit.
+/// Every token takes a step, however many run.
 inline engine engine_of(time_span step) {
     engine e;
     e.decode_step = step;

@@ -1,7 +1,7 @@
 // What may come over the wire, by name, and what a request comes to with it. test_wire_cases reads
 // every case in every way of cutting it, test_live_wire over sockets.
 #pragma once
-#include "scripted_server.hpp"
+#include "script.hpp"
 
 #include <string>
 #include <vector>

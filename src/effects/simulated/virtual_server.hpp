@@ -66,6 +66,10 @@ public:
         return all;
     }
 
+    std::vector<simulated_service::profiler_entry> profiler_log() {
+        return service_->profiler_log();
+    }
+
     std::shared_ptr<virtual_peer> accepted(const shared_link& l) override {
         if (is_away_) return nullptr;
         const auto s = session_on(l, service_->handler());

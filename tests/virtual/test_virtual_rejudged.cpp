@@ -44,8 +44,7 @@ TEST_CASE("a saturating gate is judged again with its throughput, and after fail
     CHECK(outcome_of(r, "error_rate <= 1 %") == verdict::fail);
     CHECK(outcome_of(r, "max(e2e) <= 20 s") == verdict::fail);  // a failure is infinitely late
     check_rejudged(r, s.slos);
-    // Other objectives than the run's own may be asked for, and agree with the result's. The last one
-    // is as tight as the tightest of the run: what a late client spoils depends on that.
+    // Other objectives than the run's own may be asked for, and agree with the result's.
     const slo_list others = {p50(tpot) <= 1_ms, mean(normalized_latency) <= 1_s, p50(e2e) <= 20_s};
     const auto again = judge(report_file("records.jsonl"), others, "saturated");
     REQUIRE(again.size() == 4);
@@ -121,7 +120,6 @@ TEST_CASE("records can be judged elsewhere; what needs every event needs the rig
 TEST_CASE("a gate of more gaps than are kept says so, decides the same and is judged the same") {
     const slo_list slos = {p90(itl) <= 1_s, mean(itl) <= 1_ms, output_throughput >= 1_tps,
                            goodput(itl <= 1_s) >= 50_pct};
-    // Steps so long that two runs of it are alike on a busy machine, too.
     scenario s = brief(simulated(engine_of(20_ms)), "all gaps kept");
     s.client.threads = 2;
     s.slos = slos;

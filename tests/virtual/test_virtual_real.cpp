@@ -1,7 +1,7 @@
 // What real servers said, byte for byte (tests/data/real), through the client: what was once true of
 // them stays tested where none of them is at hand. Each answer comes whole, and in small pieces.
 #include "support/live.hpp"
-#include "support/scripted_server.hpp"
+#include "virtual/scripted_server.hpp"
 
 #include <cstddef>
 #include <fstream>

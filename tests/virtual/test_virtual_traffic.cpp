@@ -4,7 +4,7 @@
 #include "support/environment.hpp"
 #include "support/live.hpp"
 #include "support/scratch.hpp"
-#include "support/scripted_server.hpp"
+#include "virtual/scripted_server.hpp"
 #include "support/texts.hpp"
 
 #include <algorithm>
@@ -92,25 +92,6 @@ TEST_CASE("answers are as long as those of the dataset, where it has some") {
     for (const record& x : run(s).requests()) lengths.insert(x.output_tokens);
     // Those of the file have 93, 127, 65, 48, 51 and 24 bytes: a token for four.
     CHECK(lengths == std::set<int>{24, 32, 17, 12, 13, 6});
-}
-
-TEST_CASE("made-up prompts are new to a prefix cache whenever a gate is run again") {
-    engine e = at_once();
-    e.prefix_cache = true;
-    const logging_server server(e);
-    std::set<std::string> nonces;
-    for (const char* name : {"the first time", "the second time", "under another name"}) {
-        CAPTURE(name);
-        scenario s = short_gate(synthetic{.prompt_tokens = fixed(200), .output_tokens = fixed(2)});
-        s.name = name;
-        s.target = endpoint{.url = server.url()};
-        for (const record& r : all_ok(passes(s))) CHECK(r.cached_tokens == 0);
-        const picojson::value scenario = reported_gate(name).get("scenario");
-        nonces.insert(scenario.get("nonce").to_str());
-        CHECK(scenario.get("trace_hash").to_str() ==
-              reported_gate("the first time").get("scenario").get("trace_hash").to_str());
-    }
-    CHECK(nonces.size() == 3);
 }
 
 TEST_CASE("salted prompts are new to a prefix cache in every repeat, others are not") {

@@ -1,6 +1,8 @@
-// Load generator: the answers of test_wire_cases over sockets, and those that take time.
+// Load generator: the answers of test_wire_cases through the whole client, and those that take time.
 #include "support/live.hpp"
-#include "support/wire_cases.hpp"
+#include "support/wire_server.hpp"
+#include "virtual/scripted_server.hpp"
+#include "virtual/world.hpp"
 
 #include <algorithm>
 #include <string>
@@ -14,51 +16,7 @@ using wire::one;
 
 namespace {
 
-/// Each prompt is the place of its answer among these.
-class cases_server {
-public:
-    explicit cases_server(std::vector<wire::wire_case> cases)
-        : cases_(std::move(cases)),
-          server_([this](const scripted::request& r) { return cases_[place_of(r)].script; }) {}
-
-    scenario asking() const {
-        std::vector<std::string> places;
-        for (std::size_t i = 0; i < cases_.size(); ++i) places.push_back(std::to_string(i));
-        scenario s;
-        s.target = endpoint{.url = server_.url()};
-        s.workload = prompts(places);
-        s.warmup = 0;
-        s.requests = static_cast<int>(cases_.size());
-        s.repeats = 1;
-        s.limits = {.connect = 20_s, .first_event = 20_s, .between_events = 20_s, .total = 40_s,
-                    .drain = 20_s};
-        return s;
-    }
-    const std::vector<wire::wire_case>& cases() const { return cases_; }
-    std::vector<scripted::request> log() const { return server_.log(); }
-    static std::size_t place_of(const scripted::request& r) {
-        const std::string before = R"("content":")";
-        return std::stoul(r.body.substr(r.body.find(before) + before.size()));
-    }
-
-private:
-    std::vector<wire::wire_case> cases_;
-    scripted::server server_;
-};
-
-void check(const record& r, const wire::expectation& e) {
-    CHECK(std::string(to_string(r.status)) == e.status);
-    CHECK(r.http_status == e.http);
-    const std::string error = r.error;
-    if (e.error.empty()) CHECK(error == "");
-    else if (error.find(e.error) == std::string::npos)
-        FAIL_CHECK("the error is \"" << error << "\" and not \"" << e.error << "\"");
-    CHECK(r.events == e.events);
-    CHECK(r.output_tokens == e.tokens);
-    CHECK(std::string(r.finish_reason) == e.finish);
-    CHECK(r.end_ns >= r.sent_ns);
-    CHECK(r.sent_ns >= r.scheduled_ns);
-}
+using cases_server = wire::cases_server<scripted::server>;
 
 /// Answers that run into a limit, all asked for at once.
 std::vector<record> timed_out(const cases_server& server, const limits& l) {
@@ -69,7 +27,7 @@ std::vector<record> timed_out(const cases_server& server, const limits& l) {
     REQUIRE(records.size() == server.cases().size());
     for (std::size_t i = 0; i < records.size(); ++i) {
         CAPTURE(server.cases()[i].name);
-        check(records[i], server.cases()[i].expected);
+        wire::check(records[i], server.cases()[i].expected);
     }
     return records;
 }
@@ -102,28 +60,13 @@ TEST_CASE("whatever comes over a socket comes to what it should") {
     for (std::size_t i = 0; i < server.cases().size(); ++i) {
         const wire::wire_case& c = server.cases()[i];
         CAPTURE(c.name);
-        check(r.requests()[i], c.expected);
+        wire::check(r.requests()[i], c.expected);
         REQUIRE(first[i] >= 0);
         if (i + 1 == server.cases().size() || c.script.size() > 1) continue;
         CHECK((first[i + 1] == last[i]) == c.expected.kept);
         kept += c.expected.kept;
     }
     MESSAGE(server.cases().size() << " cases, " << kept << " keep their connection");
-}
-
-TEST_CASE("many answers of all kinds at once do not disturb each other") {
-    const cases_server server(wire::all_cases());
-    scenario s = server.asking();
-    s.arrivals = closed_loop(24);
-    s.requests = 3 * static_cast<int>(server.cases().size());
-    s.client.threads = 2;
-    const result r = run(s);
-    REQUIRE(r.requests().size() == 3 * server.cases().size());
-    for (std::size_t i = 0; i < r.requests().size(); ++i) {
-        const wire::wire_case& c = server.cases()[i % server.cases().size()];
-        CAPTURE(c.name);
-        check(r.requests()[i], c.expected);
-    }
 }
 
 TEST_CASE("an answer without content ends with limits.first_event, whatever else comes") {
@@ -151,7 +94,7 @@ TEST_CASE("an answer without content ends with limits.first_event, whatever else
     const cases_server server(t.cases());
     for (const record& r : timed_out(server, {.connect = 20_s, .first_event = 300_ms,
                                               .between_events = 20_s, .total = 40_s}))
-        CHECK(seconds(r.end_ns - r.sent_ns) >= 0.3);
+        CHECK(made_up::after_limit(300ms, r.sent_ns, r.end_ns));
 }
 
 TEST_CASE("an answer that stops ends with limits.between_events, whatever else comes") {
@@ -172,7 +115,7 @@ TEST_CASE("an answer that stops ends with limits.between_events, whatever else c
     const cases_server server(t.cases());
     for (const record& r : timed_out(server, {.connect = 20_s, .first_event = 20_s,
                                               .between_events = 300_ms, .total = 40_s}))
-        CHECK(seconds(r.end_ns - r.last_token_ns) >= 0.3);
+        CHECK(made_up::after_limit(300ms, r.last_token_ns, r.end_ns));
 }
 
 TEST_CASE("slow answers that keep within their limits are good ones") {

@@ -3,18 +3,16 @@
 #include "support/effects.hpp"
 #include "support/environment.hpp"
 #include "support/live.hpp"
+#include "virtual/world.hpp"
 
 #include <algorithm>
 #include <map>
-#include <thread>
-#include <utility>
 #include <vector>
 
 using namespace llmbench;
 using namespace live;
 
 namespace {
-// Steps so long that a busy machine's hiccups stay far below the 15 % on either side of the limit.
 engine chat_engine() {
     engine e = quick_engine();
     e.decode_step = 30_ms;
@@ -80,7 +78,7 @@ TEST_CASE("answers that are reset after their first content are failures without
     CHECK(r.estimate(output_throughput).value == 0);
 }
 
-TEST_CASE("times and token counts are those of the server's own log") {
+TEST_CASE("times and token counts are those of the server's own log, to the nanosecond") {
     const logging_server host(quick_engine());
     scenario s = quick_scenario(endpoint{.url = host.url()});
     s.workload = synthetic{.prompt_tokens = uniform(8, 64), .output_tokens = uniform(2, 30)};
@@ -89,7 +87,6 @@ TEST_CASE("times and token counts are those of the server's own log") {
     std::map<std::string, server_log_entry> log;
     for (const auto& e : host.log()) log[e.request_id] = e;
     REQUIRE(r.requests().size() == log.size());
-    std::vector<double> first_error, last_error, way_in;
     for (const record& x : r.requests()) {
         REQUIRE(x.status == request_status::ok);
         REQUIRE(log.count(x.id) == 1);
@@ -98,20 +95,10 @@ TEST_CASE("times and token counts are those of the server's own log") {
         CHECK(x.prompt_tokens == e.prompt_tokens);
         CHECK(x.events == e.output_tokens);
         CHECK(x.token_source == token_origin::usage);
-        // Nothing can be seen before it was written, nor arrive before it was sent.
-        CHECK(x.first_token_ns >= e.first_write_ns);
-        CHECK(x.end_ns >= e.last_write_ns);
-        CHECK(e.received_ns >= x.sent_ns);
-        CHECK(x.sent_ns >= x.connected_ns);
-        CHECK(x.dispatched_ns >= x.scheduled_ns);
-        first_error.push_back(static_cast<double>(x.first_token_ns - e.first_write_ns) * 1e-6);
-        last_error.push_back(static_cast<double>(x.end_ns - e.last_write_ns) * 1e-6);
-        way_in.push_back(static_cast<double>(e.received_ns - x.scheduled_ns) * 1e-6);
-    }
-    // A wrong definition moves all of them, a busy machine never all.
-    for (auto* errors : {&first_error, &last_error, &way_in}) {
-        std::sort(errors->begin(), errors->end());
-        CHECK((*errors)[errors->size() / 5] < 5.0);
+        CHECK(x.dispatched_ns == x.scheduled_ns);
+        CHECK(e.received_ns == x.sent_ns + made_up::way_ns);
+        CHECK(x.first_token_ns == e.first_write_ns + made_up::way_ns);
+        CHECK(x.end_ns == e.last_write_ns + made_up::way_ns);
     }
 }
 
@@ -158,24 +145,3 @@ TEST_CASE("a saturated server's throughput is judged, one below saturation is no
     CHECK(refusal_to_plan(s) != "");
 }
 
-TEST_CASE("gates of several threads take turns") {
-    // Where the sanitizer looks for races, too.
-    const endpoint server = on_sockets(quick_engine());
-    std::vector<result> results(3);
-    std::vector<std::thread> threads;
-    for (result& r : results)
-        threads.emplace_back([&] { r = run(asking(server, 2)); });
-    for (std::thread& t : threads) t.join();
-    std::vector<std::pair<long long, long long>> spans;
-    for (const result& r : results) {
-        REQUIRE(r.requests().size() > 0);
-        spans.emplace_back(r.requests()[0].scheduled_ns, 0);
-        for (const record& q : r.requests()) {
-            spans.back().first = std::min(spans.back().first, q.scheduled_ns);
-            spans.back().second = std::max(spans.back().second, q.end_ns);
-        }
-    }
-    std::sort(spans.begin(), spans.end());
-    CHECK(spans[0].second < spans[1].first);
-    CHECK(spans[1].second < spans[2].first);
-}

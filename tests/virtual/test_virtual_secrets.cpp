@@ -3,9 +3,7 @@
 #include "support/effects.hpp"
 #include "support/environment.hpp"
 #include "support/live.hpp"
-#include "support/relay.hpp"
-#include "support/scripted_server.hpp"
-#include "support/sockets.hpp"
+#include "virtual/scripted_server.hpp"
 
 using namespace llmbench;
 using namespace live;
@@ -62,29 +60,6 @@ TEST_CASE("a server that repeats every header brings none into a file or on the 
         CHECK(!holds(console, secret));
         CHECK(report_files_with(secret) == "");
     }
-}
-
-TEST_CASE("what goes wrong before the load repeats no secret either") {
-    const std::string token = "t0ken-of-a-gateway";
-    const int listener = relay::ipv4_listener();
-    std::string body = "{\"data\":[{\"id\":\"a\"},{\"id\":\"" + token + "\"}]}";
-    const relay::acceptor server(listener, [&body](int fd, int) {
-        char taken[4096];
-        ::recv(fd, taken, sizeof taken, 0);
-        const std::string all = scripted::json("200 OK", body);
-        ::send(fd, all.data(), all.size(), sockets::no_signal);
-    });
-    const endpoint e{.url = "http://127.0.0.1:" + std::to_string(relay::port_of(listener)),
-                     .headers = {{"Authorization", "Bearer " + token}}};
-    const std::string listed = refusal_to_bring_up(e);
-    CHECK(holds(listed, "lists 2 (a, ***)"));
-    body = "no entry for " + token;
-    CHECK(holds(refusal_to_bring_up(e), "answered HTTP 200: no entry for ***"));
-    process p;
-    p.command = ": {port}; echo the key is s3cret-of-a-process; exit 7";
-    p.env = {{"A_KEY", "s3cret-of-a-process"}};
-    const std::string ended = refusal_to_bring_up(p);
-    CHECK(holds(ended, "ends:\n    | the key is ***"));
 }
 
 TEST_CASE("a password in the URL is refused without being repeated") {

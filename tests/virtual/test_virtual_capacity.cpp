@@ -16,7 +16,6 @@ TEST_CASE("a gate probes at the load that it names, and says what decides it") {
     REQUIRE(r.verdicts().size() == 2);
     const slo_verdict light = r.verdicts()[0], heavy = r.verdicts()[1];
     check_rejudged(r, s.slos);
-    if (of_the_client(light) || of_the_client(heavy)) return;
     CHECK(light.outcome == verdict::pass);
     CHECK(holds(light.reason, "carries at least 8 req/s"));
     CHECK(holds(light.reason, "p50("));
@@ -40,11 +39,9 @@ TEST_CASE("a gate probes at the load that it names, and says what decides it") {
 TEST_CASE("a server with half the slots is shown to carry less") {
     const capacity_result wide = find_capacity(users_on(engine_with(8), "eight slots"));
     const capacity_result narrow = find_capacity(users_on(engine_with(4), "four slots"));
-    for (const capacity_result* c : {&wide, &narrow})
-        if (holds(c->explain(), "the client could not keep up")) return;
     INFO(wide, "\n", std::string(wide.explain().c_str()));
     INFO(narrow, "\n", std::string(narrow.explain().c_str()));
-    CHECK(wide.low() >= 4);      // a machine that wakes everybody late can take from it, not add
+    CHECK(wide.low() >= 4);
     CHECK(narrow.low() >= 1);
     CHECK(wide.high() <= 40);
     CHECK(narrow.high() <= wide.low() + 1);

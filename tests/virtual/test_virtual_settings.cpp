@@ -53,11 +53,7 @@ TEST_CASE("a smaller prefill budget lets prompts disturb the others less") {
     REQUIRE(c.settings().size() == 2);
     // Every setting is a gate of its own, with its own verdicts.
     CHECK(c["chunks"].name() == types::text("chunked prefill / chunks"));
-    for (int i = 0; i < 2; ++i) {
-        if (of_the_client(c.at(i).verdicts()[0])) return;
-        CHECK(c.at(i).verdicts()[0].outcome == verdict::pass);
-    }
-    if (holds(c.line(), "client")) return;
+    for (int i = 0; i < 2; ++i) CHECK(c.at(i).verdicts()[0].outcome == verdict::pass);
     CHECK(c.best(longest) == types::text("chunks"));
     const estimate_t ratio = c.ratio("whole", "chunks", longest);
     CHECK(ratio.low > 1);
@@ -103,23 +99,6 @@ TEST_CASE("the same engine twice differs in nothing, and both are sent the same 
     CHECK(begins[0][0] < begins[1][0]);
     CHECK(begins[1][0] < begins[1][1]);
     CHECK(begins[1][1] < begins[0][1]);  // the second round goes backward
-}
-
-TEST_CASE("a setting that cannot be started is invalid with the reason, and the others go on") {
-    const comparison_result c =
-        compared(suite("one is broken"), {engine_named("a", engine_of(5_ms)),
-                                          {"broken", process{.command = "echo no such model, {port}; exit 3"}},
-                                          engine_named("b", engine_of(10_ms))});
-    CHECK(holds(c.line(), "broken is not compared: process"));
-    CHECK(holds(c.line(), "exited with status 3 before it was ready"));
-    CHECK(judge(c["broken"], p50(ttft) <= 1_s).outcome == verdict::invalid);
-    CHECK(c["a"].requests().size() == 2 * 14);
-    CHECK(c["b"].requests().size() == 2 * 14);
-    CHECK(std::isfinite(c.ratio("a", "b", p50(tpot)).value));
-    CHECK(std::isnan(c.ratio("broken", "b", p50(tpot)).value));
-    CHECK(reported_gate("one is broken / broken").get("outcome").to_str() == "invalid");
-    CHECK(reported_gate("one is broken / a").get("outcome").to_str() == "passed");
-    CHECK(holds(report_files_with("no such model"), "summary.md"));
 }
 
 TEST_CASE("a setting that dies has no more turns, and is compared on nothing") {
@@ -177,7 +156,7 @@ TEST_CASE("a time budget leaves what was measured by then, and says so") {
     s.requests = 0;
     s.duration = 30_s;
     const comparison_result c = compared(
-        s, {{"a", on_sockets(engine_of(5_ms))}, {"b", on_sockets(engine_of(5_ms))}});
+        s, {{"a", endpoint_of(engine_of(5_ms))}, {"b", endpoint_of(engine_of(5_ms))}});
     CHECK(holds(c.line(), " s is spent after 0 of 2 rounds"));
     CHECK(c["a"].verdicts()[0].outcome == verdict::inconclusive);
 }

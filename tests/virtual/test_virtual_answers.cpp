@@ -4,34 +4,62 @@
 #include "support/environment.hpp"
 #include "support/live.hpp"
 #include "support/rejudged.hpp"
-#include "support/relay.hpp"
-#include "support/scripted_server.hpp"
+#include "virtual/scripted_server.hpp"
+#include "virtual/world.hpp"
 
+#include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 using namespace live;
 
 namespace {
 
-/// A simulated server behind a proxy that buffers.
+/// A simulated server behind a proxy that buffers: what it says is handed over in lumps of at least so
+/// many bytes, and what is left of an answer once it is whole.
 class buffered_server {
 public:
     buffered_server(const engine& e, std::size_t bytes)
         : server_(e),
-          port_(std::stoi(server_.url().substr(server_.url().rfind(':') + 1))),
-          listener_(relay::ipv4_listener()),
-          url_("http://127.0.0.1:" + std::to_string(relay::port_of(listener_))),
-          proxy_(listener_, [port = port_, bytes](int fd, int going) {
-              relay::pass_on_in_lumps(fd, going, port, bytes);
+          port_([port = server_.port(), bytes](const std::shared_ptr<made_up::end>& client) {
+              return std::make_shared<requests>(client, port, bytes);
           }) {}
-    std::string url() const { return url_; }
+    std::string url() const { return "http://127.0.0.1:" + std::to_string(port_.number()); }
 
 private:
+    struct answers final : made_up::talk {
+        answers(std::weak_ptr<made_up::end> client, std::size_t bytes)
+            : to(std::move(client)), least(bytes) {}
+        void on_bytes(std::string_view bytes) override {
+            held += bytes;
+            const bool streams =
+                held.find("HTTP/1.1") != 0 || held.find("chunked") != std::string::npos;
+            if (streams && !held.ends_with("0\r\n\r\n") && held.size() < least) return;
+            if (const auto client = to.lock()) client->send(held);
+            held.clear();
+        }
+        void on_end() override {
+            const auto client = to.lock();
+            if (!client) return;
+            client->send(held);
+            client->close();
+        }
+        const std::weak_ptr<made_up::end> to;
+        const std::size_t least;
+        std::string held{};
+    };
+    struct requests final : made_up::talk {
+        requests(const std::shared_ptr<made_up::end>& client, int port, std::size_t bytes)
+            : to(made_up::connected_to(port, std::make_shared<answers>(client, bytes))) {}
+        void on_bytes(std::string_view bytes) override { to->send(bytes); }
+        void on_end() override { to->close(); }
+        const std::shared_ptr<made_up::end> to;
+    };
+
     logging_server server_;
-    int port_, listener_;
-    std::string url_;
-    relay::acceptor proxy_;
+    made_up::port port_;
 };
 
 scenario decoding_on(const std::string& url, int tokens) {

@@ -1,8 +1,8 @@
-// Verdicts end to end, on servers in real time: what a gate says of a healthy, a slow and a crowded
+// Verdicts end to end: what a gate says of a healthy, a slow and a crowded
 // server, and what variables of the environment and the time budget make of it.
 #include "support/environment.hpp"
 #include "support/rejudged.hpp"
-#include "support/scripted_server.hpp"
+#include "virtual/scripted_server.hpp"
 
 #include <set>
 #include <vector>
@@ -44,7 +44,7 @@ TEST_CASE("a server right at its limit is inconclusive or decided rightly") {
     s.slos = {p50(tpot) <= time_span::from_seconds(typical)};
     const result r = run(s);
     const slo_verdict v = r.verdicts()[0];
-    if (v.outcome == verdict::invalid) CHECK(holds(v.reason, "client: "));  // a busy machine's
+    CHECK(v.outcome != verdict::invalid);
     if (v.outcome == verdict::pass) CHECK(v.estimate.high < typical);
     if (v.outcome == verdict::fail) CHECK(v.estimate.value > typical);
     if (v.outcome == verdict::inconclusive) {
@@ -64,7 +64,6 @@ TEST_CASE("a load of twice the capacity is told as over-saturated") {
     s.arrivals = constant(100_rps);
     s.warmup = 4;
     s.requests = 120;
-    // From the send: a late client is not to blame for these.
     s.slos = {mean(ttft_from_send) <= 1_min, mean(ttft_from_send) <= 50_ms, p50(tpot) <= 1_s};
     const result r = run(s);
     CHECK(outcome_of(r, "mean(ttft_from_send) <= 60 s") == verdict::invalid);
@@ -94,16 +93,12 @@ TEST_CASE("stages of fresh traffic differ, the last one is twice as long, and th
     CHECK(outcome_of(r, "mean(tpot) <= 1 s") == verdict::pass);
     CHECK(outcome_of(r, "goodput(ttft_from_send <= 30 s) >= 80 %") == verdict::pass);
     CHECK(outcome_of(r, "advisory(error_rate <= 0.2 %)") == verdict::inconclusive);
-    REQUIRE(repeats_of(r).size() == 3);
+    REQUIRE(repeats_of(r) == std::set<int>{0, 1, 2});
     std::set<std::vector<int>> lengths;
     std::set<std::vector<long long>> gaps;
-    std::vector<int> stages;  // those that a busy client had no part in
-    for (const record& x : r.requests())
-        if (stages.empty() || stages.back() != x.repeat) stages.push_back(x.repeat);
-    REQUIRE(stages.size() == 3);
-    for (const int stage : stages) {
+    for (const int stage : {0, 1, 2}) {
         const std::vector<record> sent = measured_of(r, stage);
-        REQUIRE(sent.size() == (stage == stages.back() ? 120 : 60));
+        REQUIRE(sent.size() == (stage == 2 ? 120 : 60));
         std::vector<int> outputs;
         std::vector<long long> between;
         for (std::size_t i = 1; i < 60; ++i) {
@@ -158,7 +153,7 @@ TEST_CASE("a variable that makes no sense is refused in one sentence with its na
 // ---- the time budget
 
 TEST_CASE("a gate that the time budget cuts off is inconclusive with the reason") {
-    scenario s = brief(on_sockets(engine_of(5_ms)), "one repeat fits");
+    scenario s = brief(endpoint_of(engine_of(5_ms)), "one repeat fits");
     s.arrivals = constant(10_rps);  // two seconds a repeat
     s.slos = {mean(tpot) <= 5_s, p50(ttft_from_send) <= 5_s};
     const variable budget("LLMBENCH_TIME_BUDGET", budget_from_now(3.7));
@@ -202,7 +197,7 @@ TEST_CASE("a repeat that the time budget cuts in the middle is no evidence") {
 }
 
 TEST_CASE("where the time budget leaves nothing measured, nothing is said to hold") {
-    scenario s = brief(on_sockets(engine_of(5_ms)), "nothing measured");
+    scenario s = brief(endpoint_of(engine_of(5_ms)), "nothing measured");
     s.arrivals = constant(1_rps);
     s.slos = {mean(tpot) <= 5_s, goodput(e2e <= 30_s) >= 80_pct};
     const variable budget("LLMBENCH_TIME_BUDGET", budget_from_now(1));

@@ -1,0 +1,44 @@
+// doctest, and the main of the tests in virtual time: every test case lives in a made-up world of its
+// own, in which nothing takes time but what the test's servers and bytes on their way do.
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <cfloat>  // doctest 2.4.9 leaves it to libstdc++
+
+#include <doctest/doctest.h>
+
+#include "llmbench.hpp"
+
+#include "virtual/world.hpp"
+
+#include <optional>
+
+namespace {
+
+/// A case begins anew for each of its subcases, in a world that knows nothing of the one before.
+class worlds final : public doctest::IReporter {
+public:
+    explicit worlds(const doctest::ContextOptions&) {}
+    void test_case_start(const doctest::TestCaseData&) override { world_.emplace(); }
+    void test_case_reenter(const doctest::TestCaseData&) override {
+        world_.reset();
+        world_.emplace();
+    }
+    void test_case_end(const doctest::CurrentTestCaseStats&) override { world_.reset(); }
+    void report_query(const doctest::QueryData&) override {}
+    void test_run_start() override {}
+    void test_run_end(const doctest::TestRunStats&) override {}
+    void test_case_exception(const doctest::TestCaseException&) override {}
+    void subcase_start(const doctest::SubcaseSignature&) override {}
+    void subcase_end() override {}
+    void log_assert(const doctest::AssertData&) override {}
+    void log_message(const doctest::MessageData&) override {}
+    void test_case_skipped(const doctest::TestCaseData&) override {}
+
+private:
+    std::optional<made_up::world> world_{};
+};
+
+}  // namespace
+
+DOCTEST_REGISTER_LISTENER("worlds", 1, worlds);
+
+int main(int argc, char** argv) { return doctest::Context(argc, argv).run(); }

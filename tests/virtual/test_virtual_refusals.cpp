@@ -1,0 +1,29 @@
+// Servers that serve none of a load: told before it, in their own words.
+#include "support/effects.hpp"
+#include "support/environment.hpp"
+#include "support/live.hpp"
+#include "virtual/scripted_server.hpp"
+#include "support/texts.hpp"
+
+#include <string>
+#include <utility>
+
+using namespace llmbench;
+using namespace live;
+using texts::holds;
+
+TEST_CASE("a server that serves none of a load says so before it") {
+    const std::pair<const char*, std::string> refusals[] = {
+        {"401 Unauthorized", "answered HTTP 401: not for you; no key was sent"},
+        {"403 Forbidden", "answered HTTP 403: not for you"},
+        {"404 Not Found", "POST /v1/chat/completions answered HTTP 404: not for you"}};
+    for (const auto& [status, words] : refusals) {
+        scripted::server server;
+        server.answer_check({scripted::send(scripted::json(
+            status, R"({"error":{"message":"not for you"}})"))});
+        CHECK(holds(refusal_of(asking(endpoint{.url = server.url()})), words));
+        CHECK(server.log().empty());
+    }
+    const scripted::server server;
+    CHECK(refusal_of(asking(endpoint{.url = server.url(), .model = "not listed"})) == "");
+}
