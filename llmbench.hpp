@@ -63,142 +63,143 @@
 //   [C37] whether a load has settled
 //   [C38] what one repeat measured
 //   [C39] the requests of a repeat, as they end
-//   [C40] whether an answer can have come as its numbers say
-//   [C41] bounds on what was measured where the client may have been late
-//   [C42] tokens and requests per second
-//   [C43] metrics that a server reports of itself
-//   [C44] metrics of requests and of repeats
-//   [C45] how a run changes from its first third to its last
-//   [C46] statistics of several repeats together
-//   [C47] what a server's prefix cache had of the prompts
-//   [C48] the fields of a repeat
-//   [C49] when a thread of the client did not run, as it knows itself
-//   [C50] the fields of a record
-//   [C51] one repeat of the parts that several programs sent of it
-//   [C52] the rule: looks, bounds, prior noise
-//   [C53] what is decided on an objective, and why
-//   [C54] what verdicts are given on
-//   [C55] what evidence is held against
-//   [C56] counts: fractions, and quantiles of fresh traffic
-//   [C57] errors of a baseline
-//   [C58] what the client can say against its own numbers
-//   [C59] verdicts on a drift
-//   [C60] pairs: repeats in turns with those of a baseline
-//   [C61] distances from a limit
-//   [C62] values: times, speeds and rates
-//   [C63] what the numbers alone say of an objective
-//   [C64] verdicts that the client may have decided
-//   [C65] how many requests a verdict rests on at least
-//   [C66] what a server's answers can say against its numbers
-//   [C67] verdicts that stand although tokens were buffered
-//   [C68] servers that cannot keep up
-//   [C69] what a server's state explains
-//   [C70] the cross-check of our numbers with the server's
-//   [C71] what makes a measurement invalid
-//   [C72] the verdicts of a gate
-//   [C73] what a calibration finds
-//   [C74] limits that have become too easy
-//   [C75] from verdicts to an exit code
-//   [C76] calibration
-//   [C77] a sentence for each cause
-//   [C78] decisions in sentences
-//   [C79] verdicts in words
-//   [C80] settings beside each other: turns, ratios, what differs significantly
-//   [C81] settings beside each other: from what was measured of each
-//   [C82] settings beside each other, in words
-//   [C83] files of others' making, value by value
-//   [C84] datasets
-//   [C85] traces
-//   [C86] when requests are sent
-//   [C87] arrivals
-//   [C88] lengths
-//   [C89] prompts of a given number of tokens
-//   [C90] places of a trace
-//   [C91] the part of a load that one of several programs sends
-//   [C92] conversations, recorded and made up
-//   [C93] prompts that stand alone
-//   [C94] where prompts come from
-//   [C95] the plan of a gate
-//   [C96] from a workload to its part of the plan
-//   [C97] the hash of all that a plan sends
-//   [C98] the requests of a plan
-//   [C99] what a plan says of the evidence that it will bring
-//   [C100] what of its prompts a workload lets a prefix cache have
-//   [C101] the search for a capacity
-//   [C102] what probes say of a load
-//   [C103] the capacity that probes show
-//   [C104] the capacity of a candidate beside that of a baseline
-//   [C105] a capacity held against a live baseline's
-//   [C106] a load that is searched
-//   [C107] which SLOs a scenario can have
-//   [C108] the options of requests
-//   [C109] the load that is profiled
-//   [C110] from a scenario to its plan
-//   [C111] a plan in words
-//   [C112] where a gate's server stood
-//   [C113] what of a scenario does not go with several settings
-//   [C114] JSON files of other tools
-//   [C115] one run of another tool, as its file tells it
-//   [C116] result files of AIPerf
-//   [C117] result files of guidellm
-//   [C118] files that tell of their requests in lists, one value of each request in each
-//   [C119] result files of SGLang's bench_serving
-//   [C120] result files of vLLM bench serve
-//   [C121] which tool wrote a result file, and what it tells
-//   [C122] runs of another tool as the repeats of one gate
-//   [C123] engine model
-//   [C124] what a request asks the simulated server
-//   [C125] answers of the simulated server
-//   [C126] the simulated server's page of metrics
-//   [C127] what the simulated server says besides answers
-//   [C128] an engine with the pace of a server that was measured
-//   [C129] our requests in other tools' definitions
-//   [C130] the rows of a table: each metric over the repeats of an arm
-//   [C131] points and round steps of drawings
-//   [C132] distributions: quantiles as lines, of each repeat and of all
-//   [C133] the curve of a search: objectives over the load
-//   [C134] how requests ended, and what their answers say of tokens
-//   [C135] how long made-up prompts were to be, and were
-//   [C136] what each of several programs did, over all repeats
-//   [C137] what a server told of itself, over all repeats
-//   [C138] timelines: repeats in windows of equal length
-//   [C139] all that reports tell of a gate's numbers, computed once
-//   [C140] what other runs of a gate would find
-//   [C141] the fields of a gate: its servers, its load, what it was judged by
-//   [C142] stored results
-//   [C143] the fields of what was measured on a server
-//   [C144] calibration.json
-//   [C145] what result.json tells of events.bin
-//   [C146] the fields of a verdict
-//   [C147] one line of records.jsonl
-//   [C148] shards of a load, put together
-//   [C149] a repeat as bytes, for another program of the same run
-//   [C150] the progress line
-//   [C151] what reports tell of several settings
-//   [C152] several settings in result.json
-//   [C153] what came of a profile
-//   [C154] what reports are made of
-//   [C155] rehearsals: gates on a model of their server
-//   [C156] result.json and calibration.json
-//   [C157] several settings on the console
-//   [C158] words in Markdown
-//   [C159] several settings in summary.md
-//   [C160] how gates are headed
-//   [C161] words of reports
-//   [C162] junit.xml, summary.md, annotations, metrics.txt
-//   [C163] what a console can show
-//   [C164] the console
-//   [C165] the pace of a server in the result of a run
-//   [C166] the report page: style, icons and script
-//   [C167] the report page: drawings
-//   [C168] the report page: verdicts
-//   [C169] the report page: distributions
-//   [C170] the report page: gates beside each other
-//   [C171] the report page: what a search found
-//   [C172] the report page: what else a gate has to say
-//   [C173] the report page: several settings beside each other
-//   [C174] the report page: timelines
-//   [C175] the report page: the whole
+//   [C40] repeats that are shared
+//   [C41] whether an answer can have come as its numbers say
+//   [C42] bounds on what was measured where the client may have been late
+//   [C43] tokens and requests per second
+//   [C44] metrics that a server reports of itself
+//   [C45] metrics of requests and of repeats
+//   [C46] how a run changes from its first third to its last
+//   [C47] statistics of several repeats together
+//   [C48] what a server's prefix cache had of the prompts
+//   [C49] the fields of a repeat
+//   [C50] when a thread of the client did not run, as it knows itself
+//   [C51] the fields of a record
+//   [C52] one repeat of the parts that several programs sent of it
+//   [C53] the rule: looks, bounds, prior noise
+//   [C54] what is decided on an objective, and why
+//   [C55] what verdicts are given on
+//   [C56] what evidence is held against
+//   [C57] counts: fractions, and quantiles of fresh traffic
+//   [C58] errors of a baseline
+//   [C59] what the client can say against its own numbers
+//   [C60] verdicts on a drift
+//   [C61] pairs: repeats in turns with those of a baseline
+//   [C62] distances from a limit
+//   [C63] values: times, speeds and rates
+//   [C64] what the numbers alone say of an objective
+//   [C65] verdicts that the client may have decided
+//   [C66] how many requests a verdict rests on at least
+//   [C67] what a server's answers can say against its numbers
+//   [C68] verdicts that stand although tokens were buffered
+//   [C69] servers that cannot keep up
+//   [C70] what a server's state explains
+//   [C71] the cross-check of our numbers with the server's
+//   [C72] what makes a measurement invalid
+//   [C73] the verdicts of a gate
+//   [C74] what a calibration finds
+//   [C75] limits that have become too easy
+//   [C76] from verdicts to an exit code
+//   [C77] calibration
+//   [C78] a sentence for each cause
+//   [C79] decisions in sentences
+//   [C80] verdicts in words
+//   [C81] settings beside each other: turns, ratios, what differs significantly
+//   [C82] settings beside each other: from what was measured of each
+//   [C83] settings beside each other, in words
+//   [C84] files of others' making, value by value
+//   [C85] datasets
+//   [C86] traces
+//   [C87] when requests are sent
+//   [C88] arrivals
+//   [C89] lengths
+//   [C90] prompts of a given number of tokens
+//   [C91] places of a trace
+//   [C92] the part of a load that one of several programs sends
+//   [C93] conversations, recorded and made up
+//   [C94] prompts that stand alone
+//   [C95] where prompts come from
+//   [C96] the plan of a gate
+//   [C97] from a workload to its part of the plan
+//   [C98] the hash of all that a plan sends
+//   [C99] the requests of a plan
+//   [C100] what a plan says of the evidence that it will bring
+//   [C101] what of its prompts a workload lets a prefix cache have
+//   [C102] the search for a capacity
+//   [C103] what probes say of a load
+//   [C104] the capacity that probes show
+//   [C105] the capacity of a candidate beside that of a baseline
+//   [C106] a capacity held against a live baseline's
+//   [C107] a load that is searched
+//   [C108] which SLOs a scenario can have
+//   [C109] the options of requests
+//   [C110] the load that is profiled
+//   [C111] from a scenario to its plan
+//   [C112] a plan in words
+//   [C113] where a gate's server stood
+//   [C114] what of a scenario does not go with several settings
+//   [C115] JSON files of other tools
+//   [C116] one run of another tool, as its file tells it
+//   [C117] result files of AIPerf
+//   [C118] result files of guidellm
+//   [C119] files that tell of their requests in lists, one value of each request in each
+//   [C120] result files of SGLang's bench_serving
+//   [C121] result files of vLLM bench serve
+//   [C122] which tool wrote a result file, and what it tells
+//   [C123] runs of another tool as the repeats of one gate
+//   [C124] engine model
+//   [C125] what a request asks the simulated server
+//   [C126] answers of the simulated server
+//   [C127] the simulated server's page of metrics
+//   [C128] what the simulated server says besides answers
+//   [C129] an engine with the pace of a server that was measured
+//   [C130] our requests in other tools' definitions
+//   [C131] the rows of a table: each metric over the repeats of an arm
+//   [C132] points and round steps of drawings
+//   [C133] distributions: quantiles as lines, of each repeat and of all
+//   [C134] the curve of a search: objectives over the load
+//   [C135] how requests ended, and what their answers say of tokens
+//   [C136] how long made-up prompts were to be, and were
+//   [C137] what each of several programs did, over all repeats
+//   [C138] what a server told of itself, over all repeats
+//   [C139] timelines: repeats in windows of equal length
+//   [C140] all that reports tell of a gate's numbers, computed once
+//   [C141] what other runs of a gate would find
+//   [C142] the fields of a gate: its servers, its load, what it was judged by
+//   [C143] stored results
+//   [C144] the fields of what was measured on a server
+//   [C145] calibration.json
+//   [C146] what result.json tells of events.bin
+//   [C147] the fields of a verdict
+//   [C148] one line of records.jsonl
+//   [C149] shards of a load, put together
+//   [C150] a repeat as bytes, for another program of the same run
+//   [C151] the progress line
+//   [C152] what reports tell of several settings
+//   [C153] several settings in result.json
+//   [C154] what came of a profile
+//   [C155] what reports are made of
+//   [C156] rehearsals: gates on a model of their server
+//   [C157] result.json and calibration.json
+//   [C158] several settings on the console
+//   [C159] words in Markdown
+//   [C160] several settings in summary.md
+//   [C161] how gates are headed
+//   [C162] words of reports
+//   [C163] junit.xml, summary.md, annotations, metrics.txt
+//   [C164] what a console can show
+//   [C165] the console
+//   [C166] the pace of a server in the result of a run
+//   [C167] the report page: style, icons and script
+//   [C168] the report page: drawings
+//   [C169] the report page: verdicts
+//   [C170] the report page: distributions
+//   [C171] the report page: gates beside each other
+//   [C172] the report page: what a search found
+//   [C173] the report page: what else a gate has to say
+//   [C174] the report page: several settings beside each other
+//   [C175] the report page: timelines
+//   [C176] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -2286,7 +2287,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cstring>  // memchr, memcmp, memcpy, strchr
 #include <deque>
 #include <functional>  // greater, where bytes come from, lines of repeats
-#include <iterator>  // size, begin, end
+#include <iterator>  // size, forward_iterator_tag, begin, end
 #include <limits>  // infinity
 #include <map>
 #include <memory>  // shared_ptr, make_shared
@@ -8594,7 +8595,95 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] whether an answer can have come as its numbers say ==================================
+// ===== [C40] repeats that are shared =============================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Repeats in their order. None changes once it is in a list, so that copies and parts of a list
+/// share them, in other threads too.
+class repeat_list {
+public:
+    using shared_repeat = std::shared_ptr<const repeat_data>;
+
+    class iterator {
+    public:
+        using iterator_category = std::forward_iterator_tag;
+        using value_type = const repeat_data;
+        using difference_type = std::ptrdiff_t;
+        using pointer = const repeat_data*;
+        using reference = const repeat_data&;
+
+        iterator() = default;
+        explicit iterator(const shared_repeat* at) : at_(at) {}
+        reference operator*() const { return **at_; }
+        pointer operator->() const { return at_->get(); }
+        iterator& operator++() { ++at_; return *this; }
+        iterator operator++(int) { return iterator(at_++); }
+        bool operator==(const iterator&) const = default;
+
+    private:
+        const shared_repeat* at_ = nullptr;
+    };
+
+    repeat_list() = default;
+    repeat_list(std::vector<repeat_data> all) {
+        for (repeat_data& d : all) push_back(std::move(d));
+    }
+    repeat_list(std::initializer_list<repeat_data> all)
+        : repeat_list(std::vector<repeat_data>(all)) {}
+
+    std::size_t size() const { return all_.size(); }
+    bool empty() const { return all_.empty(); }
+    const repeat_data& operator[](std::size_t i) const { return *all_[i]; }
+    const repeat_data& front() const { return *all_.front(); }
+    const repeat_data& back() const { return *all_.back(); }
+    iterator begin() const { return iterator(all_.data()); }
+    iterator end() const { return iterator(all_.data() + all_.size()); }
+
+    /// For another list that has it, too.
+    const shared_repeat& shared(std::size_t i) const { return all_[i]; }
+    /// Those that `f` is true of.
+    template <class F>
+    repeat_list those(F&& f) const {
+        repeat_list part;
+        for (const shared_repeat& d : all_)
+            if (f(*d)) part.push_back(d);
+        return part;
+    }
+
+    void push_back(repeat_data d) {
+        all_.push_back(std::make_shared<const repeat_data>(std::move(d)));
+    }
+    void push_back(shared_repeat d) { all_.push_back(std::move(d)); }
+    void pop_back() { all_.pop_back(); }
+    void erase(std::size_t i) { all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(i)); }
+    void move_last_to(std::size_t i) {
+        shared_repeat last = std::move(all_.back());
+        all_.pop_back();
+        all_.insert(all_.begin() + static_cast<std::ptrdiff_t>(i), std::move(last));
+    }
+    /// Another in the place of one: the same, as `f` changes it.
+    template <class F>
+    void change(std::size_t i, F&& f) {
+        repeat_data d = *all_[i];
+        f(d);
+        all_[i] = std::make_shared<const repeat_data>(std::move(d));
+    }
+
+    template <class F>
+    void change_last(F&& f) { change(size() - 1, f); }
+
+private:
+    std::vector<shared_repeat> all_{};
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C41] whether an answer can have come as its numbers say ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8694,7 +8783,7 @@ inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] bounds on what was measured where the client may have been late =====================
+// ===== [C42] bounds on what was measured where the client may have been late =====================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8928,7 +9017,7 @@ inline moved_gaps moved_gaps_of(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] tokens and requests per second ======================================================
+// ===== [C43] tokens and requests per second ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9003,7 +9092,7 @@ inline double window_rate(metric_id m, const repeat_data& d,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] metrics that a server reports of itself =============================================
+// ===== [C44] metrics that a server reports of itself =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9198,7 +9287,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] metrics of requests and of repeats ==================================================
+// ===== [C45] metrics of requests and of repeats ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9586,7 +9675,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] how a run changes from its first third to its last ==================================
+// ===== [C46] how a run changes from its first third to its last ==================================
 // Each third of the steady window is cut into slices of equal length; what the slices of one third
 // differ by says how well a third is known, whatever the traffic of it happens to be.
 
@@ -9660,7 +9749,7 @@ inline std::vector<double> slices_of(const statistic_data& drift, const repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] statistics of several repeats together ==============================================
+// ===== [C47] statistics of several repeats together ==============================================
 // The data as a whole, as tables and files show them: the largest value of all repeats, a
 // percentile of all their requests, a mean over all of them. It is never outside of what the single
 // repeats have.
@@ -9677,7 +9766,7 @@ struct arm_values {
 
 /// Of times and speeds: a percentile is selected among the values of all repeats.
 inline arm_values values_of_requests(const statistic_data& what,
-                                     const std::vector<repeat_data>& arm, timing_bound how) {
+                                     const repeat_list& arm, timing_bound how) {
     arm_values v;
     metric_sample all;
     std::vector<std::pair<double, double>> means;  // and how many values each is of
@@ -9693,7 +9782,7 @@ inline arm_values values_of_requests(const statistic_data& what,
     return v;
 }
 /// Of gaps, which are not copied.
-inline arm_values values_of_gaps(const statistic_data& what, const std::vector<repeat_data>& arm,
+inline arm_values values_of_gaps(const statistic_data& what, const repeat_list& arm,
                                  timing_bound how) {
     arm_values v;
     sorted_values all;
@@ -9710,7 +9799,7 @@ inline arm_values values_of_gaps(const statistic_data& what, const std::vector<r
 }
 /// Of server metrics.
 inline arm_values values_of_server(const statistic_data& what,
-                                   const std::vector<repeat_data>& arm) {
+                                   const repeat_list& arm) {
     arm_values v;
     std::vector<std::pair<double, double>> weighted;
     for (const repeat_data& d : arm) {
@@ -9725,7 +9814,7 @@ inline arm_values values_of_server(const statistic_data& what,
 }
 /// A throughput is over the windows of all repeats, a fraction of all their requests, a time to
 /// start the mean of the starts.
-inline arm_values values_of(const statistic_data& what, const std::vector<repeat_data>& arm,
+inline arm_values values_of(const statistic_data& what, const repeat_list& arm,
                             timing_bound how = timing_bound::measured) {
     if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm, how);
     if (is_of_requests(what.metric)) return values_of_requests(what, arm, how);
@@ -9750,7 +9839,7 @@ inline arm_values values_of(const statistic_data& what, const std::vector<repeat
         is_request_fraction(what.metric) ? counts.value(what.metric) : weighted_mean(weighted);
     return v;
 }
-inline double pooled_value(const statistic_data& what, const std::vector<repeat_data>& arm,
+inline double pooled_value(const statistic_data& what, const repeat_list& arm,
                            timing_bound how = timing_bound::measured) {
     return values_of(what, arm, how).together;
 }
@@ -9759,7 +9848,7 @@ inline double pooled_value(const statistic_data& what, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] what a server's prefix cache had of the prompts =====================================
+// ===== [C48] what a server's prefix cache had of the prompts =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9771,7 +9860,7 @@ struct prefix_hits {
     /// 0 where the server does not say.
     double fraction() const { return prompt > 0 ? cached / prompt : 0; }
 };
-inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
+inline prefix_hits prefix_hits_of(const repeat_list& arm) {
     prefix_hits sum;
     for (const repeat_data& d : arm)
         for (const record& r : d.records) {
@@ -9786,7 +9875,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] the fields of a repeat ==============================================================
+// ===== [C49] the fields of a repeat ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10036,7 +10125,7 @@ inline void move_clock(repeat_facts& d, long long by_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] when a thread of the client did not run, as it knows itself =========================
+// ===== [C50] when a thread of the client did not run, as it knows itself =========================
 // No clock: whoever has it says what time it is, with readings that are taken anyway.
 
 namespace llmbench {
@@ -10140,7 +10229,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] the fields of a record ==============================================================
+// ===== [C51] the fields of a record ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10201,7 +10290,7 @@ inline void move_clock(record& r, long long by_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] one repeat of the parts that several programs sent of it ============================
+// ===== [C52] one repeat of the parts that several programs sent of it ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10275,7 +10364,7 @@ inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] the rule: looks, bounds, prior noise ================================================
+// ===== [C53] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -10464,7 +10553,7 @@ inline interim_analysis analysis_of_repeats(const std::vector<double>& distances
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] what is decided on an objective, and why ============================================
+// ===== [C54] what is decided on an objective, and why ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10639,7 +10728,7 @@ inline double headroom(const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] what verdicts are given on ==========================================================
+// ===== [C55] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10679,10 +10768,13 @@ struct load_conditions {
 /// All that was seen of a gate's servers. Nothing in it is judged, and nothing that it is held
 /// against is part of it.
 struct evidence : load_conditions {
-    std::vector<repeat_data> candidate{};  // of fresh traffic: stages of n, n and 2n requests
-    std::vector<repeat_data>
-        baseline{};  // as many, where there is one: pair i is (candidate i, baseline i)
+    repeat_list candidate{};  // of fresh traffic: stages of n, n and 2n requests
+    repeat_list baseline{};   // as many, where there is one: pair i is (candidate i, baseline i)
     bool has_live_baseline() const { return !baseline.empty(); }
+    repeat_list& arm(run_arm a) { return a == run_arm::baseline ? baseline : candidate; }
+    const repeat_list& arm(run_arm a) const {
+        return a == run_arm::baseline ? baseline : candidate;
+    }
 };
 
 /// Why nothing can be said of a metric, or of one that a predicate compares; "" where it can.
@@ -10701,7 +10793,7 @@ inline bool is_unsupported(const load_conditions& under, metric_id m) {
     return !unsupported_reason(under, what).empty();
 }
 
-using arm_list = std::vector<const std::vector<repeat_data>*>;
+using arm_list = std::vector<const repeat_list*>;
 inline arm_list arms_of(const evidence& e) { return {&e.candidate, &e.baseline}; }
 /// Those that an objective is judged on: an absolute one on the candidate's alone, whatever became
 /// of what others compare it with.
@@ -10735,7 +10827,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] what evidence is held against =======================================================
+// ===== [C56] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10798,7 +10890,7 @@ inline judging_rule rule_for(const evidence& e, const terms& t, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] counts: fractions, and quantiles of fresh traffic ===================================
+// ===== [C57] counts: fractions, and quantiles of fresh traffic ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11060,14 +11152,14 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] errors of a baseline ================================================================
+// ===== [C58] errors of a baseline ================================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
 /// How one of the failed requests of an arm ended: "http: HTTP 500".
-inline std::string failure_example(const std::vector<repeat_data>& arm) {
+inline std::string failure_example(const repeat_list& arm) {
     for (const repeat_data& d : arm)
         for (const record& r : d.records)
             if (is_measured(r) && r.status != request_status::ok)
@@ -11093,7 +11185,7 @@ inline cause errors_of_baseline(const evidence& e, const terms& t, const slo& li
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] what the client can say against its own numbers =====================================
+// ===== [C59] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11226,7 +11318,7 @@ inline own_check self_check_of(const evidence& e) { return self_check_of(e, e); 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] verdicts on a drift =================================================================
+// ===== [C60] verdicts on a drift =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11279,7 +11371,7 @@ inline interim_analysis analysis_of_drift(const slo& s, const std::vector<double
 }
 
 /// What the first and the last third show, the typical repeat's, and how long a repeat is.
-inline cause thirds_of(const statistic_data& drift, const std::vector<repeat_data>& arm,
+inline cause thirds_of(const statistic_data& drift, const repeat_list& arm,
                        std::size_t repeats, timing_bound how) {
     double first = 0, last = 0;
     for (std::size_t i = 0; i < repeats; ++i) {
@@ -11336,7 +11428,7 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C61] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11357,7 +11449,7 @@ inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] distances from a limit ==============================================================
+// ===== [C62] distances from a limit ==============================================================
 // Values differ from run to run by a fraction of themselves, so they are compared with their limit
 // on a log scale. A metric that can be zero has an offset, below which its ratios mean nothing: it
 // is compared on log(x + offset) (Tukey's started logarithm, Exploratory Data Analysis, 1977).
@@ -11410,7 +11502,7 @@ inline double fraction_of_limit(const slo& s, double distance) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] values: times, speeds and rates =====================================================
+// ===== [C63] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11740,7 +11832,7 @@ inline decision judge_fresh_mean(const evidence& e, const terms& t, const slo& s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] what the numbers alone say of an objective ==========================================
+// ===== [C64] what the numbers alone say of an objective ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11834,7 +11926,7 @@ inline decision judge_evidence(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] verdicts that the client may have decided ===========================================
+// ===== [C65] verdicts that the client may have decided ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11983,7 +12075,7 @@ inline decision settled(const evidence& e, const terms& t, decision v,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] how many requests a verdict rests on at least =======================================
+// ===== [C66] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -12061,7 +12153,7 @@ inline cause sample_fault(const evidence& e, const judging_rule& rule, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] what a server's answers can say against its numbers =================================
+// ===== [C67] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12126,7 +12218,7 @@ inline gathered_by_client gathered_by(const client_stalls& stalls, const record&
 /// typical answer that was read in more than one piece, and those are three quarters of all. 0 of
 /// any other server. Where a busy machine lets such a client read several events together, nothing
 /// is hidden but that little.
-inline double fast_gap_of(const std::vector<repeat_data>& arm) {
+inline double fast_gap_of(const repeat_list& arm) {
     std::vector<double> gaps;
     std::size_t several = 0;
     for (const repeat_data& d : arm)
@@ -12170,7 +12262,7 @@ inline void add_completed(answer_counts& c, const repeat_data& d, const record& 
     c.cache.prompt += r.prompt_tokens;
     c.cache.cached += r.cached_tokens;
 }
-inline answer_counts answer_counts_of(const std::vector<repeat_data>& arm) {
+inline answer_counts answer_counts_of(const repeat_list& arm) {
     answer_counts c;
     const double fast_gap = fast_gap_of(arm);
     for (const repeat_data& d : arm) {
@@ -12287,7 +12379,7 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] verdicts that stand although tokens were buffered ===================================
+// ===== [C68] verdicts that stand although tokens were buffered ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12317,7 +12409,7 @@ inline bool stands_though_buffered(const evidence& e, const terms& t, const answ
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] servers that cannot keep up =========================================================
+// ===== [C69] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12422,7 +12514,7 @@ inline cause over_saturation_of(const evidence& e, const arm_list& arms) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] what a server's state explains ======================================================
+// ===== [C70] what a server's state explains ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12445,7 +12537,7 @@ inline std::optional<standing_queue> standing_queue_of(const repeat_facts& d) {
     if (!q || q->from_s > window_s / 2) return {};
     return q;
 }
-inline cause state_of_queue(const std::vector<repeat_data>& arm) {
+inline cause state_of_queue(const repeat_list& arm) {
     std::optional<standing_queue> first;
     double most = 0;
     std::size_t n = 0;
@@ -12458,7 +12550,7 @@ inline cause state_of_queue(const std::vector<repeat_data>& arm) {
     if (!first || 2 * n < arm.size()) return {};
     return {because::queue_stood, {first->from_s, most}};
 }
-inline cause state_of_cache(const std::vector<repeat_data>& arm) {
+inline cause state_of_cache(const repeat_list& arm) {
     double fullest = 0, preempted = 0;
     for (const repeat_data& d : arm) {
         for (const double v : read_in_window(
@@ -12474,7 +12566,7 @@ inline cause state_of_cache(const std::vector<repeat_data>& arm) {
     return {because::cache_preempts, {fullest, preempted}};
 }
 /// Which repeat's mean of something is by over a tenth below the highest of the others.
-inline cause state_of_clocks(const std::vector<repeat_data>& arm) {
+inline cause state_of_clocks(const repeat_list& arm) {
     std::vector<double> means;
     for (const repeat_data& d : arm) {
         const auto read = read_in_window(
@@ -12491,7 +12583,7 @@ inline cause state_of_clocks(const std::vector<repeat_data>& arm) {
 /// What of its state explains a server's speed.
 inline std::vector<cause> server_state_of(const evidence& e) {
     std::vector<cause> all;
-    for (cause (*state)(const std::vector<repeat_data>&) :
+    for (cause (*state)(const repeat_list&) :
          {state_of_queue, state_of_cache, state_of_clocks})
         if (cause c = state(e.candidate)) {
             if (all.empty()) c.of = whose::server;
@@ -12504,7 +12596,7 @@ inline std::vector<cause> server_state_of(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] the cross-check of our numbers with the server's ====================================
+// ===== [C71] the cross-check of our numbers with the server's ====================================
 // What its page counts in the time of a repeat is compared with what we sent and received.
 
 namespace llmbench {
@@ -12643,14 +12735,14 @@ inline cause server_metrics_fault(const evidence& e, const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] what makes a measurement invalid ====================================================
+// ===== [C72] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
 /// Why an arm's server shows nothing, nothing where it shows something.
-inline cause fault_of_arm(const evidence& e, const std::vector<repeat_data>& arm) {
+inline cause fault_of_arm(const evidence& e, const repeat_list& arm) {
     const bool is_baseline = &arm == &e.baseline;
     std::size_t measured = 0, succeeded = 0;
     const record* example = nullptr;
@@ -12745,7 +12837,7 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] the verdicts of a gate ==============================================================
+// ===== [C73] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12837,13 +12929,15 @@ inline decision judged_as_reported(const evidence& e, const terms& t, const grou
 
 /// The evidence without the requests that had not ended when their run did.
 inline evidence without_cut_off(evidence e) {
-    for (repeat_data& d : e.candidate)
-        for (record& r : d.records)
-            if (r.status == request_status::cancelled) r.phase = run_phase::warmup;
+    for (std::size_t i = 0; i < e.candidate.size(); ++i)
+        e.candidate.change(i, [](repeat_data& d) {
+            for (record& r : d.records)
+                if (r.status == request_status::cancelled) r.phase = run_phase::warmup;
+        });
     e.has_cut_off = false;
     return e;
 }
-/// The same with what it gives grounds for; made once for all objectives, as it is a copy.
+/// The same with what it gives grounds for; made once for all objectives.
 struct evidence_that_ended {
     evidence seen{};
     grounds on{};
@@ -12945,7 +13039,7 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] what a calibration finds ============================================================
+// ===== [C74] what a calibration finds ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12963,7 +13057,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] limits that have become too easy ====================================================
+// ===== [C75] limits that have become too easy ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13011,7 +13105,7 @@ inline std::optional<easy_limit> too_easy(const terms& t, const verdict_numbers&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] from verdicts to an exit code =======================================================
+// ===== [C76] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13096,7 +13190,7 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] calibration =========================================================================
+// ===== [C77] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13144,7 +13238,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] a sentence for each cause ===========================================================
+// ===== [C78] a sentence for each cause ===========================================================
 // Numbers stand in braces, in the order in which a cause has them:
 //   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
 //   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
@@ -13480,7 +13574,7 @@ inline std::string described(const cause& c, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] decisions in sentences ==============================================================
+// ===== [C79] decisions in sentences ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13729,7 +13823,7 @@ inline std::string difference_text(const cross_check& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] verdicts in words ===================================================================
+// ===== [C80] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13868,7 +13962,7 @@ inline std::string room_text(const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] settings beside each other: turns, ratios, what differs significantly ===============
+// ===== [C81] settings beside each other: turns, ratios, what differs significantly ===============
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -14059,7 +14153,7 @@ inline compared_statistic compared(const statistic_data& what,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] settings beside each other: from what was measured of each ==========================
+// ===== [C82] settings beside each other: from what was measured of each ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14160,7 +14254,7 @@ inline std::string fault_of_statistic(const measured_setting& m, const statistic
 inline values_in_rounds values_of_setting(const measured_setting& m,
                                           const reported_setting& reported,
                                           const statistic_data& what) {
-    const std::vector<repeat_data>& arm = m.seen.candidate;
+    const repeat_list& arm = m.seen.candidate;
     values_in_rounds v;
     if (arm.empty() || !m.lost.empty()) return v.fault = reported.excluded, v;
     if (is_request_fraction(what.metric)) {
@@ -14228,7 +14322,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] settings beside each other, in words ================================================
+// ===== [C83] settings beside each other, in words ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14426,7 +14520,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] files of others' making, value by value =============================================
+// ===== [C84] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -14630,7 +14724,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] datasets ============================================================================
+// ===== [C85] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14995,7 +15089,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] traces ==============================================================================
+// ===== [C86] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15160,7 +15254,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] when requests are sent ==============================================================
+// ===== [C87] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15323,7 +15417,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] arrivals ============================================================================
+// ===== [C88] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15429,7 +15523,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] lengths =============================================================================
+// ===== [C89] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15489,7 +15583,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] prompts of a given number of tokens =================================================
+// ===== [C90] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15688,7 +15782,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] places of a trace ===================================================================
+// ===== [C91] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -15763,7 +15857,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] the part of a load that one of several programs sends ===============================
+// ===== [C92] the part of a load that one of several programs sends ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15796,7 +15890,7 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] conversations, recorded and made up =================================================
+// ===== [C93] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -15905,7 +15999,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] prompts that stand alone ============================================================
+// ===== [C94] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -16028,7 +16122,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] where prompts come from =============================================================
+// ===== [C95] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16054,7 +16148,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] the plan of a gate ==================================================================
+// ===== [C96] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16271,7 +16365,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] from a workload to its part of the plan =============================================
+// ===== [C97] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16490,7 +16584,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] the hash of all that a plan sends ===================================================
+// ===== [C98] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16527,7 +16621,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] the requests of a plan ==============================================================
+// ===== [C99] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16607,7 +16701,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] what a plan says of the evidence that it will bring =================================
+// ===== [C100] what a plan says of the evidence that it will bring ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16647,7 +16741,7 @@ inline double most_skew_of_ranks(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] what of its prompts a workload lets a prefix cache have ============================
+// ===== [C101] what of its prompts a workload lets a prefix cache have ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16703,7 +16797,7 @@ inline long long shared_tokens(const plan& p, std::size_t index, const token_fit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] the search for a capacity ==========================================================
+// ===== [C102] the search for a capacity ==========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -17157,7 +17251,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] what probes say of a load ==========================================================
+// ===== [C103] what probes say of a load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17241,7 +17335,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] the capacity that probes show ======================================================
+// ===== [C104] the capacity that probes show ======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 namespace llmbench {
@@ -17291,7 +17385,7 @@ inline load_evidence evidence_at(const evidence& e, const terms& t, double load)
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         const repeat_data& d = e.candidate[i];
         if (d.load != load || !is_to_show(d.part) || probe_of_repeat(e, t, d).invalid) continue;
-        at.seen.candidate.push_back(d);
+        at.seen.candidate.push_back(e.candidate.shared(i));
         at.places.push_back(i);
     }
     return at;
@@ -17308,12 +17402,12 @@ inline std::vector<probe> probes_of(const evidence& e, const terms& t) {
     const terms judged_by = terms_of_a_load(t);
     std::map<double, evidence> at;
     std::vector<probe> probes;
-    for (const repeat_data& d : e.candidate) {
-        probe p = probe_of_repeat(e, t, d);
+    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
+        probe p = probe_of_repeat(e, t, e.candidate[i]);
         if (is_to_show(p.part) && !p.invalid) {
             evidence& seen = at[p.load];
             static_cast<load_conditions&>(seen) = e;
-            seen.candidate.push_back(d);
+            seen.candidate.push_back(e.candidate.shared(i));
             p.shown = carried_at(seen, judged_by);
         }
         probes.push_back(p);
@@ -17323,12 +17417,11 @@ inline std::vector<probe> probes_of(const evidence& e, const terms& t) {
 
 /// The objective that is nearest to a miss at this load, or furthest beyond it.
 inline std::string limiting_objective_at(const evidence& e, const terms& t, double load) {
-    std::vector<const repeat_data*> here;
-    for (const repeat_data& d : e.candidate)
-        if (d.load == load) here.push_back(&d);
+    const repeat_list here =
+        e.candidate.those([&](const repeat_data& d) { return d.load == load; });
     const auto sum_of = [&](const auto& value) {
         double sum = 0;
-        for (const repeat_data* d : here) sum += value(*d);
+        for (const repeat_data& d : here) sum += value(d);
         return sum;
     };
     const auto n = static_cast<double>(here.size());
@@ -17382,7 +17475,7 @@ inline std::optional<client_bias> bias_at(const evidence& e, const terms& t, dou
 
 /// Calls `f` with the repeats that tables and pooled numbers are of: those at one load, the highest
 /// that is shown to be carried, or else the first that was tried to show something. Where all are
-/// at one load these are the evidence itself, which may be large.
+/// at one load these are the evidence itself.
 template <class F>
 auto with_load_of_tables(const evidence& e, const terms& t, F&& f) {
     if (t.objectives_held.empty() || e.candidate.empty()) return f(e);
@@ -17393,10 +17486,10 @@ auto with_load_of_tables(const evidence& e, const terms& t, F&& f) {
     if (load == 0) load = e.candidate.front().load;
     evidence at;
     static_cast<load_conditions&>(at) = e;
-    for (const repeat_data& d : e.candidate)
-        if (d.load == load) at.candidate.push_back(d);
-    for (const repeat_data& d : e.baseline)
-        if (d.load == load && d.part == probe_of::compared) at.baseline.push_back(d);
+    at.candidate = e.candidate.those([&](const repeat_data& d) { return d.load == load; });
+    at.baseline = e.baseline.those([&](const repeat_data& d) {
+        return d.load == load && d.part == probe_of::compared;
+    });
     return f(static_cast<const evidence&>(at));
 }
 
@@ -17529,7 +17622,7 @@ inline decision capacity_verdict(const evidence& e, const terms& t, const ground
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] the capacity of a candidate beside that of a baseline ==============================
+// ===== [C105] the capacity of a candidate beside that of a baseline ==============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -17778,7 +17871,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] a capacity held against a live baseline's ==========================================
+// ===== [C106] a capacity held against a live baseline's ==========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -17880,8 +17973,9 @@ inline std::optional<client_bias> bias_of_ratio(const evidence& e, const terms& 
 inline evidence compared_arm(const evidence& e, run_arm arm) {
     evidence alone;
     static_cast<load_conditions&>(alone) = e;
-    for (const repeat_data& d : arm == run_arm::candidate ? e.candidate : e.baseline)
-        if (d.part == probe_of::compared && d.disturbed.empty()) alone.candidate.push_back(d);
+    alone.candidate = e.arm(arm).those([](const repeat_data& d) {
+        return d.part == probe_of::compared && d.disturbed.empty();
+    });
     return alone;
 }
 /// Why an arm's probes are nothing to be compared, "" where they are.
@@ -17981,7 +18075,7 @@ inline decision judged_also_of_loads(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] a load that is searched ============================================================
+// ===== [C107] a load that is searched ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18233,7 +18327,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] which SLOs a scenario can have =====================================================
+// ===== [C108] which SLOs a scenario can have =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18412,7 +18506,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] the options of requests ============================================================
+// ===== [C109] the options of requests ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18507,7 +18601,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] the load that is profiled ==========================================================
+// ===== [C110] the load that is profiled ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18556,7 +18650,7 @@ inline plan profiled(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] from a scenario to its plan ========================================================
+// ===== [C111] from a scenario to its plan ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18792,7 +18886,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] a plan in words ====================================================================
+// ===== [C112] a plan in words ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18902,7 +18996,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] where a gate's server stood ========================================================
+// ===== [C113] where a gate's server stood ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18942,7 +19036,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] what of a scenario does not go with several settings ===============================
+// ===== [C114] what of a scenario does not go with several settings ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19001,7 +19095,7 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] JSON files of other tools ==========================================================
+// ===== [C115] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -19159,7 +19253,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] one run of another tool, as its file tells it ======================================
+// ===== [C116] one run of another tool, as its file tells it ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19424,7 +19518,7 @@ inline repeat_data repeat_of(imported_run& run, int index) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] result files of AIPerf =============================================================
+// ===== [C117] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -19718,7 +19812,7 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] result files of guidellm ===========================================================
+// ===== [C118] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -19950,7 +20044,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C119] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 namespace llmbench {
@@ -20078,7 +20172,7 @@ struct odd_answers {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] result files of SGLang's bench_serving =============================================
+// ===== [C120] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 namespace llmbench {
@@ -20220,7 +20314,7 @@ inline imported_run read_sglang_run(const picojson::value& v, const std::string&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] result files of vLLM bench serve ===================================================
+// ===== [C121] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
 
 namespace llmbench {
@@ -20403,7 +20497,7 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] which tool wrote a result file, and what it tells ==================================
+// ===== [C122] which tool wrote a result file, and what it tells ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20461,7 +20555,7 @@ inline imported_run read_imported_run(std::string_view bytes, const std::string&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] runs of another tool as the repeats of one gate ====================================
+// ===== [C123] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -20695,9 +20789,11 @@ inline imported_gate gate_of_runs(std::vector<imported_run> runs, const slo_list
     const bool describes_load = first.knows_sends && first.knows_arrivals &&
                             first.arrivals.max_in_flight == 0;
     g.seen.arrival_cv2 = describes_load ? arrival_cv2_of(first.arrivals) : not_a_number;
+    std::vector<repeat_data> repeats;
     for (std::size_t i = 0; i < runs.size(); ++i)
-        g.seen.candidate.push_back(repeat_of(runs[i], static_cast<int>(i)));
-    set_shared_tokens(g.seen.candidate);
+        repeats.push_back(repeat_of(runs[i], static_cast<int>(i)));
+    set_shared_tokens(repeats);
+    g.seen.candidate = std::move(repeats);
     return g;
 }
 
@@ -20713,7 +20809,7 @@ inline terms terms_of_files(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C123] engine model =======================================================================
+// ===== [C124] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -20922,7 +21018,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C124] what a request asks the simulated server ===========================================
+// ===== [C125] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21047,7 +21143,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C125] answers of the simulated server ====================================================
+// ===== [C126] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -21319,7 +21415,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C126] the simulated server's page of metrics =============================================
+// ===== [C127] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -21491,7 +21587,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C127] what the simulated server says besides answers =====================================
+// ===== [C128] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21568,7 +21664,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C128] an engine with the pace of a server that was measured ==============================
+// ===== [C129] an engine with the pace of a server that was measured ==============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21619,7 +21715,7 @@ inline engine engine_at_pace(const measured_pace& m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C129] our requests in other tools' definitions ===========================================
+// ===== [C130] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -21742,7 +21838,7 @@ inline double value_of(const other_metric& m, const record& r) {
     return tokens > 0 ? static_cast<double>(r.*m.to - r.*m.from) / 1e9 / tokens : not_a_number;
 }
 inline std::vector<double> values_of_completed(const other_metric& m,
-                                               const std::vector<repeat_data>& arm) {
+                                               const repeat_list& arm) {
     std::vector<double> values;
     for (const repeat_data& d : arm)
         for (const record& r : d.records)
@@ -21750,7 +21846,7 @@ inline std::vector<double> values_of_completed(const other_metric& m,
                 if (const double v = value_of(m, r); !std::isnan(v)) values.push_back(v);
     return values;
 }
-inline std::vector<double> all_gaps(const std::vector<repeat_data>& arm) {
+inline std::vector<double> all_gaps(const repeat_list& arm) {
     std::vector<double> values;
     for (const repeat_data& d : arm)
         for (std::size_t i = 0; i < d.records.size(); ++i)
@@ -21760,7 +21856,7 @@ inline std::vector<double> all_gaps(const std::vector<repeat_data>& arm) {
 }
 
 /// `api`: the name of the one that the requests were sent by. `stream`: answers came in pieces.
-inline other_view shown_as(other_tool tool, const std::vector<repeat_data>& arm,
+inline other_view shown_as(other_tool tool, const repeat_list& arm,
                            const std::string& api, bool stream) {
     const other_tool_name& name = other_tools[static_cast<std::size_t>(tool)];
     other_view v{.tool = name.name, .title = name.title};
@@ -21789,7 +21885,7 @@ inline other_view shown_as(other_tool tool, const std::vector<repeat_data>& arm,
     return v;
 }
 inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools,
-                                            const std::vector<repeat_data>& arm,
+                                            const repeat_list& arm,
                                             const std::string& api, bool stream) {
     std::vector<other_view> all;
     for (const other_tool t : tools) all.push_back(shown_as(t, arm, api, stream));
@@ -21800,7 +21896,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C130] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C131] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21821,7 +21917,7 @@ inline std::vector<metric_id> table_metrics(const plan& p) {
             rows.push_back(id);
     return rows;
 }
-inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
+inline double run_value(metric_id id, const repeat_list& arm) {
     return pooled_value(make_statistic(statistic_kind::value, id, 0), arm);
 }
 
@@ -21829,7 +21925,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C131] points and round steps of drawings =================================================
+// ===== [C132] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21859,7 +21955,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C132] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C133] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21892,7 +21988,7 @@ inline std::vector<curve_point> quantile_line(metric_id id, const sorted_values&
         line.push_back({sorted.at(sorted.size() - 1), line.back().y});
     return line;
 }
-inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_data>& arm) {
+inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
     arm_distribution out;
     sorted_values all;
     for (const repeat_data& d : arm) {
@@ -21923,7 +22019,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C133] the curve of a search: objectives over the load ====================================
+// ===== [C134] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21982,7 +22078,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C134] how requests ended, and what their answers say of tokens ===========================
+// ===== [C135] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21994,7 +22090,7 @@ struct status_count {
     std::string example;
 };
 /// Measured requests by outcome, most frequent failures first, ok in front.
-inline std::vector<status_count> status_counts(const std::vector<repeat_data>& arm) {
+inline std::vector<status_count> status_counts(const repeat_list& arm) {
     std::vector<status_count> counts{{request_status::ok, 0, ""}};
     for (const repeat_data& d : arm)
         for (const record& r : d.records) {
@@ -22012,7 +22108,7 @@ inline std::vector<status_count> status_counts(const std::vector<repeat_data>& a
 /// How the completed requests say that their answers ended, most frequent first; "" of those that
 /// do not say. Servers that invent a reason for each are counted as one.
 inline std::vector<std::pair<std::string, std::size_t>> finish_reasons(
-    const std::vector<repeat_data>& arm) {
+    const repeat_list& arm) {
     constexpr std::size_t most = 20;
     std::vector<std::pair<std::string, std::size_t>> counts;
     const auto add = [&](std::string_view reason) {
@@ -22035,7 +22131,7 @@ inline std::vector<std::pair<std::string, std::size_t>> finish_reasons(
 }
 /// Completed requests for which the server's usage cannot be right: an event with content brings a
 /// token at least, and may bring several.
-inline std::size_t usage_below_events(const std::vector<repeat_data>& arm) {
+inline std::size_t usage_below_events(const repeat_list& arm) {
     std::size_t n = 0;
     for (const repeat_data& d : arm)
         for (const record& r : d.records)
@@ -22054,7 +22150,7 @@ inline bool has_reasoned(const record& r) {
     return r.reasoning_tokens > 0 || r.hidden_tokens > 0 ||
            (r.first_answer_ns != r.first_token_ns && r.second_token_ns + r.first_answer_ns > 0);
 }
-inline reasoning_counts reasoning_counts_of(const std::vector<repeat_data>& arm) {
+inline reasoning_counts reasoning_counts_of(const repeat_list& arm) {
     reasoning_counts c;
     for (const repeat_data& d : arm)
         for (const record& r : d.records) {
@@ -22075,7 +22171,7 @@ struct failure_kind {
     std::size_t count = 0;
     std::vector<std::pair<std::string, std::size_t>> examples{};  // at most some, with their counts
 };
-inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& arm) {
+inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
     std::vector<failure_kind> kinds;
     for (const repeat_data& d : arm)
         for (const record& r : d.records) {
@@ -22106,7 +22202,7 @@ inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C135] how long made-up prompts were to be, and were ======================================
+// ===== [C136] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22131,7 +22227,7 @@ struct prompt_lengths {
         return !known || std::fabs(counted.mean / asked.mean - 1) <= 0.02;
     }
 };
-inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_data>& arm) {
+inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
     if (!makes_up_prompts(p) || p.stride > 1 || p.is_read || p.described.is_there)
         return {};
     std::vector<double> asked, counted;
@@ -22153,7 +22249,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C136] what each of several programs did, over all repeats ================================
+// ===== [C137] what each of several programs did, over all repeats ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22161,7 +22257,7 @@ namespace detail {
 
 /// Of each program the worst of its repeats, and all of its requests; in the order of their
 /// numbers.
-inline std::vector<rank_part> rank_figures_of(const std::vector<repeat_data>& arm) {
+inline std::vector<rank_part> rank_figures_of(const repeat_list& arm) {
     std::vector<rank_part> all;
     for (const repeat_data& d : arm)
         for (const rank_part& r : d.ranks) {
@@ -22226,7 +22322,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C137] what a server told of itself, over all repeats =====================================
+// ===== [C138] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22255,7 +22351,7 @@ inline statistic_data usual_statistic(metric_id m) {
                                          : statistic_kind::value,
                           m, 0);
 }
-inline std::vector<reported_value> reported_values(const std::vector<repeat_data>& arm) {
+inline std::vector<reported_value> reported_values(const repeat_list& arm) {
     std::vector<reported_value> reported;
     for (const metric_facts& f : metric_table) {
         const bool is_any = f.id == metric_id::server_metric;  // whose series objectives name
@@ -22272,7 +22368,7 @@ inline std::vector<statistic_data> reported_statistics(const evidence& e) {
     return all;
 }
 
-inline server_account server_account_of(const std::vector<repeat_data>& arm) {
+inline server_account server_account_of(const repeat_list& arm) {
     server_account a;
     a.repeats = arm.size();
     for (const repeat_data& d : arm) {
@@ -22313,7 +22409,7 @@ inline std::string cross_check_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C138] timelines: repeats in windows of equal length ======================================
+// ===== [C139] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22447,7 +22543,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C139] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C140] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22548,7 +22644,7 @@ inline repeat_figures repeat_figures_of(const repeat_data& d,
 }
 
 inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
-                                  const std::vector<repeat_data>& arm) {
+                                  const repeat_list& arm) {
     arm_figures a;
     for (const metric_id id : g.metrics) a.distributions.push_back(distribution_of(id, arm));
     const auto over_run = [&](metric_id id) { a.run_values.emplace_back(id, run_value(id, arm)); };
@@ -22651,7 +22747,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C140] what other runs of a gate would find ===============================================
+// ===== [C141] what other runs of a gate would find ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22830,7 +22926,7 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] the fields of a gate: its servers, its load, what it was judged by =================
+// ===== [C142] the fields of a gate: its servers, its load, what it was judged by =================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23057,7 +23153,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] stored results =====================================================================
+// ===== [C143] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -23262,7 +23358,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     g.context = context_of(g, expected);
     g.described = described_plan(g);
     for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
-        auto& repeats = arm == run_arm::candidate ? g.seen.candidate : g.seen.baseline;
+        repeat_list& repeats = g.seen.arm(arm);
         const std::vector<checked_object> described = gate.at(to_string(arm)).each("repeats");
         if (described.size() > most_repeats_of_a_gate)
             refuse({file, printed(" has %zu repeats of \"", described.size()), g.name,
@@ -23368,7 +23464,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C143] the fields of what was measured on a server ========================================
+// ===== [C144] the fields of what was measured on a server ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23529,7 +23625,7 @@ inline void fields_of(field_visitor& v, other_view& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C144] calibration.json ===================================================================
+// ===== [C145] calibration.json ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23594,7 +23690,7 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C145] what result.json tells of events.bin ===============================================
+// ===== [C146] what result.json tells of events.bin ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23620,7 +23716,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C146] the fields of a verdict ============================================================
+// ===== [C147] the fields of a verdict ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23695,7 +23791,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C147] one line of records.jsonl ==========================================================
+// ===== [C148] one line of records.jsonl ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23749,7 +23845,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C148] shards of a load, put together =====================================================
+// ===== [C149] shards of a load, put together =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23830,11 +23926,12 @@ inline void check_alike(const stored_shard& first, const stored_shard& s) {
          std::to_string(b.seen.candidate.size()));
 }
 
-/// Refuses shards whose machines were not at one time, whatever each says of its own clock: all
+/// Refuses shards whose machines were not at one time in the first of the repeats that they have
+/// left, the run's `repeat`-th, whatever each says of its own clock: all
 /// have seen the server's.
 inline void check_one_time(const std::vector<stored_shard>& shards, std::size_t repeat) {
     const auto part = [&](const stored_shard& s) -> const rank_part& {
-        const std::vector<rank_part>& own = s.gate.seen.candidate[repeat].ranks;
+        const std::vector<rank_part>& own = s.gate.seen.candidate.front().ranks;
         if (own.empty())
             refuse({s.directory, printed(": repeat %zu does not say when it began", repeat)});
         return own.front();
@@ -23878,10 +23975,13 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
     g.judged_by.rule = first.judged_by.rule;
     static_cast<load_conditions&>(g.seen) = first.seen;
     const bool closed = !g.what.is_open_loop();
-    for (std::size_t i = 0; i < first.seen.candidate.size(); ++i) {
-        check_one_time(shards, i);
+    while (!first.seen.candidate.empty()) {
+        check_one_time(shards, g.seen.candidate.size());
         std::vector<repeat_data> parts;
-        for (stored_shard& s : shards) parts.push_back(std::move(s.gate.seen.candidate[i]));
+        for (stored_shard& s : shards) {
+            parts.push_back(s.gate.seen.candidate.front());
+            s.gate.seen.candidate.erase(0);
+        }
         g.seen.candidate.push_back(together(std::move(parts), closed));
     }
     for (const stored_shard& s : shards)
@@ -23893,7 +23993,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C149] a repeat as bytes, for another program of the same run =============================
+// ===== [C150] a repeat as bytes, for another program of the same run =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23954,7 +24054,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C150] the progress line ==================================================================
+// ===== [C151] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24017,7 +24117,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C151] what reports tell of several settings ==============================================
+// ===== [C152] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24034,7 +24134,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C152] several settings in result.json ====================================================
+// ===== [C153] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24109,7 +24209,7 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C153] what came of a profile =============================================================
+// ===== [C154] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24172,7 +24272,7 @@ inline void fields_of(field_visitor& v, taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C154] what reports are made of ===========================================================
+// ===== [C155] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24222,7 +24322,7 @@ struct environment_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C155] rehearsals: gates on a model of their server =======================================
+// ===== [C156] rehearsals: gates on a model of their server =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24240,7 +24340,7 @@ inline std::string rehearsed_text(const slo_verdict& v, const foreseen& f) {
 inline void mark_rehearsed(gate_report& g, const evidence& seen, const std::string& model,
                            const std::map<std::string, double>& noise) {
     g.rehearsal.model = model;
-    for (const std::vector<repeat_data>* arm : {&seen.candidate, &seen.baseline})
+    for (const repeat_list* arm : {&seen.candidate, &seen.baseline})
         for (const repeat_data& d : *arm)
             if (d.interrupted) return;
     for (slo_verdict& v : g.verdicts) {
@@ -24293,7 +24393,7 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C156] result.json and calibration.json ===================================================
+// ===== [C157] result.json and calibration.json ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24413,7 +24513,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C157] several settings on the console ====================================================
+// ===== [C158] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24508,7 +24608,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C158] words in Markdown ==================================================================
+// ===== [C159] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24544,7 +24644,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C159] several settings in summary.md =====================================================
+// ===== [C160] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24586,7 +24686,7 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C160] how gates are headed ===============================================================
+// ===== [C161] how gates are headed ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24677,7 +24777,7 @@ inline std::string headline_text(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C161] words of reports ===================================================================
+// ===== [C162] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24971,7 +25071,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C162] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C163] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25284,7 +25384,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C163] what a console can show ============================================================
+// ===== [C164] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25313,7 +25413,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C164] the console ========================================================================
+// ===== [C165] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25502,7 +25602,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C165] the pace of a server in the result of a run ========================================
+// ===== [C166] the pace of a server in the result of a run ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25565,7 +25665,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C166] the report page: style, icons and script ===========================================
+// ===== [C167] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -25775,7 +25875,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C167] the report page: drawings ==========================================================
+// ===== [C168] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26030,7 +26130,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C168] the report page: verdicts ==========================================================
+// ===== [C169] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26203,7 +26303,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C169] the report page: distributions =====================================================
+// ===== [C170] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26319,7 +26419,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C170] the report page: gates beside each other ===========================================
+// ===== [C171] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26428,7 +26528,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C171] the report page: what a search found ===============================================
+// ===== [C172] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26516,7 +26616,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C172] the report page: what else a gate has to say =======================================
+// ===== [C173] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26710,7 +26810,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C173] the report page: several settings beside each other ================================
+// ===== [C174] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26805,7 +26905,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C174] the report page: timelines =========================================================
+// ===== [C175] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26975,7 +27075,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C175] the report page: the whole =========================================================
+// ===== [C176] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35780,13 +35880,16 @@ private:
             if (is_past_deadline(arms * ns_of(expected_seconds(plan_at(next.load)))))
                 return announce_stop();
             if (!probe_once(next)) return announce_stop();
-            const std::vector<repeat_data>& last = arm_of(next.arms.back());
+            const repeat_list& last = all_.seen.arm(next.arms.back());
             if (next.arms.size() == 1 && lengthens(last.back())) continue;
             if (const auto bias = bias_of_probes(next)) {
+                const int disturbed = all_.seen.candidate[bias->repeat].index;
                 for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline})
-                    for (repeat_data& d : *arm)
-                        if (d.index == all_.seen.candidate[bias->repeat].index)
-                            d.disturbed = described(bias->why);
+                    for (std::size_t i = 0; i < arm->size(); ++i)
+                        if ((*arm)[i].index == disturbed)
+                            arm->change(i, [&](repeat_data& d) {
+                                d.disturbed = described(bias->why);
+                            });
                 meter_.say(printed("  probe %zu shows nothing: ", bias->repeat + 1) +
                            described(bias->why) + "\n");
             }
@@ -35797,9 +35900,6 @@ private:
             return bias_of_ratio(all_.seen, all_.judged_by, p_.slos[0]);
         return last.arms[0] == run_arm::candidate ? bias_at(all_.seen, all_.judged_by, last.load)
                                                   : std::nullopt;
-    }
-    std::vector<repeat_data>& arm_of(run_arm a) {
-        return a == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
     }
     /// On each of the arms in turn. False where the time ended before all were measured: then none
     /// of them is evidence.
@@ -35813,8 +35913,8 @@ private:
                          (p_.has_baseline ? std::string(", ") + to_string(arm) : ""));
             live_target& on = arm == run_arm::baseline ? *baseline_ : candidate_;
             if (repeat_on(on, arm, number, number, plan_at(next.load), &next)) continue;
-            for (const run_arm a : {run_arm::candidate, run_arm::baseline})
-                if (!arm_of(a).empty() && arm_of(a).back().index == number) arm_of(a).pop_back();
+            for (auto* measured : {&all_.seen.candidate, &all_.seen.baseline})
+                if (!measured->empty() && measured->back().index == number) measured->pop_back();
             return false;
         }
         return true;
@@ -35834,7 +35934,7 @@ private:
         answer_s_ = now;
         const double measured_s = probe_seconds(p_, d.load, was);
         const auto at_this_load = [&](const repeat_data& x) { return x.load == d.load; };
-        const std::vector<repeat_data>& all = arm_of(d.arm);
+        const repeat_list& all = all_.seen.arm(d.arm);
         const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
         if (!is_first || probe_seconds(p_, d.load, now) <= 1.25 * measured_s) return false;
         probe_plans_.erase(d.load);
@@ -35916,7 +36016,7 @@ private:
             if (bias->repeat >= arm->size()) continue;
             const repeat_data& d = (*arm)[bias->repeat];
             all_.seen.set_aside.push_back({d.arm, d.index, described(bias->why)});
-            arm->erase(arm->begin() + slot);
+            arm->erase(bias->repeat);
         }
         meter_.say("  " + repeat_name(slot) + " is measured again: " + described(bias->why) +
                    "\n");
@@ -35942,7 +36042,7 @@ private:
         for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline}) {
             if (arm->empty() || arm->back().index != number) continue;
             if (!whole) arm->pop_back();
-            else std::rotate(arm->begin() + slot, arm->end() - 1, arm->end());
+            else arm->move_last_to(static_cast<std::size_t>(slot));
         }
         again_ = -1;
         return whole;
@@ -35955,19 +36055,20 @@ private:
             if (target.restarts()) target.restart();
             else rest(target.pages());
         }
-        auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
         if (!probe)
             meter_.stage(stage_text(p_, slot, arm) + (again_ >= 0 ? ", again" : ""));
         ask_other_ranks(arm, slot, number, probe ? probe->load : 0);
-        into.push_back(recorded_repeat(plan_of_arm(what, arm), target, arm, number,
-                                       session::of_this_program().running_gate(),
-                                       mode_.deadline_ns, meter_));
+        repeat_data d = recorded_repeat(plan_of_arm(what, arm), target, arm, number,
+                                        session::of_this_program().running_gate(),
+                                        mode_.deadline_ns, meter_);
         if (probe) {
-            into.back().load = probe->load;
-            into.back().part = probe->part;
+            d.load = probe->load;
+            d.part = probe->part;
         }
-        note_warmup(into.back());
-        return !into.back().cut_short;
+        note_warmup(d);
+        const bool whole = !d.cut_short;
+        all_.seen.arm(arm).push_back(std::move(d));
+        return whole;
     }
     /// What a warm-up saw is in every report, of a repeat that is set aside later, too: a cold
     /// first wave as well as one that never ended.
@@ -36710,10 +36811,10 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
     for (; std::getline(in, line); ++number) {
         record r;
         gap_list gaps;
-        repeat_data* of = nullptr;  // none: another gate's, or cut short and so no evidence
+        const repeat_data* of = nullptr;  // none: another gate's, or cut short and so no evidence
         try {
             r = read_record(line, gate);
-            for (repeat_data& d : r.arm == run_arm::baseline ? g.seen.baseline : g.seen.candidate)
+            for (const repeat_data& d : g.seen.arm(r.arm))
                 if (gate == g.name && d.index == r.repeat) of = &d;
             gaps = all_gaps.of(r, number, of);
         } catch (const std::invalid_argument& e) {
@@ -36727,14 +36828,17 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
         if (of->gaps_counted) log.count_all(of->window);
     }
     for (auto* arm : {&g.seen.candidate, &g.seen.baseline})
-        for (repeat_data& d : *arm) {
-            logs[&d].move_into(d, d.gaps_counted);
-            // Of a part nobody knows the whole yet.
-            if (g.load.shard.is_whole()) fail_frequent_resends(d);
-            note_bunches(d);
-            if (d.records.empty())
-                refuse({printed("%s has no records of repeat %d of \"%s\"", file.c_str(), d.index,
-                                g.name.c_str())});
+        for (std::size_t i = 0; i < arm->size(); ++i) {
+            request_log& log = logs[&(*arm)[i]];
+            arm->change(i, [&](repeat_data& d) {
+                log.move_into(d, d.gaps_counted);
+                // Of a part nobody knows the whole yet.
+                if (g.load.shard.is_whole()) fail_frequent_resends(d);
+                note_bunches(d);
+                if (d.records.empty())
+                    refuse({printed("%s has no records of repeat %d of \"%s\"", file.c_str(),
+                                    d.index, g.name.c_str())});
+            });
         }
     if (number < reported.offsets.size())
         refuse({printed("%s has %zu whole lines, the result beside it reports %zu", file.c_str(),
@@ -36978,11 +37082,11 @@ private:
             is_out_of_time())
             return false;
         for (setting_under_test& s : all_) {
-            std::vector<repeat_data>& arm = s.all.seen.candidate;
+            repeat_list& arm = s.all.seen.candidate;
             if (!s.has_turns()) continue;
-            const auto at = arm.begin() + slot;
-            s.all.seen.set_aside.push_back({at->arm, at->index, described(bias.why)});
-            arm.erase(at);
+            const repeat_data& d = arm[bias.repeat];
+            s.all.seen.set_aside.push_back({d.arm, d.index, described(bias.why)});
+            arm.erase(bias.repeat);
         }
         meter_.say(printed("  round %d is measured again: ", slot + 1) + described(bias.why) +
                    "\n");
@@ -37000,10 +37104,10 @@ private:
                 all_[i].took_ns += now_ns() - began;
             }
         for (setting_under_test& s : all_) {
-            std::vector<repeat_data>& arm = s.all.seen.candidate;
+            repeat_list& arm = s.all.seen.candidate;
             if (arm.empty() || arm.back().index != number) continue;
             if (!whole) arm.pop_back();
-            else if (s.has_turns()) std::rotate(arm.begin() + slot, arm.end() - 1, arm.end());
+            else if (s.has_turns()) arm.move_last_to(static_cast<std::size_t>(slot));
         }
         again_ = -1;
         return whole;
@@ -37014,7 +37118,7 @@ private:
         else if (number > 0) rest(s.server.pages());
         if (!s.has_turns()) return true;
         meter_.stage(printed("round %d of %d, ", slot + 1, rounds_) + s.name);
-        std::vector<repeat_data>& arm = s.all.seen.candidate;
+        repeat_list& arm = s.all.seen.candidate;
         arm.push_back(recorded_repeat(s.what, s.server, run_arm::candidate, number, s.number,
                                       mode_.deadline_ns, meter_));
         s.server.end();
@@ -37035,7 +37139,9 @@ private:
             s.server.end();
             meter_.say("  " + s.name + ": " + s.lost + "\n");
             if (!s.all.seen.candidate.empty())
-                s.all.seen.candidate.back().target_gone = "it did not start again: " + s.lost;
+                s.all.seen.candidate.change_last([&](repeat_data& d) {
+                    d.target_gone = "it did not start again: " + s.lost;
+                });
         };
         try {
             s.server.bring_up(seconds_left());
@@ -37102,7 +37208,8 @@ private:
     /// None of the settings has what it was to have, whichever of them was being measured.
     void note_interruption() {
         for (setting_under_test& s : all_) {
-            if (!s.all.seen.candidate.empty()) s.all.seen.candidate.back().interrupted = true;
+            if (!s.all.seen.candidate.empty())
+                s.all.seen.candidate.change_last([](repeat_data& d) { d.interrupted = true; });
             else if (s.lost.empty()) s.lost = "the run was interrupted before its first turn";
         }
     }
@@ -37392,7 +37499,7 @@ namespace detail {
 
 /// Of a search the objectives that are no capacity say what a load must keep.
 inline void divide_by_loads(stored_gate& g) {
-    const std::vector<repeat_data>& probes = g.seen.candidate;
+    const repeat_list& probes = g.seen.candidate;
     const auto is_a_probe = [](const repeat_data& d) { return d.load > 0; };
     const bool searched = std::any_of(probes.begin(), probes.end(), is_a_probe);
     const bool has_capacity =

@@ -9,6 +9,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/judge.hpp"
 #include "core/traffic/shard.hpp"
@@ -31,7 +32,7 @@ namespace detail {
 
 /// Of a search the objectives that are no capacity say what a load must keep.
 inline void divide_by_loads(stored_gate& g) {
-    const std::vector<repeat_data>& probes = g.seen.candidate;
+    const repeat_list& probes = g.seen.candidate;
     const auto is_a_probe = [](const repeat_data& d) { return d.load > 0; };
     const bool searched = std::any_of(probes.begin(), probes.end(), is_a_probe);
     const bool has_capacity =

@@ -64,7 +64,7 @@ inline void add_record(sums& s, const repeat_data& d, std::size_t i) {
         if (d.window.holds(t)) s.tokens_in_window += double(x.output_tokens) / x.events;
     s.requests_in_window += d.window.holds(x.end_ns);
 }
-inline sums sums_of(const std::vector<repeat_data>& arm) {
+inline sums sums_of(const repeat_list& arm) {
     sums s;
     for (const repeat_data& d : arm) {
         for (std::size_t i = 0; i < d.records.size(); ++i) add_record(s, d, i);
@@ -137,7 +137,7 @@ inline void check_arm(const reported_numbers& reported, const sums& s, checked& 
     }
     equal("self_check.connections_opened", static_cast<double>(s.connections));
 }
-inline void check_each(const reported_numbers& reported, const std::vector<repeat_data>& arm,
+inline void check_each(const reported_numbers& reported, const repeat_list& arm,
                        checked& c) {
     const picojson::value& listed = reported.at("candidate.repeats");
     const bool are_all =

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace made_up {
@@ -18,8 +19,9 @@ inline evidence evidence_of(const std::vector<repeat>& all) {
     evidence seen;
     static_cast<load_conditions&>(seen) = load_conditions_of(all[0].what);
     for (const repeat& r : all) {
-        seen.candidate.push_back(r.seen);
-        seen.candidate.back().index = static_cast<int>(seen.candidate.size()) - 1;
+        repeat_data d = r.seen;
+        d.index = static_cast<int>(seen.candidate.size());
+        seen.candidate.push_back(std::move(d));
     }
     return seen;
 }

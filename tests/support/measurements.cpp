@@ -16,8 +16,9 @@ llmbench::slo_verdict judge_counts(const measurement& m, const llmbench::slo& s,
     return lb::described(lb::estimated(lb::judge_counts(m, m, s, to_the_end), m));
 }
 llmbench::slo_verdict judged(const measurement& m, const llmbench::slo& s, bool guard) {
-    const lb::grounds g = lb::grounds_of(m);
-    return lb::described(lb::settled(m, m, lb::judged(m, m, g, lb::ended_part_of(m, g), s, guard)));
+    const lb::evidence e = m;
+    const lb::grounds g = lb::grounds_of(e);
+    return lb::described(lb::settled(e, m, lb::judged(e, m, g, lb::ended_part_of(e, g), s, guard)));
 }
 std::vector<llmbench::slo_verdict> judge_all(const measurement& m) {
     return lb::described(lb::assess(m, m).verdicts);

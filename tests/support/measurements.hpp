@@ -6,6 +6,7 @@
 #include "core/judging/calibrated.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/terms.hpp"
+#include "core/measured/repeat.hpp"
 
 #include <string>
 #include <vector>
@@ -14,7 +15,23 @@ namespace measurements {
 
 namespace lb = llmbench::detail;
 
-struct measurement : lb::evidence, lb::terms {};
+/// Evidence whose repeats can still be changed.
+struct open_evidence : lb::load_conditions {
+    std::vector<lb::repeat_data> candidate{}, baseline{};
+    open_evidence() = default;
+    open_evidence(const lb::evidence& e)
+        : lb::load_conditions(e),
+          candidate(e.candidate.begin(), e.candidate.end()),
+          baseline(e.baseline.begin(), e.baseline.end()) {}
+    operator lb::evidence() const {
+        lb::evidence e;
+        static_cast<lb::load_conditions&>(e) = *this;
+        e.candidate = candidate;
+        e.baseline = baseline;
+        return e;
+    }
+};
+struct measurement : open_evidence, lb::terms {};
 
 // Each is the function of that name in core/judging/, compiled once for all tests.
 llmbench::slo_verdict judge_evidence(const measurement& m, const llmbench::slo& s,

@@ -10,6 +10,7 @@
 #include "core/metric/value_text.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/client_bias.hpp"
 #include "core/judging/evidence.hpp"
@@ -80,7 +81,7 @@ inline load_evidence evidence_at(const evidence& e, const terms& t, double load)
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         const repeat_data& d = e.candidate[i];
         if (d.load != load || !is_to_show(d.part) || probe_of_repeat(e, t, d).invalid) continue;
-        at.seen.candidate.push_back(d);
+        at.seen.candidate.push_back(e.candidate.shared(i));
         at.places.push_back(i);
     }
     return at;
@@ -97,12 +98,12 @@ inline std::vector<probe> probes_of(const evidence& e, const terms& t) {
     const terms judged_by = terms_of_a_load(t);
     std::map<double, evidence> at;
     std::vector<probe> probes;
-    for (const repeat_data& d : e.candidate) {
-        probe p = probe_of_repeat(e, t, d);
+    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
+        probe p = probe_of_repeat(e, t, e.candidate[i]);
         if (is_to_show(p.part) && !p.invalid) {
             evidence& seen = at[p.load];
             static_cast<load_conditions&>(seen) = e;
-            seen.candidate.push_back(d);
+            seen.candidate.push_back(e.candidate.shared(i));
             p.shown = carried_at(seen, judged_by);
         }
         probes.push_back(p);
@@ -112,12 +113,11 @@ inline std::vector<probe> probes_of(const evidence& e, const terms& t) {
 
 /// The objective that is nearest to a miss at this load, or furthest beyond it.
 inline std::string limiting_objective_at(const evidence& e, const terms& t, double load) {
-    std::vector<const repeat_data*> here;
-    for (const repeat_data& d : e.candidate)
-        if (d.load == load) here.push_back(&d);
+    const repeat_list here =
+        e.candidate.those([&](const repeat_data& d) { return d.load == load; });
     const auto sum_of = [&](const auto& value) {
         double sum = 0;
-        for (const repeat_data* d : here) sum += value(*d);
+        for (const repeat_data& d : here) sum += value(d);
         return sum;
     };
     const auto n = static_cast<double>(here.size());
@@ -171,7 +171,7 @@ inline std::optional<client_bias> bias_at(const evidence& e, const terms& t, dou
 
 /// Calls `f` with the repeats that tables and pooled numbers are of: those at one load, the highest
 /// that is shown to be carried, or else the first that was tried to show something. Where all are
-/// at one load these are the evidence itself, which may be large.
+/// at one load these are the evidence itself.
 template <class F>
 auto with_load_of_tables(const evidence& e, const terms& t, F&& f) {
     if (t.objectives_held.empty() || e.candidate.empty()) return f(e);
@@ -182,10 +182,10 @@ auto with_load_of_tables(const evidence& e, const terms& t, F&& f) {
     if (load == 0) load = e.candidate.front().load;
     evidence at;
     static_cast<load_conditions&>(at) = e;
-    for (const repeat_data& d : e.candidate)
-        if (d.load == load) at.candidate.push_back(d);
-    for (const repeat_data& d : e.baseline)
-        if (d.load == load && d.part == probe_of::compared) at.baseline.push_back(d);
+    at.candidate = e.candidate.those([&](const repeat_data& d) { return d.load == load; });
+    at.baseline = e.baseline.those([&](const repeat_data& d) {
+        return d.load == load && d.part == probe_of::compared;
+    });
     return f(static_cast<const evidence&>(at));
 }
 

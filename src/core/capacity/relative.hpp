@@ -126,8 +126,9 @@ inline std::optional<client_bias> bias_of_ratio(const evidence& e, const terms& 
 inline evidence compared_arm(const evidence& e, run_arm arm) {
     evidence alone;
     static_cast<load_conditions&>(alone) = e;
-    for (const repeat_data& d : arm == run_arm::candidate ? e.candidate : e.baseline)
-        if (d.part == probe_of::compared && d.disturbed.empty()) alone.candidate.push_back(d);
+    alone.candidate = e.arm(arm).those([](const repeat_data& d) {
+        return d.part == probe_of::compared && d.disturbed.empty();
+    });
     return alone;
 }
 /// Why an arm's probes are nothing to be compared, "" where they are.

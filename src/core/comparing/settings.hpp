@@ -10,6 +10,7 @@
 #include "core/measured/pooled.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 #include "core/judging/baseline_errors.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/judge.hpp"
@@ -126,7 +127,7 @@ inline std::string fault_of_statistic(const measured_setting& m, const statistic
 inline values_in_rounds values_of_setting(const measured_setting& m,
                                           const reported_setting& reported,
                                           const statistic_data& what) {
-    const std::vector<repeat_data>& arm = m.seen.candidate;
+    const repeat_list& arm = m.seen.candidate;
     values_in_rounds v;
     if (arm.empty() || !m.lost.empty()) return v.fault = reported.excluded, v;
     if (is_request_fraction(what.metric)) {

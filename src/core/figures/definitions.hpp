@@ -7,6 +7,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 
 #include <algorithm>  // any_of, find, find_if, min, sort
 #include <array>
@@ -137,7 +138,7 @@ inline double value_of(const other_metric& m, const record& r) {
     return tokens > 0 ? static_cast<double>(r.*m.to - r.*m.from) / 1e9 / tokens : not_a_number;
 }
 inline std::vector<double> values_of_completed(const other_metric& m,
-                                               const std::vector<repeat_data>& arm) {
+                                               const repeat_list& arm) {
     std::vector<double> values;
     for (const repeat_data& d : arm)
         for (const record& r : d.records)
@@ -145,7 +146,7 @@ inline std::vector<double> values_of_completed(const other_metric& m,
                 if (const double v = value_of(m, r); !std::isnan(v)) values.push_back(v);
     return values;
 }
-inline std::vector<double> all_gaps(const std::vector<repeat_data>& arm) {
+inline std::vector<double> all_gaps(const repeat_list& arm) {
     std::vector<double> values;
     for (const repeat_data& d : arm)
         for (std::size_t i = 0; i < d.records.size(); ++i)
@@ -155,7 +156,7 @@ inline std::vector<double> all_gaps(const std::vector<repeat_data>& arm) {
 }
 
 /// `api`: the name of the one that the requests were sent by. `stream`: answers came in pieces.
-inline other_view shown_as(other_tool tool, const std::vector<repeat_data>& arm,
+inline other_view shown_as(other_tool tool, const repeat_list& arm,
                            const std::string& api, bool stream) {
     const other_tool_name& name = other_tools[static_cast<std::size_t>(tool)];
     other_view v{.tool = name.name, .title = name.title};
@@ -184,7 +185,7 @@ inline other_view shown_as(other_tool tool, const std::vector<repeat_data>& arm,
     return v;
 }
 inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools,
-                                            const std::vector<repeat_data>& arm,
+                                            const repeat_list& arm,
                                             const std::string& api, bool stream) {
     std::vector<other_view> all;
     for (const other_tool t : tools) all.push_back(shown_as(t, arm, api, stream));

@@ -8,6 +8,7 @@
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 #include "core/figures/rows.hpp"
 #include "core/figures/steps.hpp"
 
@@ -46,7 +47,7 @@ inline std::vector<curve_point> quantile_line(metric_id id, const sorted_values&
         line.push_back({sorted.at(sorted.size() - 1), line.back().y});
     return line;
 }
-inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_data>& arm) {
+inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
     arm_distribution out;
     sorted_values all;
     for (const repeat_data& d : arm) {

@@ -9,6 +9,7 @@
 #include "core/measured/metrics.hpp"
 #include "core/measured/prefix_hits.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/server.hpp"
 #include "core/judging/terms.hpp"
@@ -130,7 +131,7 @@ inline repeat_figures repeat_figures_of(const repeat_data& d,
 }
 
 inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
-                                  const std::vector<repeat_data>& arm) {
+                                  const repeat_list& arm) {
     arm_figures a;
     for (const metric_id id : g.metrics) a.distributions.push_back(distribution_of(id, arm));
     const auto over_run = [&](metric_id id) { a.run_values.emplace_back(id, run_value(id, arm)); };

@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 
 #include <algorithm>  // find_if, max, sort
 #include <string>
@@ -21,7 +22,7 @@ struct status_count {
     std::string example;
 };
 /// Measured requests by outcome, most frequent failures first, ok in front.
-inline std::vector<status_count> status_counts(const std::vector<repeat_data>& arm) {
+inline std::vector<status_count> status_counts(const repeat_list& arm) {
     std::vector<status_count> counts{{request_status::ok, 0, ""}};
     for (const repeat_data& d : arm)
         for (const record& r : d.records) {
@@ -39,7 +40,7 @@ inline std::vector<status_count> status_counts(const std::vector<repeat_data>& a
 /// How the completed requests say that their answers ended, most frequent first; "" of those that
 /// do not say. Servers that invent a reason for each are counted as one.
 inline std::vector<std::pair<std::string, std::size_t>> finish_reasons(
-    const std::vector<repeat_data>& arm) {
+    const repeat_list& arm) {
     constexpr std::size_t most = 20;
     std::vector<std::pair<std::string, std::size_t>> counts;
     const auto add = [&](std::string_view reason) {
@@ -62,7 +63,7 @@ inline std::vector<std::pair<std::string, std::size_t>> finish_reasons(
 }
 /// Completed requests for which the server's usage cannot be right: an event with content brings a
 /// token at least, and may bring several.
-inline std::size_t usage_below_events(const std::vector<repeat_data>& arm) {
+inline std::size_t usage_below_events(const repeat_list& arm) {
     std::size_t n = 0;
     for (const repeat_data& d : arm)
         for (const record& r : d.records)
@@ -81,7 +82,7 @@ inline bool has_reasoned(const record& r) {
     return r.reasoning_tokens > 0 || r.hidden_tokens > 0 ||
            (r.first_answer_ns != r.first_token_ns && r.second_token_ns + r.first_answer_ns > 0);
 }
-inline reasoning_counts reasoning_counts_of(const std::vector<repeat_data>& arm) {
+inline reasoning_counts reasoning_counts_of(const repeat_list& arm) {
     reasoning_counts c;
     for (const repeat_data& d : arm)
         for (const record& r : d.records) {
@@ -102,7 +103,7 @@ struct failure_kind {
     std::size_t count = 0;
     std::vector<std::pair<std::string, std::size_t>> examples{};  // at most some, with their counts
 };
-inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& arm) {
+inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
     std::vector<failure_kind> kinds;
     for (const repeat_data& d : arm)
         for (const record& r : d.records) {

@@ -5,6 +5,7 @@
 #include "api/scenario.hpp"
 #include "core/base/statistics.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/planning/planning.hpp"
@@ -36,7 +37,7 @@ struct prompt_lengths {
         return !known || std::fabs(counted.mean / asked.mean - 1) <= 0.02;
     }
 };
-inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_data>& arm) {
+inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
     if (!makes_up_prompts(p) || p.stride > 1 || p.is_read || p.described.is_there)
         return {};
     std::vector<double> asked, counted;

@@ -4,6 +4,7 @@
 #include "core/base/text.hpp"
 #include "core/measured/ranks.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 
 #include <algorithm>  // find, find_if, max, min
 #include <cmath>  // fabs, isnan
@@ -17,7 +18,7 @@ namespace detail {
 
 /// Of each program the worst of its repeats, and all of its requests; in the order of their
 /// numbers.
-inline std::vector<rank_part> rank_figures_of(const std::vector<repeat_data>& arm) {
+inline std::vector<rank_part> rank_figures_of(const repeat_list& arm) {
     std::vector<rank_part> all;
     for (const repeat_data& d : arm)
         for (const rank_part& r : d.ranks) {

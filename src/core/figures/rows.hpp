@@ -5,6 +5,7 @@
 #include "api/slo.hpp"
 #include "core/measured/pooled.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 #include "core/traffic/plan.hpp"
 
 #include <vector>
@@ -28,7 +29,7 @@ inline std::vector<metric_id> table_metrics(const plan& p) {
             rows.push_back(id);
     return rows;
 }
-inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
+inline double run_value(metric_id id, const repeat_list& arm) {
     return pooled_value(make_statistic(statistic_kind::value, id, 0), arm);
 }
 

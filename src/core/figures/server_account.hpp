@@ -8,6 +8,7 @@
 #include "core/metric/value_text.hpp"
 #include "core/measured/pooled.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 #include "core/measured/server_values.hpp"
 #include "core/measured/server_metrics.hpp"
 #include "core/judging/evidence.hpp"
@@ -46,7 +47,7 @@ inline statistic_data usual_statistic(metric_id m) {
                                          : statistic_kind::value,
                           m, 0);
 }
-inline std::vector<reported_value> reported_values(const std::vector<repeat_data>& arm) {
+inline std::vector<reported_value> reported_values(const repeat_list& arm) {
     std::vector<reported_value> reported;
     for (const metric_facts& f : metric_table) {
         const bool is_any = f.id == metric_id::server_metric;  // whose series objectives name
@@ -63,7 +64,7 @@ inline std::vector<statistic_data> reported_statistics(const evidence& e) {
     return all;
 }
 
-inline server_account server_account_of(const std::vector<repeat_data>& arm) {
+inline server_account server_account_of(const repeat_list& arm) {
     server_account a;
     a.repeats = arm.size();
     for (const repeat_data& d : arm) {

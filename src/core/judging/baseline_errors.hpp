@@ -5,6 +5,7 @@
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/evidence.hpp"
@@ -18,7 +19,7 @@ inline namespace v0 {
 namespace detail {
 
 /// How one of the failed requests of an arm ended: "http: HTTP 500".
-inline std::string failure_example(const std::vector<repeat_data>& arm) {
+inline std::string failure_example(const repeat_list& arm) {
     for (const repeat_data& d : arm)
         for (const record& r : d.records)
             if (is_measured(r) && r.status != request_status::ok)

@@ -9,6 +9,7 @@
 #include "core/measured/rates.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
@@ -70,7 +71,7 @@ inline interim_analysis analysis_of_drift(const slo& s, const std::vector<double
 }
 
 /// What the first and the last third show, the typical repeat's, and how long a repeat is.
-inline cause thirds_of(const statistic_data& drift, const std::vector<repeat_data>& arm,
+inline cause thirds_of(const statistic_data& drift, const repeat_list& arm,
                        std::size_t repeats, timing_bound how) {
     double first = 0, last = 0;
     for (std::size_t i = 0; i < repeats; ++i) {

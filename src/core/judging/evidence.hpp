@@ -6,7 +6,7 @@
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 
 #include <algorithm>  // min, count_if, find
 #include <string>
@@ -50,10 +50,13 @@ struct load_conditions {
 /// All that was seen of a gate's servers. Nothing in it is judged, and nothing that it is held
 /// against is part of it.
 struct evidence : load_conditions {
-    std::vector<repeat_data> candidate{};  // of fresh traffic: stages of n, n and 2n requests
-    std::vector<repeat_data>
-        baseline{};  // as many, where there is one: pair i is (candidate i, baseline i)
+    repeat_list candidate{};  // of fresh traffic: stages of n, n and 2n requests
+    repeat_list baseline{};   // as many, where there is one: pair i is (candidate i, baseline i)
     bool has_live_baseline() const { return !baseline.empty(); }
+    repeat_list& arm(run_arm a) { return a == run_arm::baseline ? baseline : candidate; }
+    const repeat_list& arm(run_arm a) const {
+        return a == run_arm::baseline ? baseline : candidate;
+    }
 };
 
 /// Why nothing can be said of a metric, or of one that a predicate compares; "" where it can.
@@ -72,7 +75,7 @@ inline bool is_unsupported(const load_conditions& under, metric_id m) {
     return !unsupported_reason(under, what).empty();
 }
 
-using arm_list = std::vector<const std::vector<repeat_data>*>;
+using arm_list = std::vector<const repeat_list*>;
 inline arm_list arms_of(const evidence& e) { return {&e.candidate, &e.baseline}; }
 /// Those that an objective is judged on: an absolute one on the candidate's alone, whatever became
 /// of what others compare it with.

@@ -114,13 +114,15 @@ inline decision judged_as_reported(const evidence& e, const terms& t, const grou
 
 /// The evidence without the requests that had not ended when their run did.
 inline evidence without_cut_off(evidence e) {
-    for (repeat_data& d : e.candidate)
-        for (record& r : d.records)
-            if (r.status == request_status::cancelled) r.phase = run_phase::warmup;
+    for (std::size_t i = 0; i < e.candidate.size(); ++i)
+        e.candidate.change(i, [](repeat_data& d) {
+            for (record& r : d.records)
+                if (r.status == request_status::cancelled) r.phase = run_phase::warmup;
+        });
     e.has_cut_off = false;
     return e;
 }
-/// The same with what it gives grounds for; made once for all objectives, as it is a copy.
+/// The same with what it gives grounds for; made once for all objectives.
 struct evidence_that_ended {
     evidence seen{};
     grounds on{};

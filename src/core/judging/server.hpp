@@ -11,6 +11,7 @@
 #include "core/measured/credible.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 #include "core/judging/decision.hpp"
 
 #include <algorithm>  // max, min, nth_element
@@ -82,7 +83,7 @@ inline gathered_by_client gathered_by(const client_stalls& stalls, const record&
 /// typical answer that was read in more than one piece, and those are three quarters of all. 0 of
 /// any other server. Where a busy machine lets such a client read several events together, nothing
 /// is hidden but that little.
-inline double fast_gap_of(const std::vector<repeat_data>& arm) {
+inline double fast_gap_of(const repeat_list& arm) {
     std::vector<double> gaps;
     std::size_t several = 0;
     for (const repeat_data& d : arm)
@@ -126,7 +127,7 @@ inline void add_completed(answer_counts& c, const repeat_data& d, const record& 
     c.cache.prompt += r.prompt_tokens;
     c.cache.cached += r.cached_tokens;
 }
-inline answer_counts answer_counts_of(const std::vector<repeat_data>& arm) {
+inline answer_counts answer_counts_of(const repeat_list& arm) {
     answer_counts c;
     const double fast_gap = fast_gap_of(arm);
     for (const repeat_data& d : arm) {

@@ -5,6 +5,7 @@
 #include "core/base/text.hpp"
 #include "core/server_metrics/server_names.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 #include "core/measured/server_values.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/evidence.hpp"
@@ -36,7 +37,7 @@ inline std::optional<standing_queue> standing_queue_of(const repeat_facts& d) {
     if (!q || q->from_s > window_s / 2) return {};
     return q;
 }
-inline cause state_of_queue(const std::vector<repeat_data>& arm) {
+inline cause state_of_queue(const repeat_list& arm) {
     std::optional<standing_queue> first;
     double most = 0;
     std::size_t n = 0;
@@ -49,7 +50,7 @@ inline cause state_of_queue(const std::vector<repeat_data>& arm) {
     if (!first || 2 * n < arm.size()) return {};
     return {because::queue_stood, {first->from_s, most}};
 }
-inline cause state_of_cache(const std::vector<repeat_data>& arm) {
+inline cause state_of_cache(const repeat_list& arm) {
     double fullest = 0, preempted = 0;
     for (const repeat_data& d : arm) {
         for (const double v : read_in_window(
@@ -65,7 +66,7 @@ inline cause state_of_cache(const std::vector<repeat_data>& arm) {
     return {because::cache_preempts, {fullest, preempted}};
 }
 /// Which repeat's mean of something is by over a tenth below the highest of the others.
-inline cause state_of_clocks(const std::vector<repeat_data>& arm) {
+inline cause state_of_clocks(const repeat_list& arm) {
     std::vector<double> means;
     for (const repeat_data& d : arm) {
         const auto read = read_in_window(
@@ -82,7 +83,7 @@ inline cause state_of_clocks(const std::vector<repeat_data>& arm) {
 /// What of its state explains a server's speed.
 inline std::vector<cause> server_state_of(const evidence& e) {
     std::vector<cause> all;
-    for (cause (*state)(const std::vector<repeat_data>&) :
+    for (cause (*state)(const repeat_list&) :
          {state_of_queue, state_of_cache, state_of_clocks})
         if (cause c = state(e.candidate)) {
             if (all.empty()) c.of = whose::server;

@@ -9,6 +9,7 @@
 #include "core/measured/prefix_hits.hpp"
 #include "core/measured/ranks.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/evidence.hpp"
@@ -29,7 +30,7 @@ inline namespace v0 {
 namespace detail {
 
 /// Why an arm's server shows nothing, nothing where it shows something.
-inline cause fault_of_arm(const evidence& e, const std::vector<repeat_data>& arm) {
+inline cause fault_of_arm(const evidence& e, const repeat_list& arm) {
     const bool is_baseline = &arm == &e.baseline;
     std::size_t measured = 0, succeeded = 0;
     const record* example = nullptr;

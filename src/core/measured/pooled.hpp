@@ -13,6 +13,7 @@
 #include "core/measured/rates.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 #include "core/measured/server_values.hpp"
 
 #include <algorithm>  // max_element
@@ -32,7 +33,7 @@ struct arm_values {
 
 /// Of times and speeds: a percentile is selected among the values of all repeats.
 inline arm_values values_of_requests(const statistic_data& what,
-                                     const std::vector<repeat_data>& arm, timing_bound how) {
+                                     const repeat_list& arm, timing_bound how) {
     arm_values v;
     metric_sample all;
     std::vector<std::pair<double, double>> means;  // and how many values each is of
@@ -48,7 +49,7 @@ inline arm_values values_of_requests(const statistic_data& what,
     return v;
 }
 /// Of gaps, which are not copied.
-inline arm_values values_of_gaps(const statistic_data& what, const std::vector<repeat_data>& arm,
+inline arm_values values_of_gaps(const statistic_data& what, const repeat_list& arm,
                                  timing_bound how) {
     arm_values v;
     sorted_values all;
@@ -65,7 +66,7 @@ inline arm_values values_of_gaps(const statistic_data& what, const std::vector<r
 }
 /// Of server metrics.
 inline arm_values values_of_server(const statistic_data& what,
-                                   const std::vector<repeat_data>& arm) {
+                                   const repeat_list& arm) {
     arm_values v;
     std::vector<std::pair<double, double>> weighted;
     for (const repeat_data& d : arm) {
@@ -80,7 +81,7 @@ inline arm_values values_of_server(const statistic_data& what,
 }
 /// A throughput is over the windows of all repeats, a fraction of all their requests, a time to
 /// start the mean of the starts.
-inline arm_values values_of(const statistic_data& what, const std::vector<repeat_data>& arm,
+inline arm_values values_of(const statistic_data& what, const repeat_list& arm,
                             timing_bound how = timing_bound::measured) {
     if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm, how);
     if (is_of_requests(what.metric)) return values_of_requests(what, arm, how);
@@ -105,7 +106,7 @@ inline arm_values values_of(const statistic_data& what, const std::vector<repeat
         is_request_fraction(what.metric) ? counts.value(what.metric) : weighted_mean(weighted);
     return v;
 }
-inline double pooled_value(const statistic_data& what, const std::vector<repeat_data>& arm,
+inline double pooled_value(const statistic_data& what, const repeat_list& arm,
                            timing_bound how = timing_bound::measured) {
     return values_of(what, arm, how).together;
 }

@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 
 #include <vector>
 
@@ -16,7 +17,7 @@ struct prefix_hits {
     /// 0 where the server does not say.
     double fraction() const { return prompt > 0 ? cached / prompt : 0; }
 };
-inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
+inline prefix_hits prefix_hits_of(const repeat_list& arm) {
     prefix_hits sum;
     for (const repeat_data& d : arm)
         for (const record& r : d.records) {

@@ -254,9 +254,11 @@ inline imported_gate gate_of_runs(std::vector<imported_run> runs, const slo_list
     const bool describes_load = first.knows_sends && first.knows_arrivals &&
                             first.arrivals.max_in_flight == 0;
     g.seen.arrival_cv2 = describes_load ? arrival_cv2_of(first.arrivals) : not_a_number;
+    std::vector<repeat_data> repeats;
     for (std::size_t i = 0; i < runs.size(); ++i)
-        g.seen.candidate.push_back(repeat_of(runs[i], static_cast<int>(i)));
-    set_shared_tokens(g.seen.candidate);
+        repeats.push_back(repeat_of(runs[i], static_cast<int>(i)));
+    set_shared_tokens(repeats);
+    g.seen.candidate = std::move(repeats);
     return g;
 }
 

@@ -4,6 +4,8 @@
 #include "api/result.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/text.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/figures/foreseen.hpp"
 #include "core/judging/outcome.hpp"
@@ -31,7 +33,7 @@ inline std::string rehearsed_text(const slo_verdict& v, const foreseen& f) {
 inline void mark_rehearsed(gate_report& g, const evidence& seen, const std::string& model,
                            const std::map<std::string, double>& noise) {
     g.rehearsal.model = model;
-    for (const std::vector<repeat_data>* arm : {&seen.candidate, &seen.baseline})
+    for (const repeat_list* arm : {&seen.candidate, &seen.baseline})
         for (const repeat_data& d : *arm)
             if (d.interrupted) return;
     for (slo_verdict& v : g.verdicts) {

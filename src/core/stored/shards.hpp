@@ -97,11 +97,12 @@ inline void check_alike(const stored_shard& first, const stored_shard& s) {
          std::to_string(b.seen.candidate.size()));
 }
 
-/// Refuses shards whose machines were not at one time, whatever each says of its own clock: all
+/// Refuses shards whose machines were not at one time in the first of the repeats that they have
+/// left, the run's `repeat`-th, whatever each says of its own clock: all
 /// have seen the server's.
 inline void check_one_time(const std::vector<stored_shard>& shards, std::size_t repeat) {
     const auto part = [&](const stored_shard& s) -> const rank_part& {
-        const std::vector<rank_part>& own = s.gate.seen.candidate[repeat].ranks;
+        const std::vector<rank_part>& own = s.gate.seen.candidate.front().ranks;
         if (own.empty())
             refuse({s.directory, printed(": repeat %zu does not say when it began", repeat)});
         return own.front();
@@ -145,10 +146,13 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
     g.judged_by.rule = first.judged_by.rule;
     static_cast<load_conditions&>(g.seen) = first.seen;
     const bool closed = !g.what.is_open_loop();
-    for (std::size_t i = 0; i < first.seen.candidate.size(); ++i) {
-        check_one_time(shards, i);
+    while (!first.seen.candidate.empty()) {
+        check_one_time(shards, g.seen.candidate.size());
         std::vector<repeat_data> parts;
-        for (stored_shard& s : shards) parts.push_back(std::move(s.gate.seen.candidate[i]));
+        for (stored_shard& s : shards) {
+            parts.push_back(s.gate.seen.candidate.front());
+            s.gate.seen.candidate.erase(0);
+        }
         g.seen.candidate.push_back(together(std::move(parts), closed));
     }
     for (const stored_shard& s : shards)

@@ -11,6 +11,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 #include "core/measured/repeat_fields.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/outcome.hpp"
@@ -237,7 +238,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     g.context = context_of(g, expected);
     g.described = described_plan(g);
     for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
-        auto& repeats = arm == run_arm::candidate ? g.seen.candidate : g.seen.baseline;
+        repeat_list& repeats = g.seen.arm(arm);
         const std::vector<checked_object> described = gate.at(to_string(arm)).each("repeats");
         if (described.size() > most_repeats_of_a_gate)
             refuse({file, printed(" has %zu repeats of \"", described.size()), g.name,

@@ -7,6 +7,7 @@
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
+#include "core/measured/repeat_list.hpp"
 #include "core/measured/settling.hpp"
 #include "core/judging/client_bias.hpp"
 #include "core/judging/evidence.hpp"
@@ -50,7 +51,7 @@
 #include "effects/gates/session.hpp"
 #include "effects/gates/unended_profiles.hpp"
 
-#include <algorithm>  // any_of, count_if, max, rotate
+#include <algorithm>  // any_of, count_if, max
 #include <cstdint>  // uint64_t
 #include <map>
 #include <memory>  // make_unique, unique_ptr
@@ -265,13 +266,16 @@ private:
             if (is_past_deadline(arms * ns_of(expected_seconds(plan_at(next.load)))))
                 return announce_stop();
             if (!probe_once(next)) return announce_stop();
-            const std::vector<repeat_data>& last = arm_of(next.arms.back());
+            const repeat_list& last = all_.seen.arm(next.arms.back());
             if (next.arms.size() == 1 && lengthens(last.back())) continue;
             if (const auto bias = bias_of_probes(next)) {
+                const int disturbed = all_.seen.candidate[bias->repeat].index;
                 for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline})
-                    for (repeat_data& d : *arm)
-                        if (d.index == all_.seen.candidate[bias->repeat].index)
-                            d.disturbed = described(bias->why);
+                    for (std::size_t i = 0; i < arm->size(); ++i)
+                        if ((*arm)[i].index == disturbed)
+                            arm->change(i, [&](repeat_data& d) {
+                                d.disturbed = described(bias->why);
+                            });
                 meter_.say(printed("  probe %zu shows nothing: ", bias->repeat + 1) +
                            described(bias->why) + "\n");
             }
@@ -282,9 +286,6 @@ private:
             return bias_of_ratio(all_.seen, all_.judged_by, p_.slos[0]);
         return last.arms[0] == run_arm::candidate ? bias_at(all_.seen, all_.judged_by, last.load)
                                                   : std::nullopt;
-    }
-    std::vector<repeat_data>& arm_of(run_arm a) {
-        return a == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
     }
     /// On each of the arms in turn. False where the time ended before all were measured: then none
     /// of them is evidence.
@@ -298,8 +299,8 @@ private:
                          (p_.has_baseline ? std::string(", ") + to_string(arm) : ""));
             live_target& on = arm == run_arm::baseline ? *baseline_ : candidate_;
             if (repeat_on(on, arm, number, number, plan_at(next.load), &next)) continue;
-            for (const run_arm a : {run_arm::candidate, run_arm::baseline})
-                if (!arm_of(a).empty() && arm_of(a).back().index == number) arm_of(a).pop_back();
+            for (auto* measured : {&all_.seen.candidate, &all_.seen.baseline})
+                if (!measured->empty() && measured->back().index == number) measured->pop_back();
             return false;
         }
         return true;
@@ -319,7 +320,7 @@ private:
         answer_s_ = now;
         const double measured_s = probe_seconds(p_, d.load, was);
         const auto at_this_load = [&](const repeat_data& x) { return x.load == d.load; };
-        const std::vector<repeat_data>& all = arm_of(d.arm);
+        const repeat_list& all = all_.seen.arm(d.arm);
         const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
         if (!is_first || probe_seconds(p_, d.load, now) <= 1.25 * measured_s) return false;
         probe_plans_.erase(d.load);
@@ -401,7 +402,7 @@ private:
             if (bias->repeat >= arm->size()) continue;
             const repeat_data& d = (*arm)[bias->repeat];
             all_.seen.set_aside.push_back({d.arm, d.index, described(bias->why)});
-            arm->erase(arm->begin() + slot);
+            arm->erase(bias->repeat);
         }
         meter_.say("  " + repeat_name(slot) + " is measured again: " + described(bias->why) +
                    "\n");
@@ -427,7 +428,7 @@ private:
         for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline}) {
             if (arm->empty() || arm->back().index != number) continue;
             if (!whole) arm->pop_back();
-            else std::rotate(arm->begin() + slot, arm->end() - 1, arm->end());
+            else arm->move_last_to(static_cast<std::size_t>(slot));
         }
         again_ = -1;
         return whole;
@@ -440,19 +441,20 @@ private:
             if (target.restarts()) target.restart();
             else rest(target.pages());
         }
-        auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
         if (!probe)
             meter_.stage(stage_text(p_, slot, arm) + (again_ >= 0 ? ", again" : ""));
         ask_other_ranks(arm, slot, number, probe ? probe->load : 0);
-        into.push_back(recorded_repeat(plan_of_arm(what, arm), target, arm, number,
-                                       session::of_this_program().running_gate(),
-                                       mode_.deadline_ns, meter_));
+        repeat_data d = recorded_repeat(plan_of_arm(what, arm), target, arm, number,
+                                        session::of_this_program().running_gate(),
+                                        mode_.deadline_ns, meter_);
         if (probe) {
-            into.back().load = probe->load;
-            into.back().part = probe->part;
+            d.load = probe->load;
+            d.part = probe->part;
         }
-        note_warmup(into.back());
-        return !into.back().cut_short;
+        note_warmup(d);
+        const bool whole = !d.cut_short;
+        all_.seen.arm(arm).push_back(std::move(d));
+        return whole;
     }
     /// What a warm-up saw is in every report, of a repeat that is set aside later, too: a cold
     /// first wave as well as one that never ended.

@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "core/base/text.hpp"
+#include "core/measured/repeat_list.hpp"
 #include "core/judging/client_bias.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/validity.hpp"
@@ -30,7 +31,7 @@
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/unended_profiles.hpp"
 
-#include <algorithm>  // max, rotate
+#include <algorithm>  // max
 #include <cstddef>  // size_t
 #include <exception>
 #include <stdexcept>  // invalid_argument
@@ -131,11 +132,11 @@ private:
             is_out_of_time())
             return false;
         for (setting_under_test& s : all_) {
-            std::vector<repeat_data>& arm = s.all.seen.candidate;
+            repeat_list& arm = s.all.seen.candidate;
             if (!s.has_turns()) continue;
-            const auto at = arm.begin() + slot;
-            s.all.seen.set_aside.push_back({at->arm, at->index, described(bias.why)});
-            arm.erase(at);
+            const repeat_data& d = arm[bias.repeat];
+            s.all.seen.set_aside.push_back({d.arm, d.index, described(bias.why)});
+            arm.erase(bias.repeat);
         }
         meter_.say(printed("  round %d is measured again: ", slot + 1) + described(bias.why) +
                    "\n");
@@ -153,10 +154,10 @@ private:
                 all_[i].took_ns += now_ns() - began;
             }
         for (setting_under_test& s : all_) {
-            std::vector<repeat_data>& arm = s.all.seen.candidate;
+            repeat_list& arm = s.all.seen.candidate;
             if (arm.empty() || arm.back().index != number) continue;
             if (!whole) arm.pop_back();
-            else if (s.has_turns()) std::rotate(arm.begin() + slot, arm.end() - 1, arm.end());
+            else if (s.has_turns()) arm.move_last_to(static_cast<std::size_t>(slot));
         }
         again_ = -1;
         return whole;
@@ -167,7 +168,7 @@ private:
         else if (number > 0) rest(s.server.pages());
         if (!s.has_turns()) return true;
         meter_.stage(printed("round %d of %d, ", slot + 1, rounds_) + s.name);
-        std::vector<repeat_data>& arm = s.all.seen.candidate;
+        repeat_list& arm = s.all.seen.candidate;
         arm.push_back(recorded_repeat(s.what, s.server, run_arm::candidate, number, s.number,
                                       mode_.deadline_ns, meter_));
         s.server.end();
@@ -188,7 +189,9 @@ private:
             s.server.end();
             meter_.say("  " + s.name + ": " + s.lost + "\n");
             if (!s.all.seen.candidate.empty())
-                s.all.seen.candidate.back().target_gone = "it did not start again: " + s.lost;
+                s.all.seen.candidate.change_last([&](repeat_data& d) {
+                    d.target_gone = "it did not start again: " + s.lost;
+                });
         };
         try {
             s.server.bring_up(seconds_left());
@@ -255,7 +258,8 @@ private:
     /// None of the settings has what it was to have, whichever of them was being measured.
     void note_interruption() {
         for (setting_under_test& s : all_) {
-            if (!s.all.seen.candidate.empty()) s.all.seen.candidate.back().interrupted = true;
+            if (!s.all.seen.candidate.empty())
+                s.all.seen.candidate.change_last([](repeat_data& d) { d.interrupted = true; });
             else if (s.lost.empty()) s.lost = "the run was interrupted before its first turn";
         }
     }

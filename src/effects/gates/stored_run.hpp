@@ -102,10 +102,10 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
     for (; std::getline(in, line); ++number) {
         record r;
         gap_list gaps;
-        repeat_data* of = nullptr;  // none: another gate's, or cut short and so no evidence
+        const repeat_data* of = nullptr;  // none: another gate's, or cut short and so no evidence
         try {
             r = read_record(line, gate);
-            for (repeat_data& d : r.arm == run_arm::baseline ? g.seen.baseline : g.seen.candidate)
+            for (const repeat_data& d : g.seen.arm(r.arm))
                 if (gate == g.name && d.index == r.repeat) of = &d;
             gaps = all_gaps.of(r, number, of);
         } catch (const std::invalid_argument& e) {
@@ -119,14 +119,17 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
         if (of->gaps_counted) log.count_all(of->window);
     }
     for (auto* arm : {&g.seen.candidate, &g.seen.baseline})
-        for (repeat_data& d : *arm) {
-            logs[&d].move_into(d, d.gaps_counted);
-            // Of a part nobody knows the whole yet.
-            if (g.load.shard.is_whole()) fail_frequent_resends(d);
-            note_bunches(d);
-            if (d.records.empty())
-                refuse({printed("%s has no records of repeat %d of \"%s\"", file.c_str(), d.index,
-                                g.name.c_str())});
+        for (std::size_t i = 0; i < arm->size(); ++i) {
+            request_log& log = logs[&(*arm)[i]];
+            arm->change(i, [&](repeat_data& d) {
+                log.move_into(d, d.gaps_counted);
+                // Of a part nobody knows the whole yet.
+                if (g.load.shard.is_whole()) fail_frequent_resends(d);
+                note_bunches(d);
+                if (d.records.empty())
+                    refuse({printed("%s has no records of repeat %d of \"%s\"", file.c_str(),
+                                    d.index, g.name.c_str())});
+            });
         }
     if (number < reported.offsets.size())
         refuse({printed("%s has %zu whole lines, the result beside it reports %zu", file.c_str(),

@@ -7,6 +7,7 @@
 #include "core/planning/planning.hpp"
 #include "core/described/described.hpp"
 
+#include "support/measurements.hpp"
 #include "support/synthetic_gates.hpp"
 #include "support/texts.hpp"
 
@@ -23,7 +24,7 @@ namespace {
 /// A search on a made-up server, probe by probe.
 struct reported {
     plan p;
-    evidence seen{};
+    measurements::open_evidence seen{};
     terms judged_by{};
     explicit reported(const slo_list& slos, scenario_use use = scenario_use::gate)
         : p(planned({.workload = synthetic{.output_tokens = fixed(8)},

@@ -21,9 +21,11 @@ public:
     explicit suite(std::vector<slo> objectives) : objectives_(std::move(objectives)) {}
     suite& with(const std::string& name, std::vector<repeat_data> rounds,
                 const std::string& lost = {}) {
-        seen_.push_back(verdicts::measured(std::move(rounds), objectives_));
-        found_.push_back(assess(seen_.back(), seen_.back()));
-        all_.push_back({name, seen_.back(), seen_.back(), found_.back(), lost});
+        const measurement m = verdicts::measured(std::move(rounds), objectives_);
+        seen_.push_back(m);
+        held_.push_back(m);
+        found_.push_back(assess(seen_.back(), held_.back()));
+        all_.push_back({name, seen_.back(), held_.back(), found_.back(), lost});
         return *this;
     }
     suite& with(const std::string& name, const std::vector<double>& ttft_ms) {
@@ -35,7 +37,8 @@ public:
 
 private:
     std::vector<slo> objectives_;
-    std::deque<measurement> seen_{};
+    std::deque<evidence> seen_{};
+    std::deque<terms> held_{};
     std::deque<findings> found_{};
     std::vector<measured_setting> all_{};
 };

@@ -18,8 +18,8 @@ using namespace timelines;
 using namespace verdicts;
 
 namespace {
-std::string over_saturation_reason(const measurement& m) {
-    return described(over_saturation_of(m, arms_of(m)));
+std::string over_saturation_reason(const evidence& e) {
+    return described(over_saturation_of(e, arms_of(e)));
 }
 
 /// A server that answers one request after another, each in `load` times the 100 ms in which they

@@ -117,12 +117,13 @@ TEST_CASE("a result.json is refused by its field, or judged, whatever its number
     check_reader(json, "r.json", [&](const std::string& s) {
         stored_gate read = read_stored_gate(s, "r.json", "chat");
         for (std::size_t i = 0; i < std::min<std::size_t>(2, read.seen.candidate.size()); ++i) {
-            repeat_data& to = read.seen.candidate[i];
             const repeat_data& from = g.measured.candidate[i];
-            to.records = from.records;
-            to.gaps = from.gaps;
-            to.gap_offsets = from.gap_offsets;
-            if (to.gaps_counted) return;
+            read.seen.candidate.change(i, [&](repeat_data& to) {
+                to.records = from.records;
+                to.gaps = from.gaps;
+                to.gap_offsets = from.gap_offsets;
+            });
+            if (read.seen.candidate[i].gaps_counted) return;
         }
         for (const slo& x : g.measured.slos) read.judged_by.slos.push_back(x);
         assess(read.seen, read.judged_by);

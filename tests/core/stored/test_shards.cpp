@@ -56,13 +56,14 @@ stored_shard shard(std::size_t index, std::size_t count, const scenario& s = cha
     stored_shard out{printed("shard-%zu", index),
                      read_stored_gate(result_json({g}, {}, {}, 0), "r.json", "chat")};
     for (std::size_t k = 0; k < 3; ++k) {  // what records.jsonl has
-        repeat_data& to = out.gate.seen.candidate[k];
         const repeat_data& from = g.measured.candidate[k];
-        to.records = from.records;
-        to.gaps = from.gaps;
-        to.gap_offsets = from.gap_offsets;
-        for (std::size_t i = 0; i < to.records.size(); ++i)
-            to.records[i].id = printed("llmbench-1c-%zu-%zu", k, index + i * count);
+        out.gate.seen.candidate.change(k, [&](repeat_data& to) {
+            to.records = from.records;
+            to.gaps = from.gaps;
+            to.gap_offsets = from.gap_offsets;
+            for (std::size_t i = 0; i < to.records.size(); ++i)
+                to.records[i].id = printed("llmbench-1c-%zu-%zu", k, index + i * count);
+        });
     }
     return out;
 }
@@ -133,15 +134,18 @@ TEST_CASE("shards of another run, trace, version, model or limit are refused wit
                 "shard-1 belongs to another load: server \"http://other:8000\""));
     CHECK(holds(spoiled([](stored_gate& g) { g.seen.candidate.pop_back(); }),
                 "number of repeats \"2\""));
-    CHECK(holds(spoiled([](stored_gate& g) { g.seen.candidate[1].ranks.clear(); }),
+    CHECK(holds(spoiled([](stored_gate& g) {
+                    g.seen.candidate.change(1, [](repeat_data& d) { d.ranks.clear(); });
+                }),
                 "shard-1: repeat 1 does not say when it began"));
 }
 
 TEST_CASE("shards whose machines were not at one time are refused, whatever their own clocks say") {
     const auto with_leads = [](const clock_lead& a, const clock_lead& b) {
         stored_shard first = shard(0, 2), second = shard(1, 2);
-        for (repeat_data& d : first.gate.seen.candidate) d.ranks[0].lead = a;
-        second.gate.seen.candidate[2].ranks[0].lead = b;
+        for (std::size_t i = 0; i < first.gate.seen.candidate.size(); ++i)
+            first.gate.seen.candidate.change(i, [&](repeat_data& d) { d.ranks[0].lead = a; });
+        second.gate.seen.candidate.change(2, [&](repeat_data& d) { d.ranks[0].lead = b; });
         return refusal_of_shards({first, second});
     };
     // Seconds of a Date, and a round trip, are no difference.

@@ -62,7 +62,7 @@ struct read_gate : stored_gate {
 };
 read_gate read_back(const test_gate& g) {
     read_gate r{read_stored_gate(file_of({g}), "r.json", "")};
-    static_cast<evidence&>(r.measured) = r.seen;
+    static_cast<measurements::open_evidence&>(r.measured) = r.seen;
     static_cast<terms&>(r.measured) = r.judged_by;
     return r;
 }
