@@ -16180,30 +16180,15 @@ struct other_requests {
     bool forces_length = false;
 };
 
-/// A scenario that was found sound, with every default filled in.
-struct plan {
-    std::string name{};
-    std::string test_case{};  // "" outside of one
-    std::string file{};
-    int line = 0;
+/// What one repeat sends, and when: the whole of it, whoever sends which part.
+struct planned_traffic {
     arrival_data arrivals{};
     long long warmup_requests = 0;
     double warmup_s = 0;
     bool warmup_until_stable = false;  // warmup_s is the most of it
     long long requests = 0;
     double duration_s = 0;
-    int first_repeats = first_analysis;  // before this many nothing is decided
-    int most_repeats = last_analysis;  // repeats, or pairs where there is a baseline
-    bool repeats_are_asked = false;  // by the gate: then what is only advised is waited for, too
-    int most_if_noisy = 0;           // where their own spread leaves it open, 0: no more
-    bool has_baseline = false;       // a live one, measured in pairs
-    bool has_stored_baseline = false;
-    stored_result stored{};
-    judging_rule rule{};
     std::uint64_t seed = 1;
-    load_shard shard{};       // of it, what this program sends
-    double most_skew_s = infinity;  // by which the programs that share it may begin apart
-    std::uint64_t nonce = 0;  // of this execution: its words are none that a cache has seen
     std::string hash{};  // trace_hash of it, once it is known: long prompts take a while
     std::string workload_text{};
     bool is_read = false;  // from files of another tool: nothing is sent, no seed is known
@@ -16220,21 +16205,71 @@ struct plan {
     maybe<other_requests> otherwise{};  // those of the baseline, where they are others
     llmbench::limits limits{};
     client_options client{};
-    std::vector<slo> slos{};
-    searched_load search{};
-    maybe<profile> on_fail{};
     bool searches() const { return arrivals.is_searched; }
     bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
 };
 
-inline trace_place place_of(const plan& p, std::size_t index) {
+/// How much is measured, and what that is held against.
+struct planned_judging {
+    int first_repeats = first_analysis;  // before this many nothing is decided
+    int most_repeats = last_analysis;  // repeats, or pairs where there is a baseline
+    bool repeats_are_asked = false;  // by the gate: then what is only advised is waited for, too
+    int most_if_noisy = 0;           // where their own spread leaves it open, 0: no more
+    bool has_baseline = false;       // a live one, measured in pairs
+    bool has_stored_baseline = false;
+    stored_result stored{};
+    judging_rule rule{};
+    std::vector<slo> slos{};
+    searched_load search{};
+    maybe<profile> on_fail{};
+};
+
+/// Which gate it is, and where it stands.
+struct gate_identity {
+    std::string name{};
+    std::string test_case{};  // "" outside of one
+    std::string file{};
+    int line = 0;
+};
+
+/// A scenario that was found sound, with every default filled in. Its copies share what they send
+/// and how they are judged.
+struct plan : gate_identity {
+    std::shared_ptr<const planned_traffic> sent = std::make_shared<const planned_traffic>();
+    std::shared_ptr<const planned_judging> judged = std::make_shared<const planned_judging>();
+    load_shard shard{};             // of what is sent, what this program sends
+    double most_skew_s = infinity;  // by which the programs that share it may begin apart
+    std::uint64_t nonce = 0;  // of this execution: its words are none that a cache has seen
+    bool searches() const { return sent->searches(); }
+    /// Where only what is sent matters.
+    operator const planned_traffic&() const { return *sent; }
+};
+
+/// The plan with what it sends as `change` leaves it.
+template <class F>
+plan with_traffic(plan p, F&& change) {
+    planned_traffic t = *p.sent;
+    change(t);
+    p.sent = std::make_shared<const planned_traffic>(std::move(t));
+    return p;
+}
+/// The plan, judged as `change` leaves it.
+template <class F>
+plan with_judging(plan p, F&& change) {
+    planned_judging j = *p.judged;
+    change(j);
+    p.judged = std::make_shared<const planned_judging>(std::move(j));
+    return p;
+}
+
+inline trace_place place_of(const planned_traffic& p, std::size_t index) {
     return {index / p.stride, index % p.stride, index - index % p.stride};
 }
-inline trace_terms terms_of(const plan& p) { return {p.seed, *p.files}; }
+inline trace_terms terms_of(const planned_traffic& p) { return {p.seed, *p.files}; }
 /// Whether requests are turns of conversations.
-inline bool has_turns(const plan& p) { return p.stride > 1 || p.described.has_turns; }
+inline bool has_turns(const planned_traffic& p) { return p.stride > 1 || p.described.has_turns; }
 /// Turns of one conversation of the trace.
-inline std::size_t turns_of(const plan& p, std::size_t conversation) {
+inline std::size_t turns_of(const planned_traffic& p, std::size_t conversation) {
     return std::visit([&](const auto& source) { return source.turns(conversation, terms_of(p)); },
                       p.source);
 }
@@ -16243,7 +16278,7 @@ inline std::size_t turns_of(const plan& p, std::size_t conversation) {
 struct conversation_counts {
     std::size_t warmup = 0, measured = 0, last_turns = 1;
 };
-inline conversation_counts counted_conversations(const plan& p) {
+inline conversation_counts counted_conversations(const planned_traffic& p) {
     const auto warmup = static_cast<std::size_t>(p.warmup_requests);
     const auto requests = static_cast<std::size_t>(p.requests);
     if (p.stride == 1) return {warmup, requests, 1};
@@ -16258,7 +16293,7 @@ inline conversation_counts counted_conversations(const plan& p) {
 }
 
 /// When an open loop sends; of conversations, their first turns.
-inline schedule schedule_of(const plan& p) {
+inline schedule schedule_of(const planned_traffic& p) {
     const conversation_counts c = counted_conversations(p);
     if (p.arrivals.kind == arrival_kind::replay)
         return replay_schedule(p.arrivals, p.files->trace, c.warmup, p.warmup_s, c.measured,
@@ -16267,14 +16302,14 @@ inline schedule schedule_of(const plan& p) {
                               static_cast<long long>(c.measured), p.duration_s, p.seed);
 }
 /// Places of the trace that the sends of an open loop begin, the end of the last one.
-inline std::size_t end_of_trace(const plan& p, std::size_t starts) {
+inline std::size_t end_of_trace(const planned_traffic& p, std::size_t starts) {
     const conversation_counts c = counted_conversations(p);
     const bool whole = c.measured == 0 || starts < c.warmup + c.measured;
     return starts == 0 ? 0 : (starts - 1) * p.stride + (whole ? p.stride : c.last_turns);
 }
 
 /// Requests on the places of the trace before this one.
-inline long long requests_before(const plan& p, std::size_t last) {
+inline long long requests_before(const planned_traffic& p, std::size_t last) {
     if (p.stride == 1) return static_cast<long long>(last);
     std::size_t n = 0;
     for (std::size_t c = 0; c * p.stride < last; ++c)
@@ -16283,7 +16318,7 @@ inline long long requests_before(const plan& p, std::size_t last) {
 }
 
 /// Measured requests that one repeat will have, 0 where only the run can tell.
-inline long long expected_requests(const plan& p) {
+inline long long expected_requests(const planned_traffic& p) {
     if (p.described.is_there) return p.described.requests;
     double by_time = infinity;
     if (p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once) {
@@ -16305,7 +16340,7 @@ inline long long expected_requests(const plan& p) {
     return std::isfinite(n) ? std::llround(n) : 0;
 }
 /// Of these, first turns of conversations.
-inline long long expected_first_turns(const plan& p) {
+inline long long expected_first_turns(const planned_traffic& p) {
     if (p.described.is_there) return p.described.first_turns;
     const long long n = expected_requests(p);
     if (n == 0 || p.stride == 1) return n;
@@ -16318,10 +16353,12 @@ inline long long expected_first_turns(const plan& p) {
 
 /// Seconds before the measured part of a closed loop, whatever else warms up: a load that does not
 /// have all of its users yet is another one.
-inline double lead_seconds(const plan& p) { return std::max(p.warmup_s, p.arrivals.users_ramp_s); }
+inline double lead_seconds(const planned_traffic& p) {
+    return std::max(p.warmup_s, p.arrivals.users_ramp_s);
+}
 
 /// Seconds that one repeat will take at least, as far as the plan can tell; 0 where it cannot.
-inline double expected_seconds(const plan& p) {
+inline double expected_seconds(const planned_traffic& p) {
     if (!p.is_open_loop()) return p.duration_s > 0 ? lead_seconds(p) + p.duration_s : 0;
     if (p.arrivals.kind == arrival_kind::all_at_once) return 0;
     return schedule_of(p).measured_to;
@@ -16329,36 +16366,35 @@ inline double expected_seconds(const plan& p) {
 
 /// The plan of one arm: the baseline's requests may be others.
 inline plan plan_of_arm(const plan& p, run_arm arm) {
-    if (arm != run_arm::baseline || !p.otherwise) return p;
-    plan other = p;
-    other.common = (*p.otherwise).common;
-    other.forces_length = (*p.otherwise).forces_length;
-    return other;
+    if (arm != run_arm::baseline || !p.sent->otherwise) return p;
+    return with_traffic(p, [](planned_traffic& t) {
+        t.common = (*t.otherwise).common;
+        t.forces_length = (*t.otherwise).forces_length;
+    });
 }
 
-/// The plan of one stage of fresh traffic: other requests, and in the last stage twice as many.
-inline plan stage_of(const plan& p, int stage) {
-    plan q = p;
-    q.hash.clear();
-    q.seed = stage == 0 ? p.seed : mixed(p.seed ^ mixed(static_cast<std::uint64_t>(stage)));
+/// The traffic of one stage where it is fresh: other requests, in the last stage twice as many.
+inline planned_traffic stage_of(planned_traffic t, int stage) {
+    t.hash.clear();
+    if (stage > 0) t.seed = mixed(t.seed ^ mixed(static_cast<std::uint64_t>(stage)));
     // Other conversations of a dataset, of which the stages need four times a repeat's.
-    if (auto* d = std::get_if<recorded_dialogues>(&q.source))
-        d->begin = p.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
-    if (stage + 1 == last_stage) {
-        q.requests *= 2;
-        q.duration_s *= 2;
-        // The mixture of rates stays what it was.
-        q.arrivals.over_s *= 2;
-        list<load_step> longer;
-        for (const load_step& s : p.arrivals.stages)
-            longer.push_back({s.rate, time_span::from_seconds(2 * s.lasts.seconds())});
-        q.arrivals.stages = longer;
-    }
-    return q;
+    if (auto* d = std::get_if<recorded_dialogues>(&t.source))
+        d->begin = t.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
+    if (stage + 1 != last_stage) return t;
+    t.requests *= 2;
+    t.duration_s *= 2;
+    // The mixture of rates stays what it was.
+    t.arrivals.over_s *= 2;
+    list<load_step> longer;
+    for (const load_step& s : t.arrivals.stages)
+        longer.push_back({s.rate, time_span::from_seconds(2 * s.lasts.seconds())});
+    t.arrivals.stages = longer;
+    return t;
 }
 /// The plan of one repeat: a stage of its own where traffic is fresh, else the same as before.
 inline plan plan_of_repeat(const plan& p, int repeat) {
-    return p.rule.traffic == fresh ? stage_of(p, repeat) : p;
+    if (p.judged->rule.traffic != fresh) return p;
+    return with_traffic(p, [&](planned_traffic& t) { t = stage_of(t, repeat); });
 }
 
 }  // namespace llmbench
@@ -16592,7 +16628,7 @@ namespace detail {
 
 /// Identifies the traffic: send times to the microsecond, and what the first requests say or how
 /// long they are. Answers that are fed back are the server's own and no part of it.
-inline std::string trace_hash(const plan& p) {
+inline std::string trace_hash(const planned_traffic& p) {
     if (!p.hash.empty()) return p.hash;
     fnv1a h;
     std::size_t n = static_cast<std::size_t>(std::max(p.requests, 1000ll));
@@ -16628,19 +16664,19 @@ inline namespace v0 {
 namespace detail {
 
 /// Whether all that is sent is made up, with lengths that were asked for.
-inline bool makes_up_prompts(const plan& p) {
+inline bool makes_up_prompts(const planned_traffic& p) {
     return std::holds_alternative<made_up_prompts>(p.source) ||
            std::holds_alternative<made_up_conversations>(p.source);
 }
 
-inline trace_item item_of(const plan& p, std::size_t index) {
+inline trace_item item_of(const planned_traffic& p, std::size_t index) {
     return std::visit(
         [&](const auto& source) { return source.item(place_of(p, index), terms_of(p)); },
         p.source);
 }
 
 /// The shortest whole prompt that is asked for, of the first that will be; 0 of other workloads.
-inline double shortest_prompt(const plan& p) {
+inline double shortest_prompt(const planned_traffic& p) {
     if (!makes_up_prompts(p) || p.stride > 1) return 0;
     constexpr std::size_t enough = 10000;
     double shortest = 0;
@@ -16653,14 +16689,14 @@ inline double shortest_prompt(const plan& p) {
 }
 
 /// Tokens that a request is made to bring, 0 where nothing forces it.
-inline int forced_tokens(const plan& p, std::size_t index) {
+inline int forced_tokens(const planned_traffic& p, std::size_t index) {
     if (!p.forces_length) return 0;
     const int own = item_of(p, index).output_tokens;
     return own > 0 ? own : p.common.max_tokens;
 }
 /// Whether answers of one token are no surprise: they were asked for, or forced to lengths that are
 /// not drawn.
-inline bool expects_short_outputs(const plan& p) {
+inline bool expects_short_outputs(const planned_traffic& p) {
     const length_distribution* drawn = nullptr;
     if (const auto* made = std::get_if<made_up_prompts>(&p.source)) drawn = &made->output_tokens;
     if (const auto* talk = std::get_if<made_up_conversations>(&p.source))
@@ -16672,7 +16708,7 @@ inline bool expects_short_outputs(const plan& p) {
 /// Words that differ from repeat to repeat, from arm to arm and from one execution of a gate to the
 /// next, so that no prefix cache has seen them.
 inline std::uint64_t salt_of(const plan& p, run_arm arm, int repeat) {
-    return mixed(p.seed ^ p.nonce ^
+    return mixed(p.sent->seed ^ p.nonce ^
                  mixed(static_cast<std::uint64_t>(repeat) * 2 + (arm == run_arm::baseline)));
 }
 
@@ -16680,16 +16716,16 @@ inline std::uint64_t salt_of(const plan& p, run_arm arm, int repeat) {
 inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size_t index,
                                const std::vector<std::string>& answers = {},
                                const token_fit& fit = {}) {
-    request_spec r = p.common;
-    r.force_length = p.forces_length;
+    request_spec r = p.sent->common;
+    r.force_length = p.sent->forces_length;
     const prompt_terms words{salt_of(p, arm, repeat), fit, answers};
     std::visit([&](const auto& source) { source.fill(r, place_of(p, index), terms_of(p), words); },
-               p.source);
+               p.sent->source);
     return r;
 }
 
 /// Whether a prompt is more than text, which only some APIs can say.
-inline bool asks_about_images(const plan& p) {
+inline bool asks_about_images(const planned_traffic& p) {
     if (!std::holds_alternative<recorded_dialogues>(p.source)) return false;
     for (const dialogue& d : p.files->dialogues)
         for (const dialogue_turn& t : d.turns)
@@ -16708,15 +16744,16 @@ inline namespace v0 {
 namespace detail {
 
 inline load_conditions load_conditions_of(const plan& p) {
+    const planned_traffic& t = *p.sent;
     load_conditions c;
-    const bool as_planned = p.arrivals.max_in_flight == 0 && p.stride == 1;
-    c.arrival_cv2 = as_planned ? arrival_cv2_of(p.arrivals) : not_a_number;
+    const bool as_planned = t.arrivals.max_in_flight == 0 && t.stride == 1;
+    c.arrival_cv2 = as_planned ? arrival_cv2_of(t.arrivals) : not_a_number;
     // Turns come in batches as large as a conversation at most. Only a search is in need of that:
     // it sends more than the server can take on purpose.
-    if (p.searches() && p.stride > 1)
-        c.arrival_cv2 = arrival_cv2_of(p.arrivals) + static_cast<double>(p.stride);
+    if (p.searches() && t.stride > 1)
+        c.arrival_cv2 = arrival_cv2_of(t.arrivals) + static_cast<double>(t.stride);
     c.short_outputs_expected = expects_short_outputs(p);
-    c.spins = p.client.spin;
+    c.spins = t.client.spin;
     c.most_skew_s = p.most_skew_s;
     return c;
 }
@@ -16728,7 +16765,7 @@ inline double most_skew_of_ranks(const plan& p) {
     const auto take = [&](metric_id m, double bound) {
         if (m == metric_id::ttft && bound > 0) tightest = std::min(tightest, bound);
     };
-    for (const auto* objectives : {&p.slos, &p.search.objectives_held})
+    for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
         for (const slo& s : *objectives) {
             if (s.factor == 0) take(s.what.metric, s.bound);
             for (const predicate_step& step : s.what.where)
@@ -16751,7 +16788,7 @@ namespace detail {
 /// least so many; 0 where that is not known, or where prompts are sent again as they are.
 class fresh_tokens {
 public:
-    fresh_tokens(const plan& p, std::size_t index, const token_fit& fit)
+    fresh_tokens(const planned_traffic& p, std::size_t index, const token_fit& fit)
         : plan_(p), place_(place_of(p, index)), fit_(fit) {}
 
     double operator()(const given_prompts&) const { return 0; }
@@ -16780,13 +16817,13 @@ private:
         return static_cast<double>(bytes) / 8;
     }
 
-    const plan& plan_;
+    const planned_traffic& plan_;
     const trace_place place_;
     const token_fit& fit_;
 };
 
 /// Tokens of a prompt, of `prompt_tokens` as the server counted, that others may have sent before.
-inline long long shared_tokens(const plan& p, std::size_t index, const token_fit& fit,
+inline long long shared_tokens(const planned_traffic& p, std::size_t index, const token_fit& fit,
                                int prompt_tokens) {
     const double fresh = std::visit(fresh_tokens(p, index, fit), p.source);
     return std::clamp(prompt_tokens - static_cast<long long>(fresh), 0ll,
@@ -18155,7 +18192,7 @@ inline void check_search(const scenario& s, scenario_use use) {
 // ---- from a scenario's plan to that of a search
 
 /// A load is written as a capacity is.
-inline metric_id load_metric(const plan& p) {
+inline metric_id load_metric(const planned_traffic& p) {
     return is_counted_in_users(p.arrivals) ? metric_id::capacity_in_users
                                            : metric_id::capacity_in_rate;
 }
@@ -18165,65 +18202,69 @@ inline constexpr int most_probes_of_a_lead = 8;  // to where the baseline breaks
 inline constexpr long long requests_of_a_probe = 100;
 inline constexpr double seconds_of_a_probe = 20, lead_of_a_probe = 5;
 
-/// With the loads that its objectives ask for.
-inline plan asking_for(plan p, double baseline_carries) {
-    std::vector<double>& asked = p.search.asked;
-    asked.clear();
-    for (const slo& s : p.slos) {
+/// The loads that objectives ask for, each once.
+inline std::vector<double> asked_loads(const std::vector<slo>& slos, double baseline_carries) {
+    std::vector<double> asked;
+    for (const slo& s : slos) {
         const double load = asked_load(s, baseline_carries);
         if (load > 0 && std::find(asked.begin(), asked.end(), load) == asked.end())
             asked.push_back(load);
     }
-    return p;
+    return asked;
 }
 
-inline plan searching(plan p, const judging_options& judging, scenario_use use) {
+/// Makes a search of what was planned for one load.
+inline void become_search(planned_traffic& sent, planned_judging& judged,
+                          const judging_options& judging, scenario_use use) {
     // The loads of objectives that count are decided first.
     std::vector<slo> all;
     for (const bool advisory : {false, true})
-        for (const slo& s : p.slos)
+        for (const slo& s : judged.slos)
             if (s.is_advisory == advisory) all.push_back(s);
-    p.slos.clear();
-    long long least = p.requests == 0 && p.duration_s == 0 ? requests_of_a_probe : p.requests;
+    judged.slos.clear();
+    searched_load& search = judged.search;
+    long long least =
+        sent.requests == 0 && sent.duration_s == 0 ? requests_of_a_probe : sent.requests;
     for (slo& s : all) {
         if (is_of_capacity(s)) {
-            if (s.factor != 0) s.what.metric = load_metric(p);
-            p.slos.push_back(s);
+            if (s.factor != 0) s.what.metric = load_metric(sent);
+            judged.slos.push_back(s);
             continue;
         }
         least = std::max(least, least_replayed(s.what));
-        p.search.objectives_held.push_back(s);
+        search.objectives_held.push_back(s);
     }
-    p.requests = least;
-    p.search.to_the_interval = use == scenario_use::find_capacity;
-    const std::vector<slo>& to_hold = p.search.objectives_held;
-    p.rule = p.search.to_the_interval ? rule_of_a_load(options_of_an_end(), to_hold)
-                                      : rule_of_a_load(judging, to_hold, p.most_repeats);
-    p.most_if_noisy = 0;
-    return asking_for(std::move(p), 0);
+    sent.requests = least;
+    search.to_the_interval = use == scenario_use::find_capacity;
+    judged.rule = search.to_the_interval
+                      ? rule_of_a_load(options_of_an_end(), search.objectives_held)
+                      : rule_of_a_load(judging, search.objectives_held, judged.most_repeats);
+    judged.most_if_noisy = 0;
+    search.asked = asked_loads(judged.slos, 0);
 }
 
 // ---- which load is next
 
-inline double most_load(const plan& p) {
+inline double most_load(const planned_traffic& p) {
     return is_counted_in_users(p.arrivals) ? static_cast<double>(p.arrivals.users)
                                            : p.arrivals.rate;
 }
 
 inline search_terms search_terms_of(const plan& p) {
     search_terms t;
-    t.whole = is_counted_in_users(p.arrivals);
+    t.whole = is_counted_in_users(p.sent->arrivals);
     t.most = most_load(p);
     t.least = t.whole ? 1 : t.most / 1000;
     // From below: what a server is given too much of takes long to drain.
-    t.start = p.search.asked.empty() ? std::max(t.least, t.most / 16) : p.search.asked[0];
-    t.most_probes = p.has_baseline ? most_probes_of_a_lead : p.most_repeats;
+    const planned_judging& j = *p.judged;
+    t.start = j.search.asked.empty() ? std::max(t.least, t.most / 16) : j.search.asked[0];
+    t.most_probes = j.has_baseline ? most_probes_of_a_lead : j.most_repeats;
     return t;
 }
 /// Probes at the loads that objectives name, until each is decided.
-inline search_step next_asked(const plan& p, const std::vector<probe>& probes) {
+inline search_step next_asked(const planned_judging& j, const std::vector<probe>& probes) {
     if (client_gave_up(probes)) return {{}, 0, client_gave_up_text};
-    for (const double load : p.search.asked) {
+    for (const double load : j.search.asked) {
         int valid = 0;
         carried shown = carried::open;
         for (const probe& x : probes) {
@@ -18231,13 +18272,13 @@ inline search_step next_asked(const plan& p, const std::vector<probe>& probes) {
             ++valid;
             shown = x.shown;
         }
-        if (shown == carried::open && valid < p.most_repeats) return {probe_of::asked, load, {}};
+        if (shown == carried::open && valid < j.most_repeats) return {probe_of::asked, load, {}};
     }
     return {{}, 0, "all loads that were asked for are tried"};
 }
 inline search_step next_probe(const plan& p, const std::vector<probe>& probes) {
-    return p.search.to_the_interval ? next_step(search_terms_of(p), probes)
-                                    : next_asked(p, probes);
+    return p.judged->search.to_the_interval ? next_step(search_terms_of(p), probes)
+                                    : next_asked(*p.judged, probes);
 }
 
 /// On which servers, the first of them first.
@@ -18250,7 +18291,7 @@ inline next_on_arms next_compared(const plan& p, const evidence& e, const terms&
     if (lead.part == probe_of::bracket || lead.part == probe_of::refine)
         if (lead.done.empty() && compared_pairs(e).empty())
             return {lead, {run_arm::baseline}};
-    const auto terms_of_pairs = compare_terms_of(e, t, p.slos[0]);
+    const auto terms_of_pairs = compare_terms_of(e, t, p.judged->slos[0]);
     if (!terms_of_pairs) return {{{}, 0, "the baseline's capacity was not found"}, {}};
     const pair_step next =
         next_pair(*terms_of_pairs, compared_probes(e, t, timing_bound::measured));
@@ -18259,58 +18300,64 @@ inline next_on_arms next_compared(const plan& p, const evidence& e, const terms&
     return {{probe_of::compared, next.load, next.done}, {next.first, second}};
 }
 inline next_on_arms next_probes(const plan& p, const evidence& e, const terms& t) {
-    if (p.has_baseline) return next_compared(p, e, t);
+    if (p.judged->has_baseline) return next_compared(p, e, t);
     return {next_probe(p, probes_of(e, t)), {run_arm::candidate}};
 }
 
 /// How many there are at most, a pair counted as one.
-inline int most_probes(const plan& p) {
-    if (p.has_baseline)
+inline int most_probes(const planned_judging& j) {
+    if (j.has_baseline)
         return most_probes_of_a_lead +
                compare_terms{}.most_rounds * static_cast<int>(compared_loads);
-    if (p.search.to_the_interval) return p.most_repeats;
-    return p.most_repeats * static_cast<int>(std::max<std::size_t>(1, p.search.asked.size()));
+    if (j.search.to_the_interval) return j.most_repeats;
+    return j.most_repeats * static_cast<int>(std::max<std::size_t>(1, j.search.asked.size()));
 }
 
 // ---- the plan of one probe
 
-inline double between_requests_s(const plan& p, double load, double answer_s) {
+inline double between_requests_s(const planned_traffic& p, double load, double answer_s) {
     return (is_counted_in_users(p.arrivals) ? answer_s + p.arrivals.think_s : 1) / load;
 }
 /// How long the measured part of a probe is, where an answer takes so long: four answers at least,
 /// so that it is no start that is measured.
-inline double probe_seconds(const plan& p, double load, double answer_s) {
+inline double probe_seconds(const planned_traffic& p, double load, double answer_s) {
     return std::max({p.duration_s > 0 ? p.duration_s : seconds_of_a_probe, 4 * answer_s,
                      static_cast<double>(p.requests) * between_requests_s(p, load, answer_s)});
 }
-/// The scenario at one load. Its warm-up is the same load before the measured part, as long as was
+/// What is sent at one load. Its warm-up is the same load before the measured part, as long as was
 /// asked for and until the server is as full of it as it gets.
-inline plan at_load(plan p, double load, double answer_s) {
-    const double seconds = probe_seconds(p, load, answer_s);
+inline planned_traffic traffic_at(planned_traffic t, double load, double answer_s) {
+    const double seconds = probe_seconds(t, load, answer_s);
     const double warmup_s =
-        static_cast<double>(p.warmup_requests) * between_requests_s(p, load, answer_s);
-    p.hash.clear();
-    p.arrivals.is_searched = false;
-    p.warmup_requests = 0;
+        static_cast<double>(t.warmup_requests) * between_requests_s(t, load, answer_s);
+    t.hash.clear();
+    t.arrivals.is_searched = false;
+    t.warmup_requests = 0;
     const double filling_s = std::max(std::min(lead_of_a_probe, seconds / 4), answer_s);
-    p.warmup_s = std::max({p.warmup_s, warmup_s, p.arrivals.users_ramp_s + filling_s});
-    p.slos = p.search.objectives_held;
-    p.search = {};
-    p.requests = 0;
-    p.duration_s = seconds;
-    if (is_counted_in_users(p.arrivals)) p.arrivals.users = std::llround(load);
-    else p.arrivals.rate = load;
-    if (!is_counted_in_users(p.arrivals) && p.stride == 1) {
-        p.requests = static_cast<long long>(rounded_up(load * seconds));
-        p.duration_s = 0;
+    t.warmup_s = std::max({t.warmup_s, warmup_s, t.arrivals.users_ramp_s + filling_s});
+    t.requests = 0;
+    t.duration_s = seconds;
+    if (is_counted_in_users(t.arrivals)) t.arrivals.users = std::llround(load);
+    else t.arrivals.rate = load;
+    if (!is_counted_in_users(t.arrivals) && t.stride == 1) {
+        t.requests = static_cast<long long>(rounded_up(load * seconds));
+        t.duration_s = 0;
     }
-    return p;
+    return t;
+}
+/// The scenario at one load.
+inline plan at_load(const plan& p, double load, double answer_s) {
+    plan at = with_traffic(p, [&](planned_traffic& t) { t = traffic_at(t, load, answer_s); });
+    return with_judging(std::move(at), [](planned_judging& j) {
+        j.slos = std::move(j.search.objectives_held);
+        j.search = {};
+    });
 }
 /// Seconds that one repeat takes at least, of a search the first probe; 0 where only the run can
 /// tell.
 inline double seconds_of_one(const plan& p) {
     if (!p.searches()) return expected_seconds(p);
-    return expected_seconds(at_load(p, search_terms_of(p).start, 0));
+    return expected_seconds(traffic_at(p, search_terms_of(p).start, 0));
 }
 /// How long an answer takes, 0 where none came.
 inline double usual_answer_s(const repeat_data& d) {
@@ -18349,18 +18396,20 @@ struct slo_context {
     std::vector<slo> slos{};
 };
 inline slo_context slo_context_of(const plan& p) {
-    return {.streams = p.common.stream,
-            .scores = p.scores,
-            .has_baseline = p.has_baseline || p.has_stored_baseline,
+    const planned_traffic& t = *p.sent;
+    const planned_judging& j = *p.judged;
+    return {.streams = t.common.stream,
+            .scores = t.scores,
+            .has_baseline = j.has_baseline || j.has_stored_baseline,
             .has_turns = has_turns(p),
-            .saturates = saturates(p.arrivals),
-            .in_users = is_counted_in_users(p.arrivals),
-            .arrivals = arrival_text(p.arrivals),
+            .saturates = saturates(t.arrivals),
+            .in_users = is_counted_in_users(t.arrivals),
+            .arrivals = arrival_text(t.arrivals),
             .requests = expected_requests(p),
             .first_turns = expected_first_turns(p),
-            .most_repeats = p.most_repeats,
-            .rule = p.rule,
-            .slos = p.slos};
+            .most_repeats = j.most_repeats,
+            .rule = j.rule,
+            .slos = j.slos};
 }
 
 // What follows refuses an objective for one reason after the other, in a sentence that starts with
@@ -18635,15 +18684,15 @@ inline void check_profile(const scenario& s) {
 
 /// The same load for as long as the profile lasts; what is sent at once is cut off then.
 inline plan profiled(const plan& p) {
-    plan q = plan_of_repeat(p, 0);
-    q.warmup_requests = 0;
-    q.warmup_s = 0;
-    q.warmup_until_stable = false;
-    q.arrivals.users_ramp_s = 0;  // the load that failed had all of its users
-    if (p.arrivals.kind == arrival_kind::all_at_once) return q;
-    q.requests = 0;
-    q.duration_s = (*p.on_fail).duration.seconds();
-    return q;
+    return with_traffic(plan_of_repeat(p, 0), [&](planned_traffic& t) {
+        t.warmup_requests = 0;
+        t.warmup_s = 0;
+        t.warmup_until_stable = false;
+        t.arrivals.users_ramp_s = 0;  // the load that failed had all of its users
+        if (t.arrivals.kind == arrival_kind::all_at_once) return;
+        t.requests = 0;
+        t.duration_s = (*p.judged->on_fail).duration.seconds();
+    });
 }
 
 }  // namespace llmbench
@@ -18845,39 +18894,43 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
                 " generates nothing that one could go on with"});
     const repeat_counts repeats = planned_repeats(s, use);
     const long long seed = s.seed;
-    plan p{.arrivals = arrivals,
-                 .warmup_requests = s.warmup.requests(),
-                 .warmup_s = s.warmup.seconds(),
-                 .warmup_until_stable = s.warmup.until_stable(),
-                 .requests = s.requests,
-                 .duration_s = s.duration.seconds(),
-                 .first_repeats = repeats.first,
-                 .most_repeats = repeats.most,
-                 .repeats_are_asked = s.repeats > 0,
-                 .most_if_noisy = repeats.most_if_noisy,
-                 .has_baseline = s.baseline.is_live(),
-                 .has_stored_baseline = s.baseline.is_stored(),
-                 .stored = s.baseline.stored(),
-                 .rule = rule_of(s.judging, s.traffic, repeats.first, repeats.most,
-                                 repeats.most_if_noisy > 0),
-                 .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
-                 .workload_text = workload.text,
-                 .sent_as_given = workload.sent_as_given,
-                 .source = workload.source,
-                 .stride = most_turns_of(workload.source),
-                 .think_s = workload.think_s,
-                 .files = read,
-                 .forces_length = workload.forces_length && api.generates,
-                 .scores = api.generates ? "" : api.name,
-                 .common = common,
-                 .otherwise = planned_otherwise(s, arrivals, *read, api),
-                 .limits = s.limits,
-                 .client = s.client,
-                 .slos = {s.slos.begin(), s.slos.end()},
-                 .on_fail = s.on_fail};
-    if (arrivals.is_searched) p = searching(std::move(p), s.judging, use);
+    planned_traffic sent{
+        .arrivals = arrivals,
+        .warmup_requests = s.warmup.requests(),
+        .warmup_s = s.warmup.seconds(),
+        .warmup_until_stable = s.warmup.until_stable(),
+        .requests = s.requests,
+        .duration_s = s.duration.seconds(),
+        .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
+        .workload_text = workload.text,
+        .sent_as_given = workload.sent_as_given,
+        .source = workload.source,
+        .stride = most_turns_of(workload.source),
+        .think_s = workload.think_s,
+        .files = read,
+        .forces_length = workload.forces_length && api.generates,
+        .scores = api.generates ? "" : api.name,
+        .common = common,
+        .otherwise = planned_otherwise(s, arrivals, *read, api),
+        .limits = s.limits,
+        .client = s.client};
+    planned_judging judged{.first_repeats = repeats.first,
+                           .most_repeats = repeats.most,
+                           .repeats_are_asked = s.repeats > 0,
+                           .most_if_noisy = repeats.most_if_noisy,
+                           .has_baseline = s.baseline.is_live(),
+                           .has_stored_baseline = s.baseline.is_stored(),
+                           .stored = s.baseline.stored(),
+                           .rule = rule_of(s.judging, s.traffic, repeats.first, repeats.most,
+                                           repeats.most_if_noisy > 0),
+                           .slos = {s.slos.begin(), s.slos.end()},
+                           .on_fail = s.on_fail};
+    if (arrivals.is_searched) become_search(sent, judged, s.judging, use);
+    plan p;
+    p.sent = std::make_shared<const planned_traffic>(std::move(sent));
+    p.judged = std::make_shared<const planned_judging>(std::move(judged));
     const slo_context context = slo_context_of(p);
-    for (const auto* objectives : {&p.slos, &p.search.objectives_held})
+    for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
         for (const slo& x : *objectives) check_slo(x, context);
     return p;
 }
@@ -18893,14 +18946,14 @@ inline namespace v0 {
 namespace detail {
 
 inline const char* traffic_name(traffic_mode m) { return m == fresh ? "fresh" : "replayed"; }
-inline std::string warmup_text(const plan& p) {
+inline std::string warmup_text(const planned_traffic& p) {
     if (p.warmup_until_stable)
         return printed(" after up to %g s of warm-up, until stable", p.warmup_s);
     return p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
                           : printed(" after %lld to warm up", p.warmup_requests);
 }
 /// How long one repeat is; of a search, one probe at least.
-inline std::string extent_text(const plan& p) {
+inline std::string extent_text(const planned_traffic& p) {
     if (p.described.is_there) return p.described.extent;
     if (p.searches())
         return printed("probes of %g s and %lld requests at least, longer where answers are slow",
@@ -18909,7 +18962,7 @@ inline std::string extent_text(const plan& p) {
     if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
     return p.is_read ? t : t + warmup_text(p);
 }
-inline std::string limits_text(const plan& p) {
+inline std::string limits_text(const planned_traffic& p) {
     if (p.described.is_there) return p.described.limits;
     const limits& l = p.limits;
     const auto of = [](time_span t) { return time_text(t.seconds()); };
@@ -18918,7 +18971,7 @@ inline std::string limits_text(const plan& p) {
            of(l.drain);
 }
 /// What every request says beside its prompt.
-inline std::string options_text(const plan& p) {
+inline std::string options_text(const planned_traffic& p) {
     if (p.described.is_there) return p.described.options;
     std::string t = p.forces_length ? "ignore_eos" : "";
     const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
@@ -18942,54 +18995,59 @@ inline std::string options_text(const plan& p, run_arm arm) {
 
 /// All that one repeat sends.
 inline std::string plan_text(const plan& p) {
-    std::string t = arrival_text(p.arrivals);
+    const planned_traffic& sent = *p.sent;
+    std::string t = arrival_text(sent.arrivals);
     if (p.searches())
-        return t + ", " + extent_text(p) + ", " + p.workload_text +
-               printed(", seed %llu", static_cast<unsigned long long>(p.seed));
+        return t + ", " + extent_text(p) + ", " + sent.workload_text +
+               printed(", seed %llu", static_cast<unsigned long long>(sent.seed));
     const long long n = expected_requests(p);
     if (n > 0) t += printed(", %lld requests", n);
-    else if (p.duration_s > 0) t += printed(", %g s", p.duration_s);
-    if (p.is_read) return t + ", " + p.workload_text;
-    return t + warmup_text(p) + ", " + p.workload_text +
-           printed(", seed %llu", static_cast<unsigned long long>(p.seed));
+    else if (sent.duration_s > 0) t += printed(", %g s", sent.duration_s);
+    if (sent.is_read) return t + ", " + sent.workload_text;
+    return t + warmup_text(p) + ", " + sent.workload_text +
+           printed(", seed %llu", static_cast<unsigned long long>(sent.seed));
 }
 
 /// Whether the number of repeats is known before they are measured.
-inline bool has_fixed_repeats(const plan& p) {
-    return p.first_repeats == p.most_repeats;
+inline bool has_fixed_repeats(const planned_judging& j) {
+    return j.first_repeats == j.most_repeats;
 }
 /// What one calls a gate's repeats.
 inline const char* counted_text(const plan& p) {
-    return p.searches() ? "probe" : to_string(counting_unit(p.rule, p.has_baseline));
+    const planned_judging& j = *p.judged;
+    return p.searches() ? "probe" : to_string(counting_unit(j.rule, j.has_baseline));
 }
 /// Which probe this is, of how many.
 inline std::string probe_name(const plan& p, std::size_t before) {
-    return printed("probe %zu of at most %d", before + 1, most_probes(p));
+    return printed("probe %zu of at most %d", before + 1, most_probes(*p.judged));
 }
 inline std::string repeats_text(const plan& p) {
-    if (p.searches() && p.has_baseline)
-        return printed("at most %d probes of both servers", most_probes(p));
-    if (p.search.to_the_interval) return printed("at most %d probes", p.most_repeats);
+    const planned_judging& j = *p.judged;
+    if (p.searches() && j.has_baseline)
+        return printed("at most %d probes of both servers", most_probes(j));
+    if (j.search.to_the_interval) return printed("at most %d probes", j.most_repeats);
     if (p.searches()) {
         std::string loads;
-        for (const double load : p.search.asked)
+        for (const double load : j.search.asked)
             loads += (loads.empty() ? "" : " and at ") + value_text(load_metric(p), load);
-        return printed("%d to %d probes at ", p.first_repeats, p.most_repeats) + loads;
+        return printed("%d to %d probes at ", j.first_repeats, j.most_repeats) + loads;
     }
-    const bool exactly = has_fixed_repeats(p);
-    return (exactly ? "" : printed("%d to ", p.first_repeats)) +
-           printed("%d %s%s%s", p.most_repeats, to_string(counting_unit(p.rule, p.has_baseline)),
-                   exactly && p.most_repeats == 1 ? "" : "s",
-                   p.rule.traffic == fresh ? " of fresh traffic" : "") +
-           (p.most_if_noisy > 0 ? printed(" (%d on a noisy machine)", p.most_if_noisy) : "");
+    const bool exactly = has_fixed_repeats(j);
+    return (exactly ? "" : printed("%d to ", j.first_repeats)) +
+           printed("%d %s%s%s", j.most_repeats,
+                   to_string(counting_unit(j.rule, j.has_baseline)),
+                   exactly && j.most_repeats == 1 ? "" : "s",
+                   j.rule.traffic == fresh ? " of fresh traffic" : "") +
+           (j.most_if_noisy > 0 ? printed(" (%d on a noisy machine)", j.most_if_noisy) : "");
 }
 /// Which repeat this is, of how many.
 inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
+    const planned_judging& j = *p.judged;
     const std::string t =
-        printed("%s %d of ", to_string(counting_unit(p.rule, p.has_baseline)), repeat + 1) +
-        (has_fixed_repeats(p) ? "" : printed("%d-", p.first_repeats)) +
-        std::to_string(repeat < p.most_repeats ? p.most_repeats : p.most_if_noisy);
-    return p.has_baseline ? t + ", " + to_string(arm) : t;
+        printed("%s %d of ", to_string(counting_unit(j.rule, j.has_baseline)), repeat + 1) +
+        (has_fixed_repeats(j) ? "" : printed("%d-", j.first_repeats)) +
+        std::to_string(repeat < j.most_repeats ? j.most_repeats : j.most_if_noisy);
+    return j.has_baseline ? t + ", " + to_string(arm) : t;
 }
 
 }  // namespace llmbench
@@ -20739,31 +20797,35 @@ inline void set_shared_tokens(std::vector<repeat_data>& repeats) {
 
 /// The load as far as the files tell it, and what stands for a scenario in reports.
 inline plan plan_of_runs(const std::vector<imported_run>& runs, const slo_list& slos) {
-    plan p;
+    planned_traffic t;
     const imported_run& first = runs[0];
     const traffic_means means = means_of(first);
-    p.is_read = true;
-    p.arrivals = first.arrivals;
+    t.is_read = true;
+    t.arrivals = first.arrivals;
     if (!first.knows_arrivals) {
-        p.arrivals = {};
-        p.arrivals.kind = arrival_kind::replay;
-        p.arrivals.file = first.file;
+        t.arrivals = {};
+        t.arrivals.kind = arrival_kind::replay;
+        t.arrivals.file = first.file;
     }
-    p.requests = static_cast<long long>(means.requests);
-    p.first_repeats = p.most_repeats = static_cast<int>(runs.size());
-    p.rule = rule_of(judging_options{}, replayed, first_analysis,
-                     std::max(p.most_repeats, last_analysis));
-    p.seed = 0;
-    p.workload_text = printed("prompts of %.4g tokens and answers of %.4g on the average",
+    t.requests = static_cast<long long>(means.requests);
+    t.seed = 0;
+    t.workload_text = printed("prompts of %.4g tokens and answers of %.4g on the average",
                               means.prompt, means.output);
-    p.sent_as_given = "the prompts of " + first.tool;
+    t.sent_as_given = "the prompts of " + first.tool;
     fnv1a lengths;
-    for (const imported_request& t : first.requests) {
-        lengths.add(static_cast<long long>(t.what.prompt_tokens));
-        lengths.add(static_cast<long long>(t.what.output_tokens));
+    for (const imported_request& r : first.requests) {
+        lengths.add(static_cast<long long>(r.what.prompt_tokens));
+        lengths.add(static_cast<long long>(r.what.output_tokens));
     }
-    p.hash = lengths.text();
-    for (const slo& s : slos) p.slos.push_back(s);
+    t.hash = lengths.text();
+    planned_judging j;
+    j.first_repeats = j.most_repeats = static_cast<int>(runs.size());
+    j.rule = rule_of(judging_options{}, replayed, first_analysis,
+                     std::max(j.most_repeats, last_analysis));
+    j.slos = {slos.begin(), slos.end()};
+    plan p;
+    p.sent = std::make_shared<const planned_traffic>(std::move(t));
+    p.judged = std::make_shared<const planned_judging>(std::move(j));
     return p;
 }
 
@@ -20800,8 +20862,8 @@ inline imported_gate gate_of_runs(std::vector<imported_run> runs, const slo_list
 /// The objectives that files are held against.
 inline terms terms_of_files(const plan& p) {
     terms t;
-    t.slos = p.slos;
-    t.rule = p.rule;
+    t.slos = p.judged->slos;
+    t.rule = p.judged->rule;
     return t;
 }
 
@@ -21909,7 +21971,7 @@ struct metric_row {
 };
 /// The rows of a gate's table of latencies. An answer in one piece has no first token.
 inline std::vector<metric_id> table_metrics(const plan& p) {
-    if (!p.common.stream || !p.scores.empty()) return {metric_id::e2e};
+    if (!p.sent->common.stream || !p.sent->scores.empty()) return {metric_id::e2e};
     std::vector<metric_id> rows = {metric_id::ttft, metric_id::tpot, metric_id::itl,
                                    metric_id::e2e, metric_id::ttft_from_send};
     if (has_turns(p))
@@ -22228,7 +22290,7 @@ struct prompt_lengths {
     }
 };
 inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
-    if (!makes_up_prompts(p) || p.stride > 1 || p.is_read || p.described.is_there)
+    if (!makes_up_prompts(p) || p.sent->stride > 1 || p.sent->is_read || p.sent->described.is_there)
         return {};
     std::vector<double> asked, counted;
     for (std::size_t i = 0; i < arm.size(); ++i) {  // its index counts those set aside, too
@@ -22654,7 +22716,7 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     over_run(metric_id::startup_time);
     a.statuses = status_counts(arm);
     a.failures = failure_kinds(arm);
-    if (p.scores.empty()) a.finish_reasons = finish_reasons(arm);
+    if (p.sent->scores.empty()) a.finish_reasons = finish_reasons(arm);
     a.usage_below_events = usage_below_events(arm);
     a.answers = answer_counts_of(arm);
     a.prefix_cache = prefix_hits_of(arm);
@@ -22969,23 +23031,24 @@ struct load_facts {
     load_shard shard{};
 };
 inline load_facts load_facts_of(const plan& p) {
-    return {.arrivals = arrival_text(p.arrivals),
-            .kind = p.arrivals.kind,
-            .rate = p.arrivals.rate,
-            .users = p.is_open_loop() ? 0 : static_cast<long long>(p.arrivals.users),
-            .max_in_flight = static_cast<long long>(p.arrivals.max_in_flight),
-            .workload = p.workload_text,
-            .sent_as_given = p.sent_as_given,
-            .warmup_requests = p.warmup_requests,
-            .warmup_s = p.warmup_s,
+    const planned_traffic& t = *p.sent;
+    return {.arrivals = arrival_text(t.arrivals),
+            .kind = t.arrivals.kind,
+            .rate = t.arrivals.rate,
+            .users = t.is_open_loop() ? 0 : static_cast<long long>(t.arrivals.users),
+            .max_in_flight = static_cast<long long>(t.arrivals.max_in_flight),
+            .workload = t.workload_text,
+            .sent_as_given = t.sent_as_given,
+            .warmup_requests = t.warmup_requests,
+            .warmup_s = t.warmup_s,
             .extent = extent_text(p),
             .options = options_text(p),
-            .streams = p.common.stream,
-            .scores = p.scores,
-            .requests = p.requests,
-            .duration_s = p.duration_s,
+            .streams = t.common.stream,
+            .scores = t.scores,
+            .requests = t.requests,
+            .duration_s = t.duration_s,
             .repeats = repeats_text(p),
-            .seed = std::to_string(p.seed),
+            .seed = std::to_string(t.seed),
             .trace_hash = trace_hash(p),
             .nonce = printed("%016llx", static_cast<unsigned long long>(p.nonce)),
             .limits = limits_text(p),
@@ -23179,26 +23242,28 @@ inline constexpr std::size_t most_repeats_of_a_gate = 1000;  // probes of a sear
 /// The load of a stored gate in the form that reports tell it from.
 inline plan described_plan(const stored_gate& g) {
     const load_facts& l = g.load;
-    plan p;
-    p.described = {true, g.context.requests, g.context.has_turns, g.context.first_turns, l.extent,
+    planned_traffic t;
+    t.described = {true, g.context.requests, g.context.has_turns, g.context.first_turns, l.extent,
                    l.options, l.limits};
+    t.arrivals.described = l.arrivals;
+    t.arrivals.kind = l.kind;
+    t.arrivals.rate = l.rate;
+    t.arrivals.users = l.users;
+    t.arrivals.max_in_flight = l.max_in_flight;
+    t.requests = l.requests;
+    t.duration_s = l.duration_s;
+    t.warmup_requests = l.warmup_requests;
+    t.warmup_s = l.warmup_s;
+    t.seed = parsed_number<std::uint64_t>(l.seed).value_or(0);
+    t.hash = l.trace_hash;
+    t.workload_text = l.workload;
+    t.sent_as_given = l.sent_as_given;
+    t.common.stream = l.streams;
+    t.scores = l.scores;
+    plan p;
     p.name = g.name;
-    p.arrivals.described = l.arrivals;
-    p.arrivals.kind = l.kind;
-    p.arrivals.rate = l.rate;
-    p.arrivals.users = l.users;
-    p.arrivals.max_in_flight = l.max_in_flight;
-    p.requests = l.requests;
-    p.duration_s = l.duration_s;
-    p.warmup_requests = l.warmup_requests;
-    p.warmup_s = l.warmup_s;
-    p.seed = parsed_number<std::uint64_t>(l.seed).value_or(0);
-    p.hash = l.trace_hash;
     p.nonce = parsed_number<std::uint64_t>(l.nonce, 16).value_or(0);
-    p.workload_text = l.workload;
-    p.sent_as_given = l.sent_as_given;
-    p.common.stream = l.streams;
-    p.scores = l.scores;
+    p.sent = std::make_shared<const planned_traffic>(std::move(t));
     return p;
 }
 
@@ -23443,7 +23508,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     same("options", old.load.options, load.options);
     same("seed", old.load.seed, load.seed);
     same("trace hash", old.load.trace_hash, load.trace_hash);
-    for (const slo& s : what.slos) {
+    for (const slo& s : what.judged->slos) {
         if (s.factor == 0) continue;
         if (is_capacity(s.what.metric)) {
             if (!(old.carried > 0))
@@ -23963,18 +24028,19 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
     });
     const stored_gate& first = shards.front().gate;
     gathered_shards g;
-    g.what = first.described;
-    g.what.rule = first.judged_by.rule;
-    g.what.first_repeats = g.what.most_repeats = static_cast<int>(first.seen.candidate.size());
-    for (const slo& s : slos) g.what.slos.push_back(s);
+    g.what = with_judging(first.described, [&](planned_judging& j) {
+        j.rule = first.judged_by.rule;
+        j.first_repeats = j.most_repeats = static_cast<int>(first.seen.candidate.size());
+        j.slos = {slos.begin(), slos.end()};
+    });
     g.target.kind = target_kind::endpoint;
     g.target.url = first.target.url;
     g.target.model = first.target.model;
     g.target.api = first.target.api;
-    g.judged_by.slos = g.what.slos;
+    g.judged_by.slos = g.what.judged->slos;
     g.judged_by.rule = first.judged_by.rule;
     static_cast<load_conditions&>(g.seen) = first.seen;
-    const bool closed = !g.what.is_open_loop();
+    const bool closed = !g.what.sent->is_open_loop();
     while (!first.seen.candidate.empty()) {
         check_one_time(shards, g.seen.candidate.size());
         std::vector<repeat_data> parts;
@@ -24438,13 +24504,14 @@ inline void fields_of(field_visitor& v, gate_report& g) {
              !g.rehearsal.model.empty(), g.rehearsal, g.took_s);
     if (!v.has("target", g.refusal.empty())) return;
     v.object({"target", "a server, and what it was", at_times, "target"}, true, g.target);
-    v.object({"baseline_target", "", at_times, "target"}, g.what.has_baseline, g.baseline);
+    v.object({"baseline_target", "", at_times, "target"}, g.what.judged->has_baseline, g.baseline);
     load_facts load = load_facts_of(g.what);
     v.object({"scenario", "the load as it was asked for", at_times}, true, load);
     v.list({"slos", "", at_times, "slo"}, g.verdicts, [&](slo_verdict& of) { fields_of(v, of); });
     v.object({"capacity", "what a search for the most load found", at_times},
              !g.figures.search.empty(), g.figures.search);
-    expected_load expected{g.what.has_baseline, has_turns(g.what), expected_requests(g.what),
+    expected_load expected{g.what.judged->has_baseline, has_turns(g.what),
+                           expected_requests(g.what),
                            expected_first_turns(g.what)};
     v.object({"judging", "what the verdicts depend on beside the records", at_times}, true,
              g.judged_by,
@@ -24452,7 +24519,7 @@ inline void fields_of(field_visitor& v, gate_report& g) {
     for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
         const bool is_baseline = arm == run_arm::baseline;
         v.object({to_string(arm), "what was measured on one target", at_times, "arm"},
-                 !is_baseline || g.what.has_baseline,
+                 !is_baseline || g.what.judged->has_baseline,
                  is_baseline ? g.figures.baseline : g.figures.candidate,
                  (is_baseline ? g.baseline : g.target).tokens, g.figures.table_rows,
                  g.figures.kept);
@@ -24785,15 +24852,15 @@ namespace detail {
 
 /// What the tokens are that a throughput is of.
 inline const char* throughput_kind(const gate_report& g) {
-    return g.what.scores.empty() ? "output" : "input";
+    return g.what.sent->scores.empty() ? "output" : "input";
 }
 /// "789 tok/s (prefill 3020 tok/s, decode 783 tok/s)"; the phases only where they can be told.
 inline std::string throughput_text(const gate_report& g, const arm_figures& arm) {
     const auto shown = [&](metric_id id) { return value_text(id, arm.run_value(id)); };
-    if (!g.what.scores.empty())
+    if (!g.what.sent->scores.empty())
         return shown(metric_id::input_throughput) + " (" +
                shown(metric_id::request_throughput) + ")";
-    if (!saturates(g.what.arrivals) || !g.what.common.stream)
+    if (!saturates(g.what.sent->arrivals) || !g.what.sent->common.stream)
         return shown(metric_id::output_throughput);
     return shown(metric_id::output_throughput) + " (prefill " +
            shown(metric_id::prefill_throughput) + ", decode " +
@@ -24960,7 +25027,7 @@ inline std::string reasoning_text(const reasoning_counts& c, const char* whose) 
     return t;
 }
 /// What is said where a server may know the traffic from earlier repeats, "" where it cannot.
-inline std::string as_given_text(const plan& p) {
+inline std::string as_given_text(const planned_traffic& p) {
     if (p.sent_as_given.empty()) return {};
     return p.sent_as_given + " are sent as given: a prefix cache of the server may answer them "
                              "from earlier repeats and earlier runs";
@@ -25045,22 +25112,23 @@ inline std::string reports_text(const std::string& directory) {
 
 /// Seconds that a gate's repeats take, at least and at most, where one arm's repeat takes `each_s`.
 inline std::pair<double, double> expected_span(const plan& p, double each_s) {
+    const planned_judging& j = *p.judged;
     const auto lasting = [&](int repeats) {  // the last stage of fresh traffic is twice as long
-        const bool doubled = p.rule.traffic == fresh && repeats == last_stage;
-        return (p.has_baseline ? 2 : 1) * each_s * (repeats + doubled);
+        const bool doubled = j.rule.traffic == fresh && repeats == last_stage;
+        return (j.has_baseline ? 2 : 1) * each_s * (repeats + doubled);
     };
-    if (p.searches() && p.has_baseline) {
+    if (p.searches() && j.has_baseline) {
         const double pairs = static_cast<double>(2 * compared_loads) * each_s;  // of a round
         return {3 * each_s + first_compared * pairs,
                 most_probes_of_a_lead * each_s + compare_terms{}.most_rounds * pairs};
     }
     if (p.searches()) {
-        const double loads = static_cast<double>(std::max<std::size_t>(1, p.search.asked.size()));
-        return {each_s * p.first_repeats * (p.search.to_the_interval ? 0.5 : loads),
-                each_s * p.most_repeats * (p.search.to_the_interval ? 1 : loads)};
+        const double loads = static_cast<double>(std::max<std::size_t>(1, j.search.asked.size()));
+        return {each_s * j.first_repeats * (j.search.to_the_interval ? 0.5 : loads),
+                each_s * j.most_repeats * (j.search.to_the_interval ? 1 : loads)};
     }
-    const double most = lasting(std::max(p.most_repeats, p.most_if_noisy));
-    return {lasting(p.first_repeats), most};
+    const double most = lasting(std::max(j.most_repeats, j.most_if_noisy));
+    return {lasting(j.first_repeats), most};
 }
 inline std::string span_text(double least, double most) {
     return least < most ? printed("about %.0f to %.0f s", least, most)
@@ -25089,7 +25157,7 @@ inline std::string search_message(const load_curve& c) {
 /// Every test case of a gate has an equal part of its time: what adds them up has the gate's.
 inline double seconds_of_each(const gate_report& g) {
     const std::size_t cases = g.verdicts.size() + !g.refusal.empty() + !g.beside.empty() +
-                              g.what.search.to_the_interval;
+                              g.what.judged->search.to_the_interval;
     return cases > 0 ? g.took_s / static_cast<double>(cases) : 0;
 }
 
@@ -25155,7 +25223,7 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
             ++of.failures;
             test("test case", "failure", g.beside, gate_place);
         }
-        if (const load_curve& c = g.figures.search; g.what.search.to_the_interval) {
+        if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval) {
             property("capacity: low", json_number(c.state.low));
             property("capacity: high", json_number(c.state.high));
             of.errors += !c.fault.empty();
@@ -25206,7 +25274,7 @@ inline std::string summary_of(const gate_report& g) {
     for (const std::string& words : {g.beside, g.refusal, unverified_servers(g)})
         if (!words.empty()) out += markdown_code(words) + "\n\n";
     if (!g.refusal.empty()) return out;
-    if (const load_curve& c = g.figures.search; g.what.search.to_the_interval) {
+    if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval) {
         out += markdown_escaped(c.line) + "\n\n";
         for (const std::string& words : {c.flat, c.fault, g.under.stopped})
             if (!words.empty()) out += markdown_escaped(words) + "\n\n";
@@ -25232,7 +25300,7 @@ inline std::string summary_of(const gate_report& g) {
                markdown_code(str(v.reason)) + " |\n";
     }
     if (const arm_figures& arm = g.figures.candidate; !arm.empty())
-        out += (g.what.scores.empty() ? "\n" : "\ninput ") + throughput_text(g, arm) + ", " +
+        out += (g.what.sent->scores.empty() ? "\n" : "\ninput ") + throughput_text(g, arm) + ", " +
                markdown_code(status_text(arm)) +
                (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
@@ -25358,7 +25426,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
             estimates += "llmbench_slo_estimate" + of + number(v.estimate.value) + "\n";
             limits += "llmbench_slo_limit" + of + number(v.limit) + "\n";
         }
-        if (const load_curve& c = g.figures.search; g.what.search.to_the_interval)
+        if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
             for (const auto& [end, value] :
                  {std::pair{"low", c.state.low}, std::pair{"high", c.state.high}})
                 loads += "llmbench_capacity" + gate + "end=\"" + end + "\"} " + number(value) +
@@ -25458,7 +25526,7 @@ inline std::string line_to_paste(const std::vector<calibrated>& rows) {
 inline std::string calibration_text(const gate_report& g) {
     std::size_t width = 0;
     for (const calibrated& c : g.calibration) width = std::max(width, c.what.text().size());
-    const char* unit = g.what.has_baseline ? "pairs" : "repeats";
+    const char* unit = g.what.judged->has_baseline ? "pairs" : "repeats";
     std::string out = printed("  calibration over %zu %s\n  %-*s %11s %10s %15s  %s\n",
                               g.figures.candidate.repeats.size(), unit, static_cast<int>(width), "",
                               "typical", "noise sd", "headroom / sd",
@@ -25480,7 +25548,7 @@ inline std::string calibration_text(const gate_report& g) {
 /// What a search found: its line, and each probe where there was an interval to be found.
 inline std::string search_text(const gate_report& g) {
     const load_curve& c = g.figures.search;
-    if (c.empty() || !g.what.search.to_the_interval) return {};
+    if (c.empty() || !g.what.judged->search.to_the_interval) return {};
     std::string out = "  " + c.line + "\n";
     for (std::size_t i = 0; i < c.points.size(); ++i)
         out += printed("    %2zu. ", i + 1) + probe_text(c.unit, c.points[i].what) + "\n";
@@ -26165,7 +26233,7 @@ inline std::string escaped_lines(std::string_view s) {
 inline std::string gate_sentence(const gate_report& g) {
     if (!g.refusal.empty()) return g.refusal;
     if (!g.beside.empty()) return g.beside + ".";
-    if (const load_curve& c = g.figures.search; g.what.search.to_the_interval)
+    if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
         return (c.fault.empty() ? c.line : c.fault) + ".";
     if (g.verdicts.empty()) return "Measured only: no objective was set.";
     for (const verdict outcome :
@@ -26434,7 +26502,7 @@ inline std::vector<load_series> load_series_of(const std::vector<gate_report>& g
     std::map<std::string, load_series> found;
     for (std::size_t i = 0; i < gates.size(); ++i) {
         const gate_report& g = gates[i];
-        const arrival_data& a = g.what.arrivals;
+        const arrival_data& a = g.what.sent->arrivals;
         const bool users = a.kind == arrival_kind::closed_loop;
         const bool steady = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
                             a.kind == arrival_kind::gamma;
@@ -26442,7 +26510,7 @@ inline std::vector<load_series> load_series_of(const std::vector<gate_report>& g
         // Every simulated server has a port of its own.
         const std::string url = g.target.kind == target_kind::endpoint ? g.target.url : "";
         load_series& s = found[std::string(to_string(g.target.kind)) + "\n" + url + "\n" +
-                               g.target.model + "\n" + g.what.workload_text + "\n" +
+                               g.target.model + "\n" + g.what.sent->workload_text + "\n" +
                                arrival_name(a.kind)];
         s.is_rate = !users;
         s.gates.emplace_back(users ? static_cast<double>(a.users) : a.rate, i);
@@ -26509,7 +26577,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
         }
         h += "<section><h2>" + std::string(s.is_rate ? "By offered load" : "By number of users") +
              "</h2>\n<p class=\"note\">" + plural(s.gates.size(), "gate") + " with " +
-             xml_escaped(gates[s.gates[0].second].what.workload_text) +
+             xml_escaped(gates[s.gates[0].second].what.sent->workload_text) +
              ".</p>\n<div class=\"plots\">\n" +
              load_figure(s, "ttft", plot_unit::seconds, {{"p90", ttft_p90}, {"p50", ttft_p50}}) +
              load_figure(s, "tpot", plot_unit::seconds, {{"mean", tpot_mean}}) +
@@ -26742,7 +26810,7 @@ inline std::string ranks_html(const gate_report& g) {
 /// What only whoever sends knows.
 inline std::string sent_html(const gate_report& g) {
     const plan& p = g.what;
-    return row_of("seed", std::to_string(p.seed)) + row_of("trace hash", trace_hash(p)) +
+    return row_of("seed", std::to_string(p.sent->seed)) + row_of("trace hash", trace_hash(p)) +
            row_of("prompt tokens", prompt_lengths_text(g.figures.candidate.prompts)) +
            row_of("options", options_text(p)) +
            row_of("limits", limits_text(p));
@@ -26752,13 +26820,15 @@ inline std::string scenario_html(const gate_report& g) {
     std::string h =
         "<dl>\n" + row_of("target", target_text(g.target)) + row_of("api", g.target.api);
     if (g.baseline.kind != target_kind::none) h += row_of("baseline", target_text(g.baseline));
-    h += row_of("arrivals", arrival_text(p.arrivals)) + row_of("workload", p.workload_text);
+    h += row_of("arrivals", arrival_text(p.sent->arrivals)) +
+         row_of("workload", p.sent->workload_text);
     h += row_of("measured", extent_text(p)) + row_of("repeats", repeats_text(p));
-    h += row_of("traffic", traffic_name(p.rule.traffic));
-    if (!p.is_read) h += sent_html(g);
+    const judging_rule& rule = p.judged->rule;
+    h += row_of("traffic", traffic_name(rule.traffic));
+    if (!p.sent->is_read) h += sent_html(g);
     h += row_of("error levels",
-                printed("false pass %g %%, false fail %g %%%s", p.rule.pass_level * 100,
-                        p.rule.fail_level * 100, p.rule.holm ? ", Holm over the gate" : ""));
+                printed("false pass %g %%, false fail %g %%%s", rule.pass_level * 100,
+                        rule.fail_level * 100, rule.holm ? ", Holm over the gate" : ""));
     h += row_of("stopped", g.under.stopped);
     h += row_of("definitions", definitions_version);
     h += row_of("stands at", p.file + ":" + std::to_string(p.line));
@@ -26794,8 +26864,8 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
         if (!g.target.model.empty()) t += "LLMBENCH_MODEL=" + shell_quoted(g.target.model) + " ";
         if (g.target.api != apis[0].name) t += "LLMBENCH_API=" + shell_quoted(g.target.api) + " ";
     }
-    if (!g.what.is_read)
-        t += printed("LLMBENCH_SEED=%llu ", static_cast<unsigned long long>(g.what.seed));
+    if (!g.what.sent->is_read)
+        t += printed("LLMBENCH_SEED=%llu ", static_cast<unsigned long long>(g.what.sent->seed));
     t += shell_quoted(env.program);
     if (g.what.test_case.empty()) return t;
     std::string pattern;  // doctest's own: a comma separates two of them
@@ -26935,7 +27005,7 @@ private:
             drift_third() > 0 ? " Grey are the first and the last third of it, which a drift holds "
                                 "against each other."
                               : "");
-        const bool paced = g_.what.is_open_loop();
+        const bool paced = g_.what.sent->is_open_loop();
         h += figure(
             paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
             "requests sent per second", plot_unit::per_second, {{windows(&t::sent), "c", "sent"}},
@@ -30672,11 +30742,11 @@ struct load_order {
     /// Requests of it that wait for none before them: all, or the first ones of conversations. Of
     /// several programs, this one's.
     std::size_t starts() const {
-        return what->shard.of((last - first + what->stride - 1) / what->stride);
+        return what->shard.of((last - first + what->sent->stride - 1) / what->sent->stride);
     }
     /// Users of a closed loop, this program's.
     std::size_t users() const {
-        return what->shard.of(static_cast<std::size_t>(what->arrivals.users));
+        return what->shard.of(static_cast<std::size_t>(what->sent->arrivals.users));
     }
 };
 
@@ -30774,7 +30844,7 @@ namespace detail {
 /// What the connections of one thread share: what they need to talk to the target, and what they
 /// count while they do.
 struct client_io {
-    client_io(const load_target& t, const plan& p)
+    client_io(const load_target& t, const planned_traffic& p)
         : target(t),
           limits(p.limits),
           streamed(p.common.stream),
@@ -31135,21 +31205,21 @@ public:
     /// Of thread `index` of `count`.
     agenda(const load_order& order, load_state& shared, std::size_t index, std::size_t count)
         : order_(order),
-          plan_(*order.what),
+          sent_(*order.what->sent),
           shared_(shared),
           shard_(shard_of_thread(order.what->shard, index, count)),
           next_open_(shard_.index) {
-        const auto cap = static_cast<std::size_t>(plan_.arrivals.max_in_flight);
+        const auto cap = static_cast<std::size_t>(sent_.arrivals.max_in_flight);
         cap_ = cap > 0 ? std::max(1ll, static_cast<long long>(shard_.of(cap))) : 0;
     }
 
     /// The start of the load is known by now.
     void begin() {
         if (!order_.send_at.empty()) return;
-        const auto users = static_cast<std::size_t>(plan_.arrivals.users);
+        const auto users = static_cast<std::size_t>(sent_.arrivals.users);
         for (std::size_t u = shard_.index; u < users; u += shard_.count) {
             const double offset =
-                plan_.arrivals.users_ramp_s * static_cast<double>(u) / static_cast<double>(users);
+                sent_.arrivals.users_ramp_s * static_cast<double>(u) / static_cast<double>(users);
             users_.push({.at_ns = shared_.start_ns + ns_of(offset), .user = static_cast<int>(u)});
         }
     }
@@ -31172,7 +31242,7 @@ public:
             const long long due = next_due();
             planned_request next{0, due, -1};
             if (due == next_planned()) {
-                next.index = order_.first + next_open_ * plan_.stride;
+                next.index = order_.first + next_open_ * sent_.stride;
                 next_open_ += shard_.count;
             } else {
                 const ready_user u = users_.top();
@@ -31200,8 +31270,8 @@ public:
     /// How many requests it may have to send at one time: worth being built before.
     std::size_t due_together() const {
         if (order_.send_at.empty())
-            return shard_.of(static_cast<std::size_t>(plan_.arrivals.users));
-        const bool at_once = plan_.arrivals.kind == arrival_kind::all_at_once;
+            return shard_.of(static_cast<std::size_t>(sent_.arrivals.users));
+        const bool at_once = sent_.arrivals.kind == arrival_kind::all_at_once;
         return at_once ? shard_.of(order_.send_at.size()) : 1;
     }
     /// The place in the trace of the next conversation that it begins, or of one so many later;
@@ -31211,7 +31281,7 @@ public:
         if (!order_.send_at.empty()) {
             pass_what_is_left_out();
             const std::size_t open = next_open_ + later * shard_.count;
-            return open < order_.send_at.size() ? order_.first + open * plan_.stride : order_.last;
+            return open < order_.send_at.size() ? order_.first + open * sent_.stride : order_.last;
         }
         while (taken_.size() <= later) {
             const std::size_t next = shared_.next.load();
@@ -31246,12 +31316,12 @@ public:
         if (w.user >= 0) {
             // A failed answer that comes at once must not turn a user into a flood.
             const bool failed = status != request_status::ok;
-            const bool pauses = next != new_conversation && plan_.think_s > 0;
-            const double think = pauses ? plan_.think_s : plan_.arrivals.think_s;
+            const bool pauses = next != new_conversation && sent_.think_s > 0;
+            const double think = pauses ? sent_.think_s : sent_.arrivals.think_s;
             users_.push({end_ns + ns_of(std::max(think, failed ? 0.01 : 0.0)), w.user, next});
             return;
         }
-        if (next != new_conversation) users_.push({end_ns + ns_of(plan_.think_s), -1, next});
+        if (next != new_conversation) users_.push({end_ns + ns_of(sent_.think_s), -1, next});
         if (static_cast<long long>(waiting_.size()) > promised_)
             ++promised_;  // not sent here and now: this connection is not free yet
     }
@@ -31268,7 +31338,7 @@ public:
     /// To the earlier turns of this one's conversation.
     const std::vector<std::string>& answers_before(std::size_t index) const {
         static const std::vector<std::string> none;
-        const auto found = answers_.find(index / plan_.stride);
+        const auto found = answers_.find(index / sent_.stride);
         return found == answers_.end() ? none : found->second;
     }
 
@@ -31311,13 +31381,13 @@ private:
                (comes_forward ? shared_.settling.earlier_by() : 0);
     }
     bool is_warming(std::size_t open) const {
-        return open < order_.send_at.size() && order_.first + open * plan_.stride < order_.warmup;
+        return open < order_.send_at.size() && order_.first + open * sent_.stride < order_.warmup;
     }
     /// What a user of a closed loop sends next: `order.last` where time or trace have run out.
     std::size_t place_for(const ready_user& u, long long now_ns) {
         const long long from = shared_.measured_from.load();
         const bool out_of_time =
-            plan_.duration_s > 0 && from > 0 && u.at_ns - from >= ns_of(plan_.duration_s);
+            sent_.duration_s > 0 && from > 0 && u.at_ns - from >= ns_of(sent_.duration_s);
         const std::size_t place = out_of_time                  ? order_.last
                                   : u.turn != new_conversation ? u.turn
                                                                : take_place();
@@ -31327,10 +31397,10 @@ private:
         if (place < order_.last && !enough) return place;
         long long none = 0;
         shared_.exhausted_at.compare_exchange_strong(
-            none, out_of_time ? from + ns_of(plan_.duration_s) : now_ns);
+            none, out_of_time ? from + ns_of(sent_.duration_s) : now_ns);
         return order_.last;
     }
-    std::size_t step() const { return plan_.shard.count * plan_.stride; }
+    std::size_t step() const { return order_.what->shard.count * sent_.stride; }
     std::size_t take_place() {
         if (taken_.empty()) return shared_.next.fetch_add(step());
         const std::size_t first = taken_.front();
@@ -31339,25 +31409,25 @@ private:
     }
     /// The place of the turn behind this one, `new_conversation` where there is none.
     std::size_t next_turn(std::size_t index) const {
-        const trace_place at = place_of(plan_, index);
-        const bool more = at.turn + 1 < turns_of(plan_, at.conversation) && index + 1 < order_.last;
+        const trace_place at = place_of(sent_, index);
+        const bool more = at.turn + 1 < turns_of(sent_, at.conversation) && index + 1 < order_.last;
         return more ? index + 1 : new_conversation;
     }
     /// What came of a failed request is not fed back: the conversation goes on without it.
     void keep_answer(std::size_t index, request_status status, const std::string& words) {
-        if (plan_.stride == 1) return;
-        const std::size_t conversation = index / plan_.stride;
+        if (sent_.stride == 1) return;
+        const std::size_t conversation = index / sent_.stride;
         if (!goes_on(index)) {
             answers_.erase(conversation);
             return;
         }
         std::vector<std::string>& answers = answers_[conversation];
-        answers.resize(index % plan_.stride + 1);
+        answers.resize(index % sent_.stride + 1);
         if (status == request_status::ok) answers.back() = words;
     }
 
     const load_order& order_;
-    const plan& plan_;
+    const planned_traffic& sent_;
     load_state& shared_;
     const load_shard shard_;
     mutable std::size_t next_open_;  // of order.send_at; moves past what is left out
@@ -31471,7 +31541,7 @@ public:
 
     /// Fills in what the order knows of the request.
     void add(const planned_request& w, record&& r, const gap_list& gaps) {
-        const std::size_t stride = order_.what->stride;
+        const std::size_t stride = order_.what->sent->stride;
         r.id = request_id(order_.id_prefix, w.index);
         r.arm = order_.arm;
         r.repeat = order_.repeat;
@@ -31511,7 +31581,7 @@ private:
         if (!order_.send_at.empty())
             return {start + order_.measured_from_ns, start + order_.send_at.back(), 0};
         if (from == 0) return {0, shared_.exhausted_at.load(), 0};
-        return {from, shared_.exhausted_at.load(), from + ns_of(order_.what->duration_s)};
+        return {from, shared_.exhausted_at.load(), from + ns_of(order_.what->sent->duration_s)};
     }
 
     const load_order& order_;
@@ -31557,7 +31627,7 @@ public:
     /// Share `index` of `count`.
     load_worker(const load_order& order, load_state& shared, std::size_t index, std::size_t count)
         : order_(order),
-          plan_(*order.what),
+          sent_(*order.what->sent),
           shared_(shared),
           agenda_(order, shared, index, count),
           book_(order, shared),
@@ -31579,7 +31649,7 @@ public:
         const double batches =
             std::ceil(static_cast<double>(wanted) / static_cast<double>(at_a_time));
         const long long until =
-            now_ns() + ns_of(std::min(plan_.limits.connect.seconds(), batches));
+            now_ns() + ns_of(std::min(sent_.limits.connect.seconds(), batches));
         std::size_t begun = 0;
         for (long long now = now_ns(); now < until && !interrupted.load(); now = now_ns()) {
             const bool none_failed = pool_.idle() + pool_.opening() == begun;
@@ -31626,7 +31696,7 @@ private:
     /// Waits, and does what there is to do.
     void turn(const run_queue_wait& waits) {
         const long long due = agenda_.next_due();
-        const long long ahead = plan_.client.spin && !current_world ? spin_ns : 0;
+        const long long ahead = sent_.client.spin && !current_world ? spin_ns : 0;
         const long long now = now_ns();
         next_tick_ns_ = is_idle(due, now) ? now + idle_tick_ns
                                           : std::min(next_tick_ns_, now + alertness::tick_ns);
@@ -31726,8 +31796,8 @@ private:
         if (!agenda_.sending_is_over()) over_since_ns_ = 0;
         else if (over_since_ns_ == 0) over_since_ns_ = now;
         else if (now - over_since_ns_ - io_.alert.lost_since(over_since_ns_) >
-                 ns_of(plan_.limits.drain.seconds()))
-            cut_off("cut off " + time_text(plan_.limits.drain.seconds()) +
+                 ns_of(sent_.limits.drain.seconds()))
+            cut_off("cut off " + time_text(sent_.limits.drain.seconds()) +
                     " after the last send (limits.drain)");
     }
     void cut_off(const std::string& why) {
@@ -31751,7 +31821,7 @@ private:
     static constexpr std::size_t most_ready_bytes_of_all = std::size_t{64} << 20;
 
     const load_order& order_;
-    const plan& plan_;
+    const planned_traffic& sent_;
     load_state& shared_;
     agenda agenda_;
     request_book book_;
@@ -31776,12 +31846,12 @@ inline namespace v0 {
 namespace detail {
 
 inline std::size_t in_flight_at_most(const load_order& o) {
-    return o.what->shard.of(static_cast<std::size_t>(o.what->arrivals.max_in_flight));
+    return o.what->shard.of(static_cast<std::size_t>(o.what->sent->arrivals.max_in_flight));
 }
 
 /// Connections that this load needs at one time; 0 where that is up to the server's speed.
 inline std::size_t connections_needed(const load_order& o) {
-    const arrival_data& a = o.what->arrivals;
+    const arrival_data& a = o.what->sent->arrivals;
     std::size_t n = 0;
     if (a.kind == arrival_kind::all_at_once) n = o.starts();
     else if (o.send_at.empty()) n = std::min(o.starts(), o.users());
@@ -31790,7 +31860,7 @@ inline std::size_t connections_needed(const load_order& o) {
 
 /// Of these, the ones that one thread of `count` needs for what it sends first.
 inline std::size_t connections_at_first(const load_order& o, std::size_t index, std::size_t count) {
-    const arrival_data& a = o.what->arrivals;
+    const arrival_data& a = o.what->sent->arrivals;
     std::size_t at_once = std::min<std::size_t>(o.starts(), 1);
     if (a.kind == arrival_kind::all_at_once) at_once = o.starts();
     if (o.send_at.empty() && a.users_ramp_s == 0) at_once = std::min(o.starts(), o.users());
@@ -31807,7 +31877,8 @@ inline void make_room_for(const load_order& o) {
         refuse({printed("the load needs %zu connections at a time and this process may open %llu "
                         "files: raise the hard limit (ulimit -Hn), or ask for less at once", needed,
                         static_cast<unsigned long long>(files))});
-    const auto from = static_cast<long long>(std::max<std::size_t>(1, o.what->client.from.size()));
+    const client_options& client = o.what->sent->client;
+    const auto from = static_cast<long long>(std::max<std::size_t>(1, client.from.size()));
     const long long ports = from * outgoing_ports().size();
     if (o.target->url.socket.empty() && ports > 0)
         if (static_cast<long long>(needed) > ports)
@@ -31819,7 +31890,7 @@ inline void make_room_for(const load_order& o) {
 /// One thread reads some hundred thousand paced events a second. A second one is for thousands of
 /// streams, and only on a machine that has cores to spare: the server may be on it too.
 inline std::size_t default_threads(const load_order& o) {
-    const arrival_data& a = o.what->arrivals;
+    const arrival_data& a = o.what->sent->arrivals;
     const double needed = static_cast<double>(connections_needed(o));
     const double own_rate = a.rate / static_cast<double>(o.what->shard.count);
     const double streams = needed > 0 ? needed : 10 * own_rate;  // answers of ten seconds
@@ -31834,14 +31905,15 @@ inline constexpr std::uint64_t most_gaps_kept = 32ull << 20;
 /// Runs one load on as many threads as asked for and gathers what they saw.
 inline void run_load(const load_order& order, load_state& state, repeat_data& into,
                      request_log& log) {
-    const auto asked = static_cast<std::size_t>(static_cast<long long>(order.what->client.threads));
+    const client_options& client = order.what->sent->client;
+    const auto asked = static_cast<std::size_t>(static_cast<long long>(client.threads));
     std::size_t threads = asked > 0 ? asked : default_threads(order);
     if (current_world) threads = 1;  // which has all the time that it needs
     else make_room_for(order);
     // A cap below the number of threads would give some of them nothing to send.
-    if (order.what->arrivals.max_in_flight > 0)
+    if (order.what->sent->arrivals.max_in_flight > 0)
         threads = std::min(threads, std::max<std::size_t>(1, in_flight_at_most(order)));
-    state.next = order.first + order.what->shard.index * order.what->stride;
+    state.next = order.first + order.what->shard.index * order.what->sent->stride;
     std::vector<std::unique_ptr<load_worker>> workers;
     for (std::size_t i = 0; i < threads; ++i)
         workers.push_back(std::make_unique<load_worker>(order, state, i, threads));
@@ -32928,8 +33000,8 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
                            : blocking_post(to, path, to.fields, body, left_s);
     };
     const bool may_be_ids =
-        to.api->takes_token_ids && p.stride == 1 && p.common.system_prompt.empty();
-    return token_inquiry(to, p.common, post).fit(may_be_ids);
+        to.api->takes_token_ids && p.sent->stride == 1 && p.sent->common.system_prompt.empty();
+    return token_inquiry(to, p.sent->common, post).fit(may_be_ids);
 }
 
 }  // namespace llmbench
@@ -33885,8 +33957,8 @@ inline void check_other_requests(const plan& p, const load_target& mine,
                                  const load_target& other) {
     const plan theirs = plan_of_arm(p, run_arm::baseline);
     const auto asked = [](const plan& of, const load_target& to, std::size_t i) {
-        return to.path + " " + request_body(*to.api, to.model,
-                                            request_of(of, run_arm::candidate, 0, i * of.stride));
+        const request_spec r = request_of(of, run_arm::candidate, 0, i * of.sent->stride);
+        return to.path + " " + request_body(*to.api, to.model, r);
     };
     const long long n = expected_requests(p);
     const auto most = static_cast<std::size_t>(n > 0 ? std::min(n, 100ll) : 100);
@@ -34572,7 +34644,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
     t += compared_text(baseline);
     t += "; " + repeats_text(p);
     const api_traits* api = api_named(target.api);
-    if (p.forces_length && api && !api->forces_lengths)
+    if (p.sent->forces_length && api && !api->forces_lengths)
         t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
                      api->name);
     if (seconds > 0) {
@@ -34586,7 +34658,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
         baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
     const double shortest = shortest_prompt(p);
     if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens, shortest);
-    if (makes_up_prompts(p) && p.has_baseline && !is_one_server)
+    if (makes_up_prompts(p) && p.judged->has_baseline && !is_one_server)
         t += "; baseline: " + fit_text(baseline.tokens, shortest);
     return t + "\n";
 }
@@ -34759,7 +34831,8 @@ class progress_meter {
 public:
     progress_meter(const plan& p, progress_mode mode, const console_style& style)
         : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(seconds_of_one(p)) {
-        for (const slo& s : p.slos) facts_.slos += !s.is_advisory || p.repeats_are_asked;
+        for (const slo& s : p.judged->slos)
+            facts_.slos += !s.is_advisory || p.judged->repeats_are_asked;
         if (mode == progress_mode::off) return;
         telling_.begin([this] { return next_ns(); },
                        [this] {
@@ -34790,9 +34863,10 @@ public:
         facts_.waits_for.clear();
         facts_.decided = facts_.slos;
         for (std::size_t i = 0; i < verdicts.size(); ++i) {
-            if (!is_waited_for(verdicts[i], plan_.repeats_are_asked)) continue;
+            if (!is_waited_for(verdicts[i], plan_.judged->repeats_are_asked)) continue;
             facts_.waits_for.push_back(str(verdicts[i].what.text()));
-            if (i < plan_.slos.size()) --facts_.decided;  // the guard on errors is none of them
+            // The guard on errors is none of them.
+            if (i < plan_.judged->slos.size()) --facts_.decided;
         }
     }
     /// A load whose counters are told from now on; null: none. It outlives that.
@@ -34905,7 +34979,7 @@ inline std::string gone_reason(const std::vector<record>& records) {
 
 /// Counts an answer that brought fewer tokens than forced, or more. Where only events were counted,
 /// a server that merges a few of them or parts some is forgiven.
-inline void note_length(const plan& p, const finished_request& f, repeat_data& d) {
+inline void note_length(const planned_traffic& p, const finished_request& f, repeat_data& d) {
     const double forced = forced_tokens(p, f.index);
     if (forced == 0 || !is_measured(f.what) || f.what.status != request_status::ok) return;
     const double leeway = f.what.token_source == token_origin::usage ? 0 : 0.05 * forced;
@@ -34913,8 +34987,8 @@ inline void note_length(const plan& p, const finished_request& f, repeat_data& d
     d.long_outputs += f.what.output_tokens > forced + leeway;
 }
 /// Adds what the workload lets a prefix cache have of a prompt whose cached tokens are told.
-inline void note_shared_tokens(const plan& p, const token_fit& fit, const finished_request& f,
-                               repeat_data& d) {
+inline void note_shared_tokens(const planned_traffic& p, const token_fit& fit,
+                               const finished_request& f, repeat_data& d) {
     const record& r = f.what;
     const bool reports = r.cached_tokens >= 0 && r.prompt_tokens > 0;
     if (!reports || !is_measured(r) || r.status != request_status::ok) return;
@@ -34934,6 +35008,7 @@ inline void note_answers(const plan& p, const load_target& target, const request
 /// The achieved rate is the slope of the sends over their plan: one late send is not a rate, and
 /// what waited for the client to run again is none either.
 inline void note_rates(const plan& p, repeat_data& d) {
+    const planned_traffic& t = *p.sent;
     std::vector<double> planned_at, sent_at;
     for (const record& r : d.records)
         if (is_measured(r) && r.dispatched_ns > 0) {
@@ -34943,8 +35018,8 @@ inline void note_rates(const plan& p, repeat_data& d) {
             sent_at.push_back(static_cast<double>(r.dispatched_ns - delay - d.window.from_ns()) *
                               1e-9);
         }
-    if (!p.is_open_loop() || p.arrivals.kind == arrival_kind::all_at_once ||
-        p.arrivals.max_in_flight > 0 || sent_at.size() < 2)
+    if (!t.is_open_loop() || t.arrivals.kind == arrival_kind::all_at_once ||
+        t.arrivals.max_in_flight > 0 || sent_at.size() < 2)
         return;
     const double planned_mean = mean_of(planned_at), sent_mean = mean_of(sent_at);
     double both = 0, squares = 0;
@@ -34955,11 +35030,11 @@ inline void note_rates(const plan& p, repeat_data& d) {
     const auto [first, last] = std::minmax_element(planned_at.begin(), planned_at.end());
     // What a trace has at one time, or nearly so, comes at no rate: it is sent as a batch is.
     constexpr double burst_s = 0.5;  // 2 % of it are the 10 ms that no send is late by
-    if (p.arrivals.kind == arrival_kind::replay && *last - *first < burst_s) return;
-    const bool stationary = p.arrivals.rate > 0 && p.arrivals.kind != arrival_kind::ramp &&
-                            p.arrivals.kind != arrival_kind::replay && p.stride == 1;
+    if (t.arrivals.kind == arrival_kind::replay && *last - *first < burst_s) return;
+    const bool stationary = t.arrivals.rate > 0 && t.arrivals.kind != arrival_kind::ramp &&
+                            t.arrivals.kind != arrival_kind::replay && t.stride == 1;
     const double n = static_cast<double>(sent_at.size());
-    const double own_rate = p.arrivals.rate / static_cast<double>(p.shard.count);
+    const double own_rate = t.arrivals.rate / static_cast<double>(p.shard.count);
     d.asked_rate = stationary ? own_rate : n / std::max(*last - *first, 1e-9);
     d.achieved_rate = both > 0 ? d.asked_rate * squares / both : 0;
 }
@@ -35015,12 +35090,13 @@ inline rank_part part_of(const repeat_data& d, const load_shard& shard, long lon
 template <class Gather>
 void send_all(const plan& p, load_order& order, load_state& state, repeat_data& d,
               const request_log& all, const Gather& gather) {
+    const planned_traffic& t = *p.sent;
     const auto settle_first = [&] {
-        if (p.warmup_until_stable)
-            state.settling.begin(order.measured_from_ns, ns_of(p.arrivals.users_ramp_s));
+        if (t.warmup_until_stable)
+            state.settling.begin(order.measured_from_ns, ns_of(t.arrivals.users_ramp_s));
     };
     const conversation_counts counts = counted_conversations(p);
-    const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
+    const bool at_once = t.arrivals.kind == arrival_kind::all_at_once;
     const auto planned_here = [&](std::size_t last) {
         const auto all_of_them = static_cast<std::size_t>(requests_before(p, last));
         return static_cast<long long>(p.shard.of(all_of_them));
@@ -35028,7 +35104,7 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
     if (at_once) {
         // The warm-up is answered before the measured part starts.
         state.planned = planned_here(end_of_trace(p, counts.warmup + counts.measured));
-        order.warmup = order.last = counts.warmup * p.stride;
+        order.warmup = order.last = counts.warmup * t.stride;
         order.send_at.assign(counts.warmup, 0);
         if (order.last > 0) gather();
         order.first = order.last;
@@ -35039,13 +35115,13 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         for (const finished_request& f : all.requests())
             last_end = std::max(last_end, f.what.end_ns);
         d.window = time_interval::between(state.start_ns, last_end + 1);
-    } else if (p.is_open_loop()) {
+    } else if (t.is_open_loop()) {
         const schedule s = schedule_of(p);
         order.last = end_of_trace(p, s.at.size());
         state.planned = planned_here(order.last);
-        order.warmup = s.warmup * p.stride;
+        order.warmup = s.warmup * t.stride;
         order.measured_from_ns = ns_of(s.measured_from);
-        for (const double t : s.at) order.send_at.push_back(ns_of(t));
+        for (const double at : s.at) order.send_at.push_back(ns_of(at));
         settle_first();
         if (!s.at.empty()) gather();
         const long long start_ns = state.start_ns - state.settling.earlier_by();
@@ -35054,14 +35130,14 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
     } else {
         order.measured_by_time = lead_seconds(p) > 0;
         order.measured_from_ns = ns_of(lead_seconds(p));
-        order.warmup = counts.warmup * p.stride;
-        const bool counted = p.requests > 0 && !order.measured_by_time;
+        order.warmup = counts.warmup * t.stride;
+        const bool counted = t.requests > 0 && !order.measured_by_time;
         order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
                              : static_cast<std::size_t>(-1) / 2;
         if (counted) state.planned = planned_here(order.last);
-        if (order.measured_by_time && p.requests > 0)
+        if (order.measured_by_time && t.requests > 0)
             order.most_measured = static_cast<long long>(
-                std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(p.requests))));
+                std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
         settle_first();
         gather();
         d.window = time_interval::between(state.measured_from.load(), state.exhausted_at.load());
@@ -35108,7 +35184,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
 /// The same, with what the server tells of itself meanwhile.
 inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm arm, int repeat,
                                   int gate_number, const repeat_terms& terms) {
-    page_watch pages(target.pages(), named_series(p.slos));
+    page_watch pages(target.pages(), named_series(p.judged->slos));
     repeat_data d = run_repeat(p, target, arm, repeat, gate_number, terms);
     d.server = pages.metrics(cross_check_of(d).finished);
     return d;
@@ -35261,11 +35337,11 @@ inline repeat_data gathered_repeat(const plan& p, repeat_data own,
         delivered_requests d = delivered(parts[i]);
         out->put(d);
     }
-    return together(std::move(parts), !p.is_open_loop());
+    return together(std::move(parts), !p.sent->is_open_loop());
 }
 
 /// A batch is measured after its warm-up, as a load of its own.
-inline int starts_of(const plan& p) {
+inline int starts_of(const planned_traffic& p) {
     return p.arrivals.kind == arrival_kind::all_at_once && p.warmup_requests > 0 ? 2 : 1;
 }
 
@@ -35276,7 +35352,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm a
     rank_group& ranks = rank_group::of_this_program();
     common_start start(ranks, clock_offsets(ranks, ranks.wait_s()));
     const server_pages none{};
-    page_watch pages(ranks.is_first() ? target.pages() : none, named_series(p.slos));
+    page_watch pages(ranks.is_first() ? target.pages() : none, named_series(p.judged->slos));
     terms.start = [&] { return start(); };
     if (!ranks.is_first()) terms.most_gaps = ~0ull;  // they are counted where all are together
     repeat_data d;
@@ -35291,7 +35367,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm a
         why = e.what();
     }
     // Users of another rank may take as long again as ours, and the last answers as they may.
-    const double most_s = ranks.wait_s() + p.limits.drain.seconds() +
+    const double most_s = ranks.wait_s() + p.sent->limits.drain.seconds() +
                           static_cast<double>(now_ns() - began) * 1e-9;
     const std::vector<clock_offset> after = clock_offsets(ranks, most_s);
     if (ranks.is_first() && !why.empty()) {
@@ -35395,11 +35471,11 @@ struct run_mode {
 inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns) {
     run_mode mode;
     mode.calibrate = asked.calibrate;
-    mode.write_baseline = asked.write_baseline && p.has_stored_baseline;
+    mode.write_baseline = asked.write_baseline && p.judged->has_stored_baseline;
     if (mode.calibrate != 0 && mode.write_baseline)
         refuse({"LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the "
                 "other"});
-    if (mode.calibrate != 0 && p.rule.traffic != replayed)
+    if (mode.calibrate != 0 && p.judged->rule.traffic != replayed)
         refuse({"LLMBENCH_CALIBRATE: traffic is fresh, what is calibrated is the noise between "
                 "repeats of the same traffic"});
     mode.is_shard = !asked.shard.is_whole();
@@ -35415,14 +35491,14 @@ inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns
 /// What a gate's evidence is held against, but for a stored baseline.
 inline terms terms_asked(const plan& p, const run_mode& mode) {
     terms t;
-    t.slos = p.slos;
-    t.objectives_held = p.search.objectives_held;
-    t.rule = p.rule;
+    t.slos = p.judged->slos;
+    t.objectives_held = p.judged->search.objectives_held;
+    t.rule = p.judged->rule;
     t.noise = mode.noise;
     t.noise_file = mode.noise_file;
     return t;
 }
-inline void check_images(const plan& p, const api_traits& api) {
+inline void check_images(const planned_traffic& p, const api_traits& api) {
     if (!api.takes_images && asks_about_images(p))
         refuse({"workload has images, and ", api.name, " takes none: use openai_chat"});
 }
@@ -35473,7 +35549,7 @@ inline namespace v0 {
 namespace detail {
 
 /// What no share of a load can be, whoever shares it.
-inline void check_shard(const plan& p, const load_shard& shard) {
+inline void check_shard(const planned_traffic& p, const load_shard& shard) {
     const auto count = static_cast<long long>(shard.count);
     const std::string shared = printed("the load is shared by %lld programs, and ", count);
     const arrival_data& a = p.arrivals;
@@ -35503,14 +35579,14 @@ inline void check_shard(const plan& p, const scenario& s, const settings& asked)
     if (p.searches())
         refuse({of, "a search needs a verdict between its probes, which shards do not have: use "
                     "MPI, or ask for one load"});
-    if (p.has_baseline || p.has_stored_baseline)
+    if (p.judged->has_baseline || p.judged->has_stored_baseline)
         refuse({of, "a baseline is measured in turns with the candidate, which shards cannot agree "
                     "on: use MPI, or run the gate in one program"});
-    if (p.rule.traffic != replayed)
+    if (p.judged->rule.traffic != replayed)
         refuse({of, "traffic is fresh: shards replay one trace, or use MPI"});
     if (asked.calibrate != 0 || asked.write_baseline)
         refuse({of, "LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are of a whole load"});
-    if (!p.is_open_loop() && !(p.duration_s > 0))
+    if (!p.sent->is_open_loop() && !(p.sent->duration_s > 0))
         refuse({of, "arrivals is a closed loop without a duration, so that no shard knows when the "
                     "next repeat begins: set .duration"});
     check_shard(p, asked.shard);
@@ -35544,15 +35620,17 @@ public:
     /// The start of the next repeat, which takes its time up to begin_next().
     double start_s() const { return next_s_; }
     /// The measured part of a batch begins when its warm-up must be over.
-    static double measured_after_s(const plan& p) { return p.limits.drain.seconds() + 1; }
+    static double measured_after_s(const planned_traffic& p) {
+        return p.limits.drain.seconds() + 1;
+    }
     /// When all shards have heard all answers to a repeat that begins now.
-    double end_s(const plan& p) const {
+    double end_s(const planned_traffic& p) const {
         const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
         const double sends_s = at_once && p.warmup_requests > 0 ? measured_after_s(p) :
                                expected_seconds(p) + (p.is_open_loop() ? 0 : first_answers_s);
         return next_s_ + sends_s + p.limits.drain.seconds() + 1;
     }
-    void begin_next(const plan& p) { next_s_ = end_s(p) + between_repeats_s; }
+    void begin_next(const planned_traffic& p) { next_s_ = end_s(p) + between_repeats_s; }
 
 private:
     static constexpr double between_gates_s = 15;  // to find the server, and its words
@@ -35608,7 +35686,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
         return std::max(planned_ns, now_ns() + 10000000);
     };
     const server_pages none{};
-    page_watch pages(p.shard.index == 0 ? target.pages() : none, named_series(p.slos));
+    page_watch pages(p.shard.index == 0 ? target.pages() : none, named_series(p.judged->slos));
     repeat_data d = run_repeat(p, target, arm, repeat, gate_number, terms);
     wait_for_unix_time(ends_s);
     if (!interrupted.load()) note_server_clock(target.load(), lead);
@@ -35723,14 +35801,14 @@ public:
           candidate_(s.target, run_arm::candidate, mode.stand_in(run_arm::candidate)),
           meter_(p, progress, surroundings_of_program().style()) {
         candidate_.also_serve(str(s.baseline.otherwise().model));
-        if (s.baseline.is_same_server() || p_.otherwise) baseline_ = &candidate_;
-        else if (p_.has_baseline) {
+        if (s.baseline.is_same_server() || sent_.otherwise) baseline_ = &candidate_;
+        else if (judged_.has_baseline) {
             other_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline,
                                                    mode.stand_in(run_arm::baseline));
             baseline_ = other_.get();
         }
         if (mode.write_baseline) {
-            const std::string file = str(p_.stored.file);
+            const std::string file = str(judged_.stored.file);
             check_writable(file);
             check_own_baseline(file, p_.name, session::of_this_program().baseline_in(file));
         }
@@ -35746,27 +35824,27 @@ public:
         end_profiles_on(candidate_);
         if (other_) end_profiles_on(*other_);
         if (other_) check_two_servers();
-        candidate_.check_answers(p_.common);
+        candidate_.check_answers(sent_.common);
         candidate_.learn_tokens(p_, left_s());
         all_.target = candidate_.facts();
         if (other_) {
-            other_->check_answers(p_.common);
+            other_->check_answers(sent_.common);
             other_->learn_tokens(p_, left_s());
         }
         if (baseline_) all_.baseline = baseline_->facts();
-        if (p_.otherwise) note_other_requests();
+        if (sent_.otherwise) note_other_requests();
         else if (baseline_ == &candidate_) all_.baseline.kind = target_kind::same;
         check_server_objectives();
         check_images(p_, *candidate_.load().api);
         if (baseline_) check_images(p_, *baseline_->load().api);
-        if (!p_.has_stored_baseline) return true;
+        if (!judged_.has_stored_baseline) return true;
         all_.baseline.kind = target_kind::stored;
-        all_.baseline.url = str(p_.stored.file);
+        all_.baseline.url = str(judged_.stored.file);
         if (mode_.write_baseline) return true;
         const stored_gate& old = mode_.stored;
-        if (!mode_.model) check_comparable(old, str(p_.stored.file), p_, all_.target);
-        all_.judged_by.stored = {str(p_.stored.file), p_.stored.day_to_day.value, old.statistics,
-                                 old.carried};
+        if (!mode_.model) check_comparable(old, str(judged_.stored.file), p_, all_.target);
+        all_.judged_by.stored = {str(judged_.stored.file), judged_.stored.day_to_day.value,
+                                 old.statistics, old.carried};
         return true;
     }
     /// Without a word.
@@ -35812,7 +35890,8 @@ public:
     /// All that there is to know, once.
     measured_gate finished() {
         if (!is_assessed_) all_.found = assess_loads(all_.seen, all_.judged_by);
-        if (p_.on_fail && mode_.judges() && shows_a_miss(all_.found.verdicts)) profile_failure();
+        if (judged_.on_fail && mode_.judges() && shows_a_miss(all_.found.verdicts))
+            profile_failure();
         if (mode_.write_baseline && !p_.searches())
             all_.found.bias = bias_of_baseline(all_.seen, all_.judged_by);
         return std::move(all_);
@@ -35821,12 +35900,12 @@ public:
 private:
     /// The same load once more, with other words, and nothing of it is evidence.
     void profile_failure() {
-        const double lasts_s = (*p_.on_fail).duration.seconds();
+        const double lasts_s = (*judged_.on_fail).duration.seconds();
         const int gate = session::of_this_program().running_gate();
         meter_.say("  failed: its server is asked for a profile of " + time_text(lasts_s) +
                    " of the same load\n");
         meter_.stage("profile");
-        profiler by(*p_.on_fail, candidate_, gate);
+        profiler by(*judged_.on_fail, candidate_, gate);
         plan again = profiled(p_);
         again.shard = {};  // rank 0 sends all of it
         all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
@@ -35835,7 +35914,8 @@ private:
                 .records.size();
         });
         if (all_.profile.goes_on && !candidate_.is_process())
-            unended_profiles::of_this_program().add(candidate_.facts().url, p_.name, *p_.on_fail);
+            unended_profiles::of_this_program().add(candidate_.facts().url, p_.name,
+                                                    *judged_.on_fail);
     }
     /// What earlier gates left running on a server is ended, or told.
     void end_profiles_on(const live_target& server) {
@@ -35864,9 +35944,10 @@ private:
             if (measure_again(all_.found.bias)) continue;
             // Under too much load a shown miss is told as one, and red takes a third repeat.
             if (count() < first_fail && all_.found.on.saturated) continue;
-            if (all_decided(all_.found.verdicts, p_.repeats_are_asked) && !all_.found.bias) return;
-            if (count() == p_.most_repeats && is_noisy())
-                most_repeats_ = std::max(most_repeats_, p_.most_if_noisy);
+            if (all_decided(all_.found.verdicts, judged_.repeats_are_asked) && !all_.found.bias)
+                return;
+            if (count() == judged_.most_repeats && is_noisy())
+                most_repeats_ = std::max(most_repeats_, judged_.most_if_noisy);
             meter_.decided(all_.found.verdicts);
         }
     }
@@ -35897,7 +35978,7 @@ private:
     }
     std::optional<client_bias> bias_of_probes(const next_on_arms& last) const {
         if (last.part == probe_of::compared)
-            return bias_of_ratio(all_.seen, all_.judged_by, p_.slos[0]);
+            return bias_of_ratio(all_.seen, all_.judged_by, judged_.slos[0]);
         return last.arms[0] == run_arm::candidate ? bias_at(all_.seen, all_.judged_by, last.load)
                                                   : std::nullopt;
     }
@@ -35910,7 +35991,7 @@ private:
         for (const run_arm arm : next.arms) {
             meter_.stage(probe_name(p_, before) + " at " +
                          value_text(load_metric(p_), next.load) +
-                         (p_.has_baseline ? std::string(", ") + to_string(arm) : ""));
+                         (judged_.has_baseline ? std::string(", ") + to_string(arm) : ""));
             live_target& on = arm == run_arm::baseline ? *baseline_ : candidate_;
             if (repeat_on(on, arm, number, number, plan_at(next.load), &next)) continue;
             for (auto* measured : {&all_.seen.candidate, &all_.seen.baseline})
@@ -35949,7 +36030,7 @@ private:
         const std::string& its = other_->facts().url;
         std::string why = same_server_reason(candidate_.load(), mine, other_->load(), its);
         if (why.empty() && lead_to_one_process(candidate_.load(), candidate_.pages(),
-                                               other_->load(), other_->pages(), p_.common))
+                                               other_->load(), other_->pages(), sent_.common))
             why = one_process_text("target", mine, "baseline", its) +
                   " and would be compared with itself: forward another port, or say .baseline = "
                   "same_server()";
@@ -35965,26 +36046,26 @@ private:
         check_other_requests(p_, candidate_.load(), other);
     }
     void check_server_objectives() const {
-        candidate_.check_reports_metrics(p_.slos, p_.common);
-        std::vector<slo> compared = p_.slos;
+        candidate_.check_reports_metrics(judged_.slos, sent_.common);
+        std::vector<slo> compared = judged_.slos;
         std::erase_if(compared, [](const slo& s) { return s.factor == 0; });
-        if (baseline_) baseline_->check_reports_metrics(compared, p_.common);
+        if (baseline_) baseline_->check_reports_metrics(compared, sent_.common);
     }
     /// Beyond the usual repeats or pairs there is one look, at the last of the additional ones.
     bool is_analysed_after(int repeats) const {
-        return repeats >= p_.first_repeats &&
-               (repeats <= p_.most_repeats || repeats == most_repeats_);
+        return repeats >= judged_.first_repeats &&
+               (repeats <= judged_.most_repeats || repeats == most_repeats_);
     }
     bool is_noisy() const {
         const std::vector<decision>& all = all_.found.verdicts;
         return std::any_of(all.begin(), all.end(), [&](const decision& v) {
-            return is_waited_for(v, p_.repeats_are_asked) &&
+            return is_waited_for(v, judged_.repeats_are_asked) &&
                    asks_for_more(all_.seen, all_.judged_by, v);
         });
     }
     /// Whether the next repeat would not be over in time.
     bool is_out_of_time(int repeat) const {
-        const bool doubled = p_.rule.traffic == fresh && repeat + 1 == last_stage;
+        const bool doubled = judged_.rule.traffic == fresh && repeat + 1 == last_stage;
         const double arms = baseline_ ? 2 : 1;
         const long long needed = std::max(slowest_ns_, ns_of(arms * expected_seconds(p_)));
         return is_past_deadline(needed * (doubled ? 2 : 1));
@@ -36011,7 +36092,7 @@ private:
         if (!bias || bias->repeat >= all_.seen.candidate.size()) return false;
         const int slot = static_cast<int>(bias->repeat);
         const bool in_time = p_.searches() || !is_out_of_time(slot);
-        if (measured_ - count() >= p_.most_repeats || !in_time) return false;
+        if (measured_ - count() >= judged_.most_repeats || !in_time) return false;
         for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline}) {
             if (bias->repeat >= arm->size()) continue;
             const repeat_data& d = (*arm)[bias->repeat];
@@ -36032,7 +36113,7 @@ private:
     bool measure_once(int slot) {
         is_assessed_ = false;
         const int number = measured_++;
-        const bool baseline_first = baseline_ && baseline_goes_first(p_.seed, slot);
+        const bool baseline_first = baseline_ && baseline_goes_first(sent_.seed, slot);
         const plan what = plan_of_repeat(p_, slot);
         bool whole = true;
         if (baseline_first) whole = repeat_on(*baseline_, run_arm::baseline, slot, number, what);
@@ -36093,6 +36174,8 @@ private:
     }
 
     const plan& p_;
+    const planned_traffic& sent_ = *p_.sent;
+    const planned_judging& judged_ = *p_.judged;
     const run_mode& mode_;
     measured_gate all_{};
     int measured_ = 0;  // repeats or pairs so far, those set aside included
@@ -36103,7 +36186,7 @@ private:
     live_target candidate_;
     std::unique_ptr<live_target> other_{};  // of the baseline, where it is a server of its own
     live_target* baseline_ = nullptr;       // none, that one, or the candidate's
-    int most_repeats_ = p_.most_repeats;
+    int most_repeats_ = judged_.most_repeats;
     long long slowest_ns_ = 0;  // of the repeats so far
     progress_meter meter_;
 };
@@ -36168,9 +36251,11 @@ inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size
     p.shard = asked.shard;
     p.most_skew_s = most_skew_of_shards_s;
     p.nonce = shard_clock::nonce(asked, gate);
-    p.most_repeats = p.first_repeats =
-        repeats > 0 ? static_cast<int>(repeats) : repeats_of_shards;
-    p.rule = rule_of(s.judging, s.traffic, p.first_repeats, p.most_repeats, false);
+    p = with_judging(std::move(p), [&](planned_judging& j) {
+        j.most_repeats = j.first_repeats =
+            repeats > 0 ? static_cast<int>(repeats) : repeats_of_shards;
+        j.rule = rule_of(s.judging, s.traffic, j.first_repeats, j.most_repeats, false);
+    });
     shard_clock::of_this_program().begin_gate(asked.start_at_s);
     const double ahead_s = shard_clock::of_this_program().start_s() - unix_s();
     if (!(ahead_s > 0 && ahead_s < 86400))
@@ -36192,7 +36277,7 @@ inline plan as_rank(plan p, const scenario& s, const settings& asked) {
     std::string mine = printed("%d.%d.%d ", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,
                                LLMBENCH_VERSION_PATCH) +
                        p.name + " " + trace_hash(p) + " " + options_text(p) + " " + limits_text(p);
-    for (const slo& x : p.slos) mine += "; " + str(x.text());
+    for (const slo& x : p.judged->slos) mine += "; " + str(x.text());
     const std::string first = ranks.heard(mine, 10 * ranks.wait_s());
     p.nonce = static_cast<std::uint64_t>(
         ranks.heard(static_cast<long long>(p.nonce), ranks.wait_s()));
@@ -36316,18 +36401,15 @@ inline scenario_use use_of(std::string_view verb) {
                                      : scenario_use::measure;
 }
 /// With the name and the place of its gate.
-inline plan named_as(const plan& who, plan p) {
-    p.name = who.name;
-    p.test_case = who.test_case;
-    p.file = who.file;
-    p.line = who.line;
+inline plan named_as(const gate_identity& who, plan p) {
+    static_cast<gate_identity&>(p) = who;
     return p;
 }
 /// The scenario's plan.
 inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t seed,
                     scenario_use use, const api_traits& api) {
     plan p = named_as(who.what, planned(s, seed, read_workload_files(s, seed), use, api));
-    p.hash = trace_hash(p);
+    p = with_traffic(std::move(p), [](planned_traffic& t) { t.hash = trace_hash(t); });
     p.nonce = fresh_nonce(seed, p.name);
     return p;
 }
@@ -36388,11 +36470,11 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
     if (!asked.shard.is_whole() && !m.found.on.invalid)
         mark_all_skipped(g.verdicts,
                          shard_text(asked.shard));
-    g.figures =
-        p.searches() ? figures_of_search(p, m.seen, m.judged_by) : figures_of(p, m.seen, p.slos);
-    if (!p.is_read && !p.searches())
+    g.figures = p.searches() ? figures_of_search(p, m.seen, m.judged_by)
+                             : figures_of(p, m.seen, p.judged->slos);
+    if (!p.sent->is_read && !p.searches())
         g.figures.others =
-            shown_as_all(asked.show_as, m.seen.candidate, m.target.api, p.common.stream);
+            shown_as_all(asked.show_as, m.seen.candidate, m.target.api, p.sent->common.stream);
     g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
     if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
@@ -36404,7 +36486,7 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
 
 /// Writes a gate's result where its stored baseline is to be, and says so in its verdicts.
 inline void write_as_baseline(gate_report& g, const measured_gate& m, const settings& asked) {
-    const std::string file = str(g.what.stored.file), fault = fault_of(m);
+    const std::string file = str(g.what.judged->stored.file), fault = fault_of(m);
     if (!fault.empty()) {
         for (slo_verdict& v : g.verdicts)
             if (v.what.factor > 0) v.reason = file + " was not written: " + fault;
@@ -36429,7 +36511,8 @@ inline gate_report unmeasured(gate_report g, const scenario& s, gate_outcome out
 /// build must not be red. The guard on errors, which is last, counts: what is asserted of a run
 /// stands on its requests.
 inline gate_report only_noted(gate_report g, inconclusive_means policy) {
-    for (std::size_t i = 0; i < g.what.slos.size(); ++i) g.verdicts[i].what.is_advisory = true;
+    for (std::size_t i = 0; i < g.what.judged->slos.size(); ++i)
+        g.verdicts[i].what.is_advisory = true;
     if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);
     if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
     return g;
@@ -36598,22 +36681,25 @@ private:
                          api_of(scenario_.target));
         run_mode mode = mode_of(p, asked_, budget_began_ns());
         mode.model = model_;
-        if (model_) p.on_fail = {};
+        if (model_) p = with_judging(std::move(p), [](planned_judging& j) { j.on_fail = {}; });
         if (mode.is_shard) p = as_shard(std::move(p), scenario_, asked_, number_);
-        if (p.has_stored_baseline && !writes) {
+        if (p.judged->has_stored_baseline && !writes) {
             mode.stored = model_ ? made_up_baseline() : stored_gate_of(p);
             // With the load that the earlier run was shown to carry, times what is asked of it.
-            if (searches) p = asking_for(std::move(p), mode.stored.carried);
+            if (searches)
+                p = with_judging(std::move(p), [&](planned_judging& j) {
+                    j.search.asked = asked_loads(j.slos, mode.stored.carried);
+                });
         }
-        if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
-        if (!mode.judges() && !mode.is_shard && !searches) {
-            p.first_repeats = p.most_repeats;
-            p.most_if_noisy = 0;
-        }
-        return {std::move(p), mode};
+        if (mode.judges() || mode.is_shard || searches) return {std::move(p), mode};
+        return {with_judging(std::move(p), [&](planned_judging& j) {
+            if (mode.calibrate > 0) j.most_repeats = std::max(mode.calibrate, j.first_repeats);
+            j.first_repeats = j.most_repeats;
+            j.most_if_noisy = 0;
+        }), mode};
     }
     static stored_gate stored_gate_of(const plan& p) {
-        const std::string file = str(p.stored.file);
+        const std::string file = str(p.judged->stored.file);
         return read_stored_gate(file_content(file, stored_field(file)), file, p.name);
     }
     /// What another model of that kind would have left in the file of a stored baseline.
@@ -36623,19 +36709,21 @@ private:
         const bool searches = scenario_.arrivals.data().is_searched;
         plan p = plan_of(scenario_, who_, asked_.seed,
                          searches ? scenario_use::find_capacity : use_, api_of(scenario_.target));
-        p.has_stored_baseline = false;
-        p.on_fail = {};
-        if (!searches) p.first_repeats = p.most_repeats;
+        p = with_judging(std::move(p), [&](planned_judging& j) {
+            j.has_stored_baseline = false;
+            j.on_fail = {};
+            if (!searches) j.first_repeats = j.most_repeats;
+        });
         run_mode mode = mode_of(p, asked_, now_ns());
         mode.model = model_;
         mode.model->like.seed = 2000;
         mode.deadline_ns = 0;
-        mode.calibrate = searches ? 0 : p.first_repeats;
+        mode.calibrate = searches ? 0 : p.judged->first_repeats;
         gate_run run(p, scenario_, mode, progress_mode::off);
         if (run.bring_up()) run.measure_silently();
         const measured_gate m = run.finished();
         const gate_figures f = searches ? figures_of_search(p, m.seen, m.judged_by)
-                                        : figures_of(p, m.seen, p.slos);
+                                        : figures_of(p, m.seen, p.judged->slos);
         stored_gate reported;
         reported.carried = f.search.empty() ? 0 : std::max(0.0, f.search.state.low);
         for (const repeat_figures& d : f.candidate.repeats)
@@ -36929,7 +37017,7 @@ inline void check_slos_of_files(const plan& p) {
     slo_context c = slo_context_of(p);
     c.requests = c.first_turns = 0;  // too few make an objective invalid, not the question unsound
     c.has_turns = true;
-    for (const slo& s : p.slos) {
+    for (const slo& s : p.judged->slos) {
         const std::string given = "the SLO " + str(s.text()) + " is refused: ";
         if (is_capacity(s.what.metric))
             refuse({given, "the files are of one load, which shows no capacity"});
@@ -36975,7 +37063,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
         gathered_shards all = gathered(std::move(shards), slos);
         read_gate g{named_as(who, std::move(all.what)), {}};
         const slo_context context = slo_context_of(g.what);
-        for (const slo& s : g.what.slos) check_slo(s, context);
+        for (const slo& s : g.what.judged->slos) check_slo(s, context);
         g.seen.target = all.target;
         g.seen.seen = std::move(all.seen);
         g.seen.judged_by = std::move(all.judged_by);
@@ -37017,7 +37105,7 @@ public:
         : all_(all),
           whole_(as_a_whole),
           mode_(mode),
-          rounds_(all.front().what.most_repeats),
+          rounds_(all.front().what.judged->most_repeats),
           meter_(whole_, progress, surroundings_of_program().style()) {
         for (setting_under_test& s : all_) {
             static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.what);
@@ -37048,7 +37136,7 @@ public:
 private:
     std::string time_of_all() const {
         const double each = seconds_of_one(whole_);
-        const double all = each * whole_.most_repeats;
+        const double all = each * whole_.judged->most_repeats;
         return all > 0 ? ", " + span_text(all, all) + of_virtual_time() : std::string();
     }
     /// Which round is measured next; -1: none.
@@ -37147,9 +37235,9 @@ private:
             s.server.bring_up(seconds_left());
             if (std::exchange(s.is_known, true)) return;
             check_images(s.what, *s.server.load().api);
-            s.server.check_answers(s.what.common);
+            s.server.check_answers(s.what.sent->common);
             s.server.learn_tokens(s.what, seconds_left());
-            s.server.check_reports_metrics(s.what.slos, s.what.common);
+            s.server.check_reports_metrics(s.what.judged->slos, s.what.sent->common);
             s.all.target = s.server.facts();
             for (const std::string& note :
                  unended_profiles::of_this_program().ended_on(s.server, s.number)) {
@@ -37183,7 +37271,7 @@ private:
                             "\" are one server at ", printable(one.facts().url),
                             ": give them URLs, models, paths or headers of their own"});
                 if (lead_to_one_process(one.load(), one.pages(), other.load(), other.pages(),
-                                        all_[a].what.common))
+                                        all_[a].what.sent->common))
                     refuse({one_process_text("setting \"" + all_[a].name + "\"", one.facts().url,
                                              "setting \"" + all_[b].name + "\"", other.facts().url),
                             " and differ in nothing: forward another port"});
@@ -37261,18 +37349,22 @@ public:
         plan whole = plan_of(of_each_, who_, asked_.seed, scenario_use::measure,
                              api_of(settings_[0].target));
         for (const setting& s : settings_)
-            if (api_of(s.target).generates != whole.scores.empty())
+            if (api_of(s.target).generates != whole.sent->scores.empty())
                 refuse({"compare: a setting's API generates tokens and another's does not, which "
                         "have nothing in common to be compared on"});
-        whole.first_repeats = whole.most_repeats;  // nothing is decided before the last round
+        whole = with_judging(std::move(whole), [](planned_judging& j) {
+            j.first_repeats = j.most_repeats;  // nothing is decided before the last round
+        });
         const run_mode mode = mode_of(whole, asked_, budget_began_ns());
         std::vector<setting_under_test> under_test = parts_of(whole);
         if (interrupted.load())
             throw no_server("the run was interrupted before this comparison began");
         // What is announced, and how far it is: all turns of all settings.
-        whole.most_repeats *= static_cast<int>(under_test.size());
-        whole.first_repeats = whole.most_repeats;
-        whole.slos.clear();
+        whole = with_judging(std::move(whole), [&](planned_judging& j) {
+            j.most_repeats *= static_cast<int>(under_test.size());
+            j.first_repeats = j.most_repeats;
+            j.slos.clear();
+        });
         settings_run(under_test, whole, mode, shown_progress()).measure();
         return finished(under_test);
     }
@@ -37338,7 +37430,8 @@ private:
             measured.push_back({s.name, s.all.seen, s.all.judged_by, s.all.found,
                                 s.all.seen.candidate.empty() ? s.lost : ""});
         const settings_comparison found = comparison_of_settings(
-            measured, p.slos, p.common.stream, static_cast<std::size_t>(p.most_repeats));
+            measured, p.judged->slos, p.sent->common.stream,
+            static_cast<std::size_t>(p.judged->most_repeats));
         const comparison_report report{who_.what.name, who_.what.file, who_.what.line, found};
         comparison_data held;
         list<result> results;

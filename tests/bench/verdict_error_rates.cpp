@@ -171,7 +171,7 @@ double drawn_slowness(double noise, generator& random) {
 /// What a gate knows besides its repeats.
 measurement measurement_of(const plan& p) {
     measurement m;
-    m.arrival_cv2 = arrival_cv2_of(p.arrivals);
+    m.arrival_cv2 = arrival_cv2_of(p.sent->arrivals);
     return m;
 }
 

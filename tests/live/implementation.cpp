@@ -86,7 +86,7 @@ records_over(const std::vector<std::pair<std::string, int>>& addresses,
     load_order order;
     order.what = &p;
     order.target = &several;
-    order.last = static_cast<std::size_t>(p.requests);
+    order.last = static_cast<std::size_t>(p.sent->requests);
     load_state state;
     repeat_data into;
     std::vector<llmbench::record> records;

@@ -203,10 +203,12 @@ inline void check_texts(const std::vector<gate_report>& gates, const sums& s, ch
 inline void check_sums(const drawn& d, const std::vector<repeat>& all, checked& c) {
     plan p = all[0].what;
     p.name = printed("seed %llu", static_cast<unsigned long long>(d.of.seed));
-    p.slos = {mean(ttft) <= time_span::from_seconds(1), p99(itl) <= time_span::from_seconds(1)};
+    p = with_judging(p, [&](planned_judging& j) {
+        j.slos = {mean(ttft) <= time_span::from_seconds(1), p99(itl) <= time_span::from_seconds(1)};
+    });
     measured_gate m;
     m.seen = evidence_of(all);
-    m.judged_by = terms_of(all[0], p.slos);
+    m.judged_by = terms_of(all[0], p.judged->slos);
     m.found = assess(m.seen, m.judged_by);
     const std::vector<gate_report> gates{report_of(p, m, settings{})};
     const sums s = sums_of(m.seen.candidate);

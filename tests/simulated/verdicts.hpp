@@ -27,7 +27,7 @@ inline evidence evidence_of(const std::vector<repeat>& all) {
 }
 inline terms terms_of(const repeat& r, std::vector<slo> slos) {
     terms t;
-    t.rule = r.what.rule;
+    t.rule = r.what.judged->rule;
     t.slos = std::move(slos);
     return t;
 }

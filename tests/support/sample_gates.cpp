@@ -83,7 +83,7 @@ test_gate measured_gate(const std::string& name, const llmbench::slo_list& slos)
     g.what.line = 12;
     g.target = tiny_model();
     for (int i = 0; i < 2; ++i) g.measured.candidate.push_back(repeat_of_ttft(80, i));
-    g.measured.slos = g.what.slos;
+    g.measured.slos = g.what.judged->slos;
     g.measured.rule.most = 2;
     return g;
 }

@@ -14,27 +14,28 @@ lb::repeat_data repeat_of(const lb::plan& p, const server& s, llmbench::run_arm 
     lb::repeat_data d;
     d.arm = arm;
     d.index = index;
-    const bool paced = p.arrivals.rate > 0;
-    const double rate = paced ? p.arrivals.rate : 10;
-    lb::generator traffic(p.seed, 1),
-        machine(p.seed + 77,
+    const bool paced = p.sent->arrivals.rate > 0;
+    const double rate = paced ? p.sent->arrivals.rate : 10;
+    lb::generator traffic(p.sent->seed, 1),
+        machine(p.sent->seed + 77,
                 100 + static_cast<std::uint64_t>(index) * 2 + (arm == llmbench::run_arm::baseline));
     const double pace = std::exp(s.repeat_noise * machine.normal());
     const long long start_ns = 5'000'000'000'000 + index * 100'000'000'000'000;
     const auto ns = [&](double t) { return start_ns + std::llround(t * 1e9); };
-    const long long n = p.warmup_requests + p.requests;
-    const auto lengths = std::get<lb::made_up_prompts>(p.source).output_tokens;
+    const long long n = p.sent->warmup_requests + p.sent->requests;
+    const auto lengths = std::get<lb::made_up_prompts>(p.sent->source).output_tokens;
     double at = 0, from = 0;
     for (long long i = 0; i < n; ++i) {
         at += traffic.exponential() / rate;
-        if (i == p.warmup_requests) from = at;
+        if (i == p.sent->warmup_requests) from = at;
         const int tokens = std::max(2, lb::drawn_length(lengths, traffic, 1));
         llmbench::record r;
         r.id = lb::printed("synthetic-%d-%lld", index, i);
         r.arm = arm;
         r.repeat = index;
         r.phase =
-            i < p.warmup_requests ? llmbench::run_phase::warmup : llmbench::run_phase::measure;
+            i < p.sent->warmup_requests ? llmbench::run_phase::warmup
+                                        : llmbench::run_phase::measure;
         r.scheduled_ns = ns(at);
         r.dispatched_ns = r.connected_ns = r.sent_ns = ns(at + 0.00002);
         r.late_ns = 20000;
@@ -91,8 +92,8 @@ sample_gates::test_gate gate_of(const std::string& name, const llmbench::scenari
             g.measured.baseline.push_back(
                 repeat_of(g.what, *baseline, llmbench::run_arm::baseline, i));
     }
-    g.measured.slos = g.what.slos;
-    g.measured.rule = g.what.rule;
+    g.measured.slos = g.what.judged->slos;
+    g.measured.rule = g.what.judged->rule;
     sample_gates::judge(g);
     return g;
 }

@@ -103,7 +103,7 @@ inline void check_search(const scenario& s, scenario_use use) {
 // ---- from a scenario's plan to that of a search
 
 /// A load is written as a capacity is.
-inline metric_id load_metric(const plan& p) {
+inline metric_id load_metric(const planned_traffic& p) {
     return is_counted_in_users(p.arrivals) ? metric_id::capacity_in_users
                                            : metric_id::capacity_in_rate;
 }
@@ -113,65 +113,69 @@ inline constexpr int most_probes_of_a_lead = 8;  // to where the baseline breaks
 inline constexpr long long requests_of_a_probe = 100;
 inline constexpr double seconds_of_a_probe = 20, lead_of_a_probe = 5;
 
-/// With the loads that its objectives ask for.
-inline plan asking_for(plan p, double baseline_carries) {
-    std::vector<double>& asked = p.search.asked;
-    asked.clear();
-    for (const slo& s : p.slos) {
+/// The loads that objectives ask for, each once.
+inline std::vector<double> asked_loads(const std::vector<slo>& slos, double baseline_carries) {
+    std::vector<double> asked;
+    for (const slo& s : slos) {
         const double load = asked_load(s, baseline_carries);
         if (load > 0 && std::find(asked.begin(), asked.end(), load) == asked.end())
             asked.push_back(load);
     }
-    return p;
+    return asked;
 }
 
-inline plan searching(plan p, const judging_options& judging, scenario_use use) {
+/// Makes a search of what was planned for one load.
+inline void become_search(planned_traffic& sent, planned_judging& judged,
+                          const judging_options& judging, scenario_use use) {
     // The loads of objectives that count are decided first.
     std::vector<slo> all;
     for (const bool advisory : {false, true})
-        for (const slo& s : p.slos)
+        for (const slo& s : judged.slos)
             if (s.is_advisory == advisory) all.push_back(s);
-    p.slos.clear();
-    long long least = p.requests == 0 && p.duration_s == 0 ? requests_of_a_probe : p.requests;
+    judged.slos.clear();
+    searched_load& search = judged.search;
+    long long least =
+        sent.requests == 0 && sent.duration_s == 0 ? requests_of_a_probe : sent.requests;
     for (slo& s : all) {
         if (is_of_capacity(s)) {
-            if (s.factor != 0) s.what.metric = load_metric(p);
-            p.slos.push_back(s);
+            if (s.factor != 0) s.what.metric = load_metric(sent);
+            judged.slos.push_back(s);
             continue;
         }
         least = std::max(least, least_replayed(s.what));
-        p.search.objectives_held.push_back(s);
+        search.objectives_held.push_back(s);
     }
-    p.requests = least;
-    p.search.to_the_interval = use == scenario_use::find_capacity;
-    const std::vector<slo>& to_hold = p.search.objectives_held;
-    p.rule = p.search.to_the_interval ? rule_of_a_load(options_of_an_end(), to_hold)
-                                      : rule_of_a_load(judging, to_hold, p.most_repeats);
-    p.most_if_noisy = 0;
-    return asking_for(std::move(p), 0);
+    sent.requests = least;
+    search.to_the_interval = use == scenario_use::find_capacity;
+    judged.rule = search.to_the_interval
+                      ? rule_of_a_load(options_of_an_end(), search.objectives_held)
+                      : rule_of_a_load(judging, search.objectives_held, judged.most_repeats);
+    judged.most_if_noisy = 0;
+    search.asked = asked_loads(judged.slos, 0);
 }
 
 // ---- which load is next
 
-inline double most_load(const plan& p) {
+inline double most_load(const planned_traffic& p) {
     return is_counted_in_users(p.arrivals) ? static_cast<double>(p.arrivals.users)
                                            : p.arrivals.rate;
 }
 
 inline search_terms search_terms_of(const plan& p) {
     search_terms t;
-    t.whole = is_counted_in_users(p.arrivals);
+    t.whole = is_counted_in_users(p.sent->arrivals);
     t.most = most_load(p);
     t.least = t.whole ? 1 : t.most / 1000;
     // From below: what a server is given too much of takes long to drain.
-    t.start = p.search.asked.empty() ? std::max(t.least, t.most / 16) : p.search.asked[0];
-    t.most_probes = p.has_baseline ? most_probes_of_a_lead : p.most_repeats;
+    const planned_judging& j = *p.judged;
+    t.start = j.search.asked.empty() ? std::max(t.least, t.most / 16) : j.search.asked[0];
+    t.most_probes = j.has_baseline ? most_probes_of_a_lead : j.most_repeats;
     return t;
 }
 /// Probes at the loads that objectives name, until each is decided.
-inline search_step next_asked(const plan& p, const std::vector<probe>& probes) {
+inline search_step next_asked(const planned_judging& j, const std::vector<probe>& probes) {
     if (client_gave_up(probes)) return {{}, 0, client_gave_up_text};
-    for (const double load : p.search.asked) {
+    for (const double load : j.search.asked) {
         int valid = 0;
         carried shown = carried::open;
         for (const probe& x : probes) {
@@ -179,13 +183,13 @@ inline search_step next_asked(const plan& p, const std::vector<probe>& probes) {
             ++valid;
             shown = x.shown;
         }
-        if (shown == carried::open && valid < p.most_repeats) return {probe_of::asked, load, {}};
+        if (shown == carried::open && valid < j.most_repeats) return {probe_of::asked, load, {}};
     }
     return {{}, 0, "all loads that were asked for are tried"};
 }
 inline search_step next_probe(const plan& p, const std::vector<probe>& probes) {
-    return p.search.to_the_interval ? next_step(search_terms_of(p), probes)
-                                    : next_asked(p, probes);
+    return p.judged->search.to_the_interval ? next_step(search_terms_of(p), probes)
+                                    : next_asked(*p.judged, probes);
 }
 
 /// On which servers, the first of them first.
@@ -198,7 +202,7 @@ inline next_on_arms next_compared(const plan& p, const evidence& e, const terms&
     if (lead.part == probe_of::bracket || lead.part == probe_of::refine)
         if (lead.done.empty() && compared_pairs(e).empty())
             return {lead, {run_arm::baseline}};
-    const auto terms_of_pairs = compare_terms_of(e, t, p.slos[0]);
+    const auto terms_of_pairs = compare_terms_of(e, t, p.judged->slos[0]);
     if (!terms_of_pairs) return {{{}, 0, "the baseline's capacity was not found"}, {}};
     const pair_step next =
         next_pair(*terms_of_pairs, compared_probes(e, t, timing_bound::measured));
@@ -207,58 +211,64 @@ inline next_on_arms next_compared(const plan& p, const evidence& e, const terms&
     return {{probe_of::compared, next.load, next.done}, {next.first, second}};
 }
 inline next_on_arms next_probes(const plan& p, const evidence& e, const terms& t) {
-    if (p.has_baseline) return next_compared(p, e, t);
+    if (p.judged->has_baseline) return next_compared(p, e, t);
     return {next_probe(p, probes_of(e, t)), {run_arm::candidate}};
 }
 
 /// How many there are at most, a pair counted as one.
-inline int most_probes(const plan& p) {
-    if (p.has_baseline)
+inline int most_probes(const planned_judging& j) {
+    if (j.has_baseline)
         return most_probes_of_a_lead +
                compare_terms{}.most_rounds * static_cast<int>(compared_loads);
-    if (p.search.to_the_interval) return p.most_repeats;
-    return p.most_repeats * static_cast<int>(std::max<std::size_t>(1, p.search.asked.size()));
+    if (j.search.to_the_interval) return j.most_repeats;
+    return j.most_repeats * static_cast<int>(std::max<std::size_t>(1, j.search.asked.size()));
 }
 
 // ---- the plan of one probe
 
-inline double between_requests_s(const plan& p, double load, double answer_s) {
+inline double between_requests_s(const planned_traffic& p, double load, double answer_s) {
     return (is_counted_in_users(p.arrivals) ? answer_s + p.arrivals.think_s : 1) / load;
 }
 /// How long the measured part of a probe is, where an answer takes so long: four answers at least,
 /// so that it is no start that is measured.
-inline double probe_seconds(const plan& p, double load, double answer_s) {
+inline double probe_seconds(const planned_traffic& p, double load, double answer_s) {
     return std::max({p.duration_s > 0 ? p.duration_s : seconds_of_a_probe, 4 * answer_s,
                      static_cast<double>(p.requests) * between_requests_s(p, load, answer_s)});
 }
-/// The scenario at one load. Its warm-up is the same load before the measured part, as long as was
+/// What is sent at one load. Its warm-up is the same load before the measured part, as long as was
 /// asked for and until the server is as full of it as it gets.
-inline plan at_load(plan p, double load, double answer_s) {
-    const double seconds = probe_seconds(p, load, answer_s);
+inline planned_traffic traffic_at(planned_traffic t, double load, double answer_s) {
+    const double seconds = probe_seconds(t, load, answer_s);
     const double warmup_s =
-        static_cast<double>(p.warmup_requests) * between_requests_s(p, load, answer_s);
-    p.hash.clear();
-    p.arrivals.is_searched = false;
-    p.warmup_requests = 0;
+        static_cast<double>(t.warmup_requests) * between_requests_s(t, load, answer_s);
+    t.hash.clear();
+    t.arrivals.is_searched = false;
+    t.warmup_requests = 0;
     const double filling_s = std::max(std::min(lead_of_a_probe, seconds / 4), answer_s);
-    p.warmup_s = std::max({p.warmup_s, warmup_s, p.arrivals.users_ramp_s + filling_s});
-    p.slos = p.search.objectives_held;
-    p.search = {};
-    p.requests = 0;
-    p.duration_s = seconds;
-    if (is_counted_in_users(p.arrivals)) p.arrivals.users = std::llround(load);
-    else p.arrivals.rate = load;
-    if (!is_counted_in_users(p.arrivals) && p.stride == 1) {
-        p.requests = static_cast<long long>(rounded_up(load * seconds));
-        p.duration_s = 0;
+    t.warmup_s = std::max({t.warmup_s, warmup_s, t.arrivals.users_ramp_s + filling_s});
+    t.requests = 0;
+    t.duration_s = seconds;
+    if (is_counted_in_users(t.arrivals)) t.arrivals.users = std::llround(load);
+    else t.arrivals.rate = load;
+    if (!is_counted_in_users(t.arrivals) && t.stride == 1) {
+        t.requests = static_cast<long long>(rounded_up(load * seconds));
+        t.duration_s = 0;
     }
-    return p;
+    return t;
+}
+/// The scenario at one load.
+inline plan at_load(const plan& p, double load, double answer_s) {
+    plan at = with_traffic(p, [&](planned_traffic& t) { t = traffic_at(t, load, answer_s); });
+    return with_judging(std::move(at), [](planned_judging& j) {
+        j.slos = std::move(j.search.objectives_held);
+        j.search = {};
+    });
 }
 /// Seconds that one repeat takes at least, of a search the first probe; 0 where only the run can
 /// tell.
 inline double seconds_of_one(const plan& p) {
     if (!p.searches()) return expected_seconds(p);
-    return expected_seconds(at_load(p, search_terms_of(p).start, 0));
+    return expected_seconds(traffic_at(p, search_terms_of(p).start, 0));
 }
 /// How long an answer takes, 0 where none came.
 inline double usual_answer_s(const repeat_data& d) {

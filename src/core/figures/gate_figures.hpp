@@ -141,7 +141,7 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     over_run(metric_id::startup_time);
     a.statuses = status_counts(arm);
     a.failures = failure_kinds(arm);
-    if (p.scores.empty()) a.finish_reasons = finish_reasons(arm);
+    if (p.sent->scores.empty()) a.finish_reasons = finish_reasons(arm);
     a.usage_below_events = usage_below_events(arm);
     a.answers = answer_counts_of(arm);
     a.prefix_cache = prefix_hits_of(arm);

@@ -38,7 +38,7 @@ struct prompt_lengths {
     }
 };
 inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
-    if (!makes_up_prompts(p) || p.stride > 1 || p.is_read || p.described.is_there)
+    if (!makes_up_prompts(p) || p.sent->stride > 1 || p.sent->is_read || p.sent->described.is_there)
         return {};
     std::vector<double> asked, counted;
     for (std::size_t i = 0; i < arm.size(); ++i) {  // its index counts those set aside, too

@@ -21,7 +21,7 @@ struct metric_row {
 };
 /// The rows of a gate's table of latencies. An answer in one piece has no first token.
 inline std::vector<metric_id> table_metrics(const plan& p) {
-    if (!p.common.stream || !p.scores.empty()) return {metric_id::e2e};
+    if (!p.sent->common.stream || !p.sent->scores.empty()) return {metric_id::e2e};
     std::vector<metric_id> rows = {metric_id::ttft, metric_id::tpot, metric_id::itl,
                                    metric_id::e2e, metric_id::ttft_from_send};
     if (has_turns(p))

@@ -204,31 +204,35 @@ inline void set_shared_tokens(std::vector<repeat_data>& repeats) {
 
 /// The load as far as the files tell it, and what stands for a scenario in reports.
 inline plan plan_of_runs(const std::vector<imported_run>& runs, const slo_list& slos) {
-    plan p;
+    planned_traffic t;
     const imported_run& first = runs[0];
     const traffic_means means = means_of(first);
-    p.is_read = true;
-    p.arrivals = first.arrivals;
+    t.is_read = true;
+    t.arrivals = first.arrivals;
     if (!first.knows_arrivals) {
-        p.arrivals = {};
-        p.arrivals.kind = arrival_kind::replay;
-        p.arrivals.file = first.file;
+        t.arrivals = {};
+        t.arrivals.kind = arrival_kind::replay;
+        t.arrivals.file = first.file;
     }
-    p.requests = static_cast<long long>(means.requests);
-    p.first_repeats = p.most_repeats = static_cast<int>(runs.size());
-    p.rule = rule_of(judging_options{}, replayed, first_analysis,
-                     std::max(p.most_repeats, last_analysis));
-    p.seed = 0;
-    p.workload_text = printed("prompts of %.4g tokens and answers of %.4g on the average",
+    t.requests = static_cast<long long>(means.requests);
+    t.seed = 0;
+    t.workload_text = printed("prompts of %.4g tokens and answers of %.4g on the average",
                               means.prompt, means.output);
-    p.sent_as_given = "the prompts of " + first.tool;
+    t.sent_as_given = "the prompts of " + first.tool;
     fnv1a lengths;
-    for (const imported_request& t : first.requests) {
-        lengths.add(static_cast<long long>(t.what.prompt_tokens));
-        lengths.add(static_cast<long long>(t.what.output_tokens));
+    for (const imported_request& r : first.requests) {
+        lengths.add(static_cast<long long>(r.what.prompt_tokens));
+        lengths.add(static_cast<long long>(r.what.output_tokens));
     }
-    p.hash = lengths.text();
-    for (const slo& s : slos) p.slos.push_back(s);
+    t.hash = lengths.text();
+    planned_judging j;
+    j.first_repeats = j.most_repeats = static_cast<int>(runs.size());
+    j.rule = rule_of(judging_options{}, replayed, first_analysis,
+                     std::max(j.most_repeats, last_analysis));
+    j.slos = {slos.begin(), slos.end()};
+    plan p;
+    p.sent = std::make_shared<const planned_traffic>(std::move(t));
+    p.judged = std::make_shared<const planned_judging>(std::move(j));
     return p;
 }
 
@@ -265,8 +269,8 @@ inline imported_gate gate_of_runs(std::vector<imported_run> runs, const slo_list
 /// The objectives that files are held against.
 inline terms terms_of_files(const plan& p) {
     terms t;
-    t.slos = p.slos;
-    t.rule = p.rule;
+    t.slos = p.judged->slos;
+    t.rule = p.judged->rule;
     return t;
 }
 

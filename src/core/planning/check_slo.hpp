@@ -37,18 +37,20 @@ struct slo_context {
     std::vector<slo> slos{};
 };
 inline slo_context slo_context_of(const plan& p) {
-    return {.streams = p.common.stream,
-            .scores = p.scores,
-            .has_baseline = p.has_baseline || p.has_stored_baseline,
+    const planned_traffic& t = *p.sent;
+    const planned_judging& j = *p.judged;
+    return {.streams = t.common.stream,
+            .scores = t.scores,
+            .has_baseline = j.has_baseline || j.has_stored_baseline,
             .has_turns = has_turns(p),
-            .saturates = saturates(p.arrivals),
-            .in_users = is_counted_in_users(p.arrivals),
-            .arrivals = arrival_text(p.arrivals),
+            .saturates = saturates(t.arrivals),
+            .in_users = is_counted_in_users(t.arrivals),
+            .arrivals = arrival_text(t.arrivals),
             .requests = expected_requests(p),
             .first_turns = expected_first_turns(p),
-            .most_repeats = p.most_repeats,
-            .rule = p.rule,
-            .slos = p.slos};
+            .most_repeats = j.most_repeats,
+            .rule = j.rule,
+            .slos = j.slos};
 }
 
 // What follows refuses an objective for one reason after the other, in a sentence that starts with

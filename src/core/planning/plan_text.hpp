@@ -19,14 +19,14 @@ inline namespace v0 {
 namespace detail {
 
 inline const char* traffic_name(traffic_mode m) { return m == fresh ? "fresh" : "replayed"; }
-inline std::string warmup_text(const plan& p) {
+inline std::string warmup_text(const planned_traffic& p) {
     if (p.warmup_until_stable)
         return printed(" after up to %g s of warm-up, until stable", p.warmup_s);
     return p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
                           : printed(" after %lld to warm up", p.warmup_requests);
 }
 /// How long one repeat is; of a search, one probe at least.
-inline std::string extent_text(const plan& p) {
+inline std::string extent_text(const planned_traffic& p) {
     if (p.described.is_there) return p.described.extent;
     if (p.searches())
         return printed("probes of %g s and %lld requests at least, longer where answers are slow",
@@ -35,7 +35,7 @@ inline std::string extent_text(const plan& p) {
     if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
     return p.is_read ? t : t + warmup_text(p);
 }
-inline std::string limits_text(const plan& p) {
+inline std::string limits_text(const planned_traffic& p) {
     if (p.described.is_there) return p.described.limits;
     const limits& l = p.limits;
     const auto of = [](time_span t) { return time_text(t.seconds()); };
@@ -44,7 +44,7 @@ inline std::string limits_text(const plan& p) {
            of(l.drain);
 }
 /// What every request says beside its prompt.
-inline std::string options_text(const plan& p) {
+inline std::string options_text(const planned_traffic& p) {
     if (p.described.is_there) return p.described.options;
     std::string t = p.forces_length ? "ignore_eos" : "";
     const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
@@ -68,54 +68,59 @@ inline std::string options_text(const plan& p, run_arm arm) {
 
 /// All that one repeat sends.
 inline std::string plan_text(const plan& p) {
-    std::string t = arrival_text(p.arrivals);
+    const planned_traffic& sent = *p.sent;
+    std::string t = arrival_text(sent.arrivals);
     if (p.searches())
-        return t + ", " + extent_text(p) + ", " + p.workload_text +
-               printed(", seed %llu", static_cast<unsigned long long>(p.seed));
+        return t + ", " + extent_text(p) + ", " + sent.workload_text +
+               printed(", seed %llu", static_cast<unsigned long long>(sent.seed));
     const long long n = expected_requests(p);
     if (n > 0) t += printed(", %lld requests", n);
-    else if (p.duration_s > 0) t += printed(", %g s", p.duration_s);
-    if (p.is_read) return t + ", " + p.workload_text;
-    return t + warmup_text(p) + ", " + p.workload_text +
-           printed(", seed %llu", static_cast<unsigned long long>(p.seed));
+    else if (sent.duration_s > 0) t += printed(", %g s", sent.duration_s);
+    if (sent.is_read) return t + ", " + sent.workload_text;
+    return t + warmup_text(p) + ", " + sent.workload_text +
+           printed(", seed %llu", static_cast<unsigned long long>(sent.seed));
 }
 
 /// Whether the number of repeats is known before they are measured.
-inline bool has_fixed_repeats(const plan& p) {
-    return p.first_repeats == p.most_repeats;
+inline bool has_fixed_repeats(const planned_judging& j) {
+    return j.first_repeats == j.most_repeats;
 }
 /// What one calls a gate's repeats.
 inline const char* counted_text(const plan& p) {
-    return p.searches() ? "probe" : to_string(counting_unit(p.rule, p.has_baseline));
+    const planned_judging& j = *p.judged;
+    return p.searches() ? "probe" : to_string(counting_unit(j.rule, j.has_baseline));
 }
 /// Which probe this is, of how many.
 inline std::string probe_name(const plan& p, std::size_t before) {
-    return printed("probe %zu of at most %d", before + 1, most_probes(p));
+    return printed("probe %zu of at most %d", before + 1, most_probes(*p.judged));
 }
 inline std::string repeats_text(const plan& p) {
-    if (p.searches() && p.has_baseline)
-        return printed("at most %d probes of both servers", most_probes(p));
-    if (p.search.to_the_interval) return printed("at most %d probes", p.most_repeats);
+    const planned_judging& j = *p.judged;
+    if (p.searches() && j.has_baseline)
+        return printed("at most %d probes of both servers", most_probes(j));
+    if (j.search.to_the_interval) return printed("at most %d probes", j.most_repeats);
     if (p.searches()) {
         std::string loads;
-        for (const double load : p.search.asked)
+        for (const double load : j.search.asked)
             loads += (loads.empty() ? "" : " and at ") + value_text(load_metric(p), load);
-        return printed("%d to %d probes at ", p.first_repeats, p.most_repeats) + loads;
+        return printed("%d to %d probes at ", j.first_repeats, j.most_repeats) + loads;
     }
-    const bool exactly = has_fixed_repeats(p);
-    return (exactly ? "" : printed("%d to ", p.first_repeats)) +
-           printed("%d %s%s%s", p.most_repeats, to_string(counting_unit(p.rule, p.has_baseline)),
-                   exactly && p.most_repeats == 1 ? "" : "s",
-                   p.rule.traffic == fresh ? " of fresh traffic" : "") +
-           (p.most_if_noisy > 0 ? printed(" (%d on a noisy machine)", p.most_if_noisy) : "");
+    const bool exactly = has_fixed_repeats(j);
+    return (exactly ? "" : printed("%d to ", j.first_repeats)) +
+           printed("%d %s%s%s", j.most_repeats,
+                   to_string(counting_unit(j.rule, j.has_baseline)),
+                   exactly && j.most_repeats == 1 ? "" : "s",
+                   j.rule.traffic == fresh ? " of fresh traffic" : "") +
+           (j.most_if_noisy > 0 ? printed(" (%d on a noisy machine)", j.most_if_noisy) : "");
 }
 /// Which repeat this is, of how many.
 inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
+    const planned_judging& j = *p.judged;
     const std::string t =
-        printed("%s %d of ", to_string(counting_unit(p.rule, p.has_baseline)), repeat + 1) +
-        (has_fixed_repeats(p) ? "" : printed("%d-", p.first_repeats)) +
-        std::to_string(repeat < p.most_repeats ? p.most_repeats : p.most_if_noisy);
-    return p.has_baseline ? t + ", " + to_string(arm) : t;
+        printed("%s %d of ", to_string(counting_unit(j.rule, j.has_baseline)), repeat + 1) +
+        (has_fixed_repeats(j) ? "" : printed("%d-", j.first_repeats)) +
+        std::to_string(repeat < j.most_repeats ? j.most_repeats : j.most_if_noisy);
+    return j.has_baseline ? t + ", " + to_string(arm) : t;
 }
 
 }  // namespace detail

@@ -220,39 +220,43 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
                 " generates nothing that one could go on with"});
     const repeat_counts repeats = planned_repeats(s, use);
     const long long seed = s.seed;
-    plan p{.arrivals = arrivals,
-                 .warmup_requests = s.warmup.requests(),
-                 .warmup_s = s.warmup.seconds(),
-                 .warmup_until_stable = s.warmup.until_stable(),
-                 .requests = s.requests,
-                 .duration_s = s.duration.seconds(),
-                 .first_repeats = repeats.first,
-                 .most_repeats = repeats.most,
-                 .repeats_are_asked = s.repeats > 0,
-                 .most_if_noisy = repeats.most_if_noisy,
-                 .has_baseline = s.baseline.is_live(),
-                 .has_stored_baseline = s.baseline.is_stored(),
-                 .stored = s.baseline.stored(),
-                 .rule = rule_of(s.judging, s.traffic, repeats.first, repeats.most,
-                                 repeats.most_if_noisy > 0),
-                 .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
-                 .workload_text = workload.text,
-                 .sent_as_given = workload.sent_as_given,
-                 .source = workload.source,
-                 .stride = most_turns_of(workload.source),
-                 .think_s = workload.think_s,
-                 .files = read,
-                 .forces_length = workload.forces_length && api.generates,
-                 .scores = api.generates ? "" : api.name,
-                 .common = common,
-                 .otherwise = planned_otherwise(s, arrivals, *read, api),
-                 .limits = s.limits,
-                 .client = s.client,
-                 .slos = {s.slos.begin(), s.slos.end()},
-                 .on_fail = s.on_fail};
-    if (arrivals.is_searched) p = searching(std::move(p), s.judging, use);
+    planned_traffic sent{
+        .arrivals = arrivals,
+        .warmup_requests = s.warmup.requests(),
+        .warmup_s = s.warmup.seconds(),
+        .warmup_until_stable = s.warmup.until_stable(),
+        .requests = s.requests,
+        .duration_s = s.duration.seconds(),
+        .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
+        .workload_text = workload.text,
+        .sent_as_given = workload.sent_as_given,
+        .source = workload.source,
+        .stride = most_turns_of(workload.source),
+        .think_s = workload.think_s,
+        .files = read,
+        .forces_length = workload.forces_length && api.generates,
+        .scores = api.generates ? "" : api.name,
+        .common = common,
+        .otherwise = planned_otherwise(s, arrivals, *read, api),
+        .limits = s.limits,
+        .client = s.client};
+    planned_judging judged{.first_repeats = repeats.first,
+                           .most_repeats = repeats.most,
+                           .repeats_are_asked = s.repeats > 0,
+                           .most_if_noisy = repeats.most_if_noisy,
+                           .has_baseline = s.baseline.is_live(),
+                           .has_stored_baseline = s.baseline.is_stored(),
+                           .stored = s.baseline.stored(),
+                           .rule = rule_of(s.judging, s.traffic, repeats.first, repeats.most,
+                                           repeats.most_if_noisy > 0),
+                           .slos = {s.slos.begin(), s.slos.end()},
+                           .on_fail = s.on_fail};
+    if (arrivals.is_searched) become_search(sent, judged, s.judging, use);
+    plan p;
+    p.sent = std::make_shared<const planned_traffic>(std::move(sent));
+    p.judged = std::make_shared<const planned_judging>(std::move(judged));
     const slo_context context = slo_context_of(p);
-    for (const auto* objectives : {&p.slos, &p.search.objectives_held})
+    for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
         for (const slo& x : *objectives) check_slo(x, context);
     return p;
 }

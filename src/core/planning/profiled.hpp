@@ -45,15 +45,15 @@ inline void check_profile(const scenario& s) {
 
 /// The same load for as long as the profile lasts; what is sent at once is cut off then.
 inline plan profiled(const plan& p) {
-    plan q = plan_of_repeat(p, 0);
-    q.warmup_requests = 0;
-    q.warmup_s = 0;
-    q.warmup_until_stable = false;
-    q.arrivals.users_ramp_s = 0;  // the load that failed had all of its users
-    if (p.arrivals.kind == arrival_kind::all_at_once) return q;
-    q.requests = 0;
-    q.duration_s = (*p.on_fail).duration.seconds();
-    return q;
+    return with_traffic(plan_of_repeat(p, 0), [&](planned_traffic& t) {
+        t.warmup_requests = 0;
+        t.warmup_s = 0;
+        t.warmup_until_stable = false;
+        t.arrivals.users_ramp_s = 0;  // the load that failed had all of its users
+        if (t.arrivals.kind == arrival_kind::all_at_once) return;
+        t.requests = 0;
+        t.duration_s = (*p.judged->on_fail).duration.seconds();
+    });
 }
 
 }  // namespace detail

@@ -42,7 +42,7 @@ inline std::string search_message(const load_curve& c) {
 /// Every test case of a gate has an equal part of its time: what adds them up has the gate's.
 inline double seconds_of_each(const gate_report& g) {
     const std::size_t cases = g.verdicts.size() + !g.refusal.empty() + !g.beside.empty() +
-                              g.what.search.to_the_interval;
+                              g.what.judged->search.to_the_interval;
     return cases > 0 ? g.took_s / static_cast<double>(cases) : 0;
 }
 
@@ -108,7 +108,7 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
             ++of.failures;
             test("test case", "failure", g.beside, gate_place);
         }
-        if (const load_curve& c = g.figures.search; g.what.search.to_the_interval) {
+        if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval) {
             property("capacity: low", json_number(c.state.low));
             property("capacity: high", json_number(c.state.high));
             of.errors += !c.fault.empty();
@@ -159,7 +159,7 @@ inline std::string summary_of(const gate_report& g) {
     for (const std::string& words : {g.beside, g.refusal, unverified_servers(g)})
         if (!words.empty()) out += markdown_code(words) + "\n\n";
     if (!g.refusal.empty()) return out;
-    if (const load_curve& c = g.figures.search; g.what.search.to_the_interval) {
+    if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval) {
         out += markdown_escaped(c.line) + "\n\n";
         for (const std::string& words : {c.flat, c.fault, g.under.stopped})
             if (!words.empty()) out += markdown_escaped(words) + "\n\n";
@@ -185,7 +185,7 @@ inline std::string summary_of(const gate_report& g) {
                markdown_code(str(v.reason)) + " |\n";
     }
     if (const arm_figures& arm = g.figures.candidate; !arm.empty())
-        out += (g.what.scores.empty() ? "\n" : "\ninput ") + throughput_text(g, arm) + ", " +
+        out += (g.what.sent->scores.empty() ? "\n" : "\ninput ") + throughput_text(g, arm) + ", " +
                markdown_code(status_text(arm)) +
                (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
@@ -311,7 +311,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
             estimates += "llmbench_slo_estimate" + of + number(v.estimate.value) + "\n";
             limits += "llmbench_slo_limit" + of + number(v.limit) + "\n";
         }
-        if (const load_curve& c = g.figures.search; g.what.search.to_the_interval)
+        if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
             for (const auto& [end, value] :
                  {std::pair{"low", c.state.low}, std::pair{"high", c.state.high}})
                 loads += "llmbench_capacity" + gate + "end=\"" + end + "\"} " + number(value) +

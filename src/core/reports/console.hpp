@@ -72,7 +72,7 @@ inline std::string line_to_paste(const std::vector<calibrated>& rows) {
 inline std::string calibration_text(const gate_report& g) {
     std::size_t width = 0;
     for (const calibrated& c : g.calibration) width = std::max(width, c.what.text().size());
-    const char* unit = g.what.has_baseline ? "pairs" : "repeats";
+    const char* unit = g.what.judged->has_baseline ? "pairs" : "repeats";
     std::string out = printed("  calibration over %zu %s\n  %-*s %11s %10s %15s  %s\n",
                               g.figures.candidate.repeats.size(), unit, static_cast<int>(width), "",
                               "typical", "noise sd", "headroom / sd",
@@ -94,7 +94,7 @@ inline std::string calibration_text(const gate_report& g) {
 /// What a search found: its line, and each probe where there was an interval to be found.
 inline std::string search_text(const gate_report& g) {
     const load_curve& c = g.figures.search;
-    if (c.empty() || !g.what.search.to_the_interval) return {};
+    if (c.empty() || !g.what.judged->search.to_the_interval) return {};
     std::string out = "  " + c.line + "\n";
     for (std::size_t i = 0; i < c.points.size(); ++i)
         out += printed("    %2zu. ", i + 1) + probe_text(c.unit, c.points[i].what) + "\n";

@@ -80,13 +80,14 @@ inline void fields_of(field_visitor& v, gate_report& g) {
              !g.rehearsal.model.empty(), g.rehearsal, g.took_s);
     if (!v.has("target", g.refusal.empty())) return;
     v.object({"target", "a server, and what it was", at_times, "target"}, true, g.target);
-    v.object({"baseline_target", "", at_times, "target"}, g.what.has_baseline, g.baseline);
+    v.object({"baseline_target", "", at_times, "target"}, g.what.judged->has_baseline, g.baseline);
     load_facts load = load_facts_of(g.what);
     v.object({"scenario", "the load as it was asked for", at_times}, true, load);
     v.list({"slos", "", at_times, "slo"}, g.verdicts, [&](slo_verdict& of) { fields_of(v, of); });
     v.object({"capacity", "what a search for the most load found", at_times},
              !g.figures.search.empty(), g.figures.search);
-    expected_load expected{g.what.has_baseline, has_turns(g.what), expected_requests(g.what),
+    expected_load expected{g.what.judged->has_baseline, has_turns(g.what),
+                           expected_requests(g.what),
                            expected_first_turns(g.what)};
     v.object({"judging", "what the verdicts depend on beside the records", at_times}, true,
              g.judged_by,
@@ -94,7 +95,7 @@ inline void fields_of(field_visitor& v, gate_report& g) {
     for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
         const bool is_baseline = arm == run_arm::baseline;
         v.object({to_string(arm), "what was measured on one target", at_times, "arm"},
-                 !is_baseline || g.what.has_baseline,
+                 !is_baseline || g.what.judged->has_baseline,
                  is_baseline ? g.figures.baseline : g.figures.candidate,
                  (is_baseline ? g.baseline : g.target).tokens, g.figures.table_rows,
                  g.figures.kept);

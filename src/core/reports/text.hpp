@@ -35,15 +35,15 @@ namespace detail {
 
 /// What the tokens are that a throughput is of.
 inline const char* throughput_kind(const gate_report& g) {
-    return g.what.scores.empty() ? "output" : "input";
+    return g.what.sent->scores.empty() ? "output" : "input";
 }
 /// "789 tok/s (prefill 3020 tok/s, decode 783 tok/s)"; the phases only where they can be told.
 inline std::string throughput_text(const gate_report& g, const arm_figures& arm) {
     const auto shown = [&](metric_id id) { return value_text(id, arm.run_value(id)); };
-    if (!g.what.scores.empty())
+    if (!g.what.sent->scores.empty())
         return shown(metric_id::input_throughput) + " (" +
                shown(metric_id::request_throughput) + ")";
-    if (!saturates(g.what.arrivals) || !g.what.common.stream)
+    if (!saturates(g.what.sent->arrivals) || !g.what.sent->common.stream)
         return shown(metric_id::output_throughput);
     return shown(metric_id::output_throughput) + " (prefill " +
            shown(metric_id::prefill_throughput) + ", decode " +
@@ -210,7 +210,7 @@ inline std::string reasoning_text(const reasoning_counts& c, const char* whose) 
     return t;
 }
 /// What is said where a server may know the traffic from earlier repeats, "" where it cannot.
-inline std::string as_given_text(const plan& p) {
+inline std::string as_given_text(const planned_traffic& p) {
     if (p.sent_as_given.empty()) return {};
     return p.sent_as_given + " are sent as given: a prefix cache of the server may answer them "
                              "from earlier repeats and earlier runs";
@@ -295,22 +295,23 @@ inline std::string reports_text(const std::string& directory) {
 
 /// Seconds that a gate's repeats take, at least and at most, where one arm's repeat takes `each_s`.
 inline std::pair<double, double> expected_span(const plan& p, double each_s) {
+    const planned_judging& j = *p.judged;
     const auto lasting = [&](int repeats) {  // the last stage of fresh traffic is twice as long
-        const bool doubled = p.rule.traffic == fresh && repeats == last_stage;
-        return (p.has_baseline ? 2 : 1) * each_s * (repeats + doubled);
+        const bool doubled = j.rule.traffic == fresh && repeats == last_stage;
+        return (j.has_baseline ? 2 : 1) * each_s * (repeats + doubled);
     };
-    if (p.searches() && p.has_baseline) {
+    if (p.searches() && j.has_baseline) {
         const double pairs = static_cast<double>(2 * compared_loads) * each_s;  // of a round
         return {3 * each_s + first_compared * pairs,
                 most_probes_of_a_lead * each_s + compare_terms{}.most_rounds * pairs};
     }
     if (p.searches()) {
-        const double loads = static_cast<double>(std::max<std::size_t>(1, p.search.asked.size()));
-        return {each_s * p.first_repeats * (p.search.to_the_interval ? 0.5 : loads),
-                each_s * p.most_repeats * (p.search.to_the_interval ? 1 : loads)};
+        const double loads = static_cast<double>(std::max<std::size_t>(1, j.search.asked.size()));
+        return {each_s * j.first_repeats * (j.search.to_the_interval ? 0.5 : loads),
+                each_s * j.most_repeats * (j.search.to_the_interval ? 1 : loads)};
     }
-    const double most = lasting(std::max(p.most_repeats, p.most_if_noisy));
-    return {lasting(p.first_repeats), most};
+    const double most = lasting(std::max(j.most_repeats, j.most_if_noisy));
+    return {lasting(j.first_repeats), most};
 }
 inline std::string span_text(double least, double most) {
     return least < most ? printed("about %.0f to %.0f s", least, most)

@@ -134,18 +134,19 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
     });
     const stored_gate& first = shards.front().gate;
     gathered_shards g;
-    g.what = first.described;
-    g.what.rule = first.judged_by.rule;
-    g.what.first_repeats = g.what.most_repeats = static_cast<int>(first.seen.candidate.size());
-    for (const slo& s : slos) g.what.slos.push_back(s);
+    g.what = with_judging(first.described, [&](planned_judging& j) {
+        j.rule = first.judged_by.rule;
+        j.first_repeats = j.most_repeats = static_cast<int>(first.seen.candidate.size());
+        j.slos = {slos.begin(), slos.end()};
+    });
     g.target.kind = target_kind::endpoint;
     g.target.url = first.target.url;
     g.target.model = first.target.model;
     g.target.api = first.target.api;
-    g.judged_by.slos = g.what.slos;
+    g.judged_by.slos = g.what.judged->slos;
     g.judged_by.rule = first.judged_by.rule;
     static_cast<load_conditions&>(g.seen) = first.seen;
-    const bool closed = !g.what.is_open_loop();
+    const bool closed = !g.what.sent->is_open_loop();
     while (!first.seen.candidate.empty()) {
         check_one_time(shards, g.seen.candidate.size());
         std::vector<repeat_data> parts;

@@ -59,26 +59,28 @@ inline constexpr std::size_t most_repeats_of_a_gate = 1000;  // probes of a sear
 /// The load of a stored gate in the form that reports tell it from.
 inline plan described_plan(const stored_gate& g) {
     const load_facts& l = g.load;
-    plan p;
-    p.described = {true, g.context.requests, g.context.has_turns, g.context.first_turns, l.extent,
+    planned_traffic t;
+    t.described = {true, g.context.requests, g.context.has_turns, g.context.first_turns, l.extent,
                    l.options, l.limits};
+    t.arrivals.described = l.arrivals;
+    t.arrivals.kind = l.kind;
+    t.arrivals.rate = l.rate;
+    t.arrivals.users = l.users;
+    t.arrivals.max_in_flight = l.max_in_flight;
+    t.requests = l.requests;
+    t.duration_s = l.duration_s;
+    t.warmup_requests = l.warmup_requests;
+    t.warmup_s = l.warmup_s;
+    t.seed = parsed_number<std::uint64_t>(l.seed).value_or(0);
+    t.hash = l.trace_hash;
+    t.workload_text = l.workload;
+    t.sent_as_given = l.sent_as_given;
+    t.common.stream = l.streams;
+    t.scores = l.scores;
+    plan p;
     p.name = g.name;
-    p.arrivals.described = l.arrivals;
-    p.arrivals.kind = l.kind;
-    p.arrivals.rate = l.rate;
-    p.arrivals.users = l.users;
-    p.arrivals.max_in_flight = l.max_in_flight;
-    p.requests = l.requests;
-    p.duration_s = l.duration_s;
-    p.warmup_requests = l.warmup_requests;
-    p.warmup_s = l.warmup_s;
-    p.seed = parsed_number<std::uint64_t>(l.seed).value_or(0);
-    p.hash = l.trace_hash;
     p.nonce = parsed_number<std::uint64_t>(l.nonce, 16).value_or(0);
-    p.workload_text = l.workload;
-    p.sent_as_given = l.sent_as_given;
-    p.common.stream = l.streams;
-    p.scores = l.scores;
+    p.sent = std::make_shared<const planned_traffic>(std::move(t));
     return p;
 }
 
@@ -323,7 +325,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     same("options", old.load.options, load.options);
     same("seed", old.load.seed, load.seed);
     same("trace hash", old.load.trace_hash, load.trace_hash);
-    for (const slo& s : what.slos) {
+    for (const slo& s : what.judged->slos) {
         if (s.factor == 0) continue;
         if (is_capacity(s.what.metric)) {
             if (!(old.carried > 0))

@@ -16,15 +16,16 @@ inline namespace v0 {
 namespace detail {
 
 inline load_conditions load_conditions_of(const plan& p) {
+    const planned_traffic& t = *p.sent;
     load_conditions c;
-    const bool as_planned = p.arrivals.max_in_flight == 0 && p.stride == 1;
-    c.arrival_cv2 = as_planned ? arrival_cv2_of(p.arrivals) : not_a_number;
+    const bool as_planned = t.arrivals.max_in_flight == 0 && t.stride == 1;
+    c.arrival_cv2 = as_planned ? arrival_cv2_of(t.arrivals) : not_a_number;
     // Turns come in batches as large as a conversation at most. Only a search is in need of that:
     // it sends more than the server can take on purpose.
-    if (p.searches() && p.stride > 1)
-        c.arrival_cv2 = arrival_cv2_of(p.arrivals) + static_cast<double>(p.stride);
+    if (p.searches() && t.stride > 1)
+        c.arrival_cv2 = arrival_cv2_of(t.arrivals) + static_cast<double>(t.stride);
     c.short_outputs_expected = expects_short_outputs(p);
-    c.spins = p.client.spin;
+    c.spins = t.client.spin;
     c.most_skew_s = p.most_skew_s;
     return c;
 }
@@ -36,7 +37,7 @@ inline double most_skew_of_ranks(const plan& p) {
     const auto take = [&](metric_id m, double bound) {
         if (m == metric_id::ttft && bound > 0) tightest = std::min(tightest, bound);
     };
-    for (const auto* objectives : {&p.slos, &p.search.objectives_held})
+    for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
         for (const slo& s : *objectives) {
             if (s.factor == 0) take(s.what.metric, s.bound);
             for (const predicate_step& step : s.what.where)

@@ -24,6 +24,7 @@
 #include <cstdint>  // uint64_t
 #include <memory>  // shared_ptr, make_shared
 #include <string>
+#include <utility>  // move
 #include <variant>
 #include <vector>
 
@@ -57,30 +58,15 @@ struct other_requests {
     bool forces_length = false;
 };
 
-/// A scenario that was found sound, with every default filled in.
-struct plan {
-    std::string name{};
-    std::string test_case{};  // "" outside of one
-    std::string file{};
-    int line = 0;
+/// What one repeat sends, and when: the whole of it, whoever sends which part.
+struct planned_traffic {
     arrival_data arrivals{};
     long long warmup_requests = 0;
     double warmup_s = 0;
     bool warmup_until_stable = false;  // warmup_s is the most of it
     long long requests = 0;
     double duration_s = 0;
-    int first_repeats = first_analysis;  // before this many nothing is decided
-    int most_repeats = last_analysis;  // repeats, or pairs where there is a baseline
-    bool repeats_are_asked = false;  // by the gate: then what is only advised is waited for, too
-    int most_if_noisy = 0;           // where their own spread leaves it open, 0: no more
-    bool has_baseline = false;       // a live one, measured in pairs
-    bool has_stored_baseline = false;
-    stored_result stored{};
-    judging_rule rule{};
     std::uint64_t seed = 1;
-    load_shard shard{};       // of it, what this program sends
-    double most_skew_s = infinity;  // by which the programs that share it may begin apart
-    std::uint64_t nonce = 0;  // of this execution: its words are none that a cache has seen
     std::string hash{};  // trace_hash of it, once it is known: long prompts take a while
     std::string workload_text{};
     bool is_read = false;  // from files of another tool: nothing is sent, no seed is known
@@ -97,21 +83,71 @@ struct plan {
     maybe<other_requests> otherwise{};  // those of the baseline, where they are others
     llmbench::limits limits{};
     client_options client{};
-    std::vector<slo> slos{};
-    searched_load search{};
-    maybe<profile> on_fail{};
     bool searches() const { return arrivals.is_searched; }
     bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
 };
 
-inline trace_place place_of(const plan& p, std::size_t index) {
+/// How much is measured, and what that is held against.
+struct planned_judging {
+    int first_repeats = first_analysis;  // before this many nothing is decided
+    int most_repeats = last_analysis;  // repeats, or pairs where there is a baseline
+    bool repeats_are_asked = false;  // by the gate: then what is only advised is waited for, too
+    int most_if_noisy = 0;           // where their own spread leaves it open, 0: no more
+    bool has_baseline = false;       // a live one, measured in pairs
+    bool has_stored_baseline = false;
+    stored_result stored{};
+    judging_rule rule{};
+    std::vector<slo> slos{};
+    searched_load search{};
+    maybe<profile> on_fail{};
+};
+
+/// Which gate it is, and where it stands.
+struct gate_identity {
+    std::string name{};
+    std::string test_case{};  // "" outside of one
+    std::string file{};
+    int line = 0;
+};
+
+/// A scenario that was found sound, with every default filled in. Its copies share what they send
+/// and how they are judged.
+struct plan : gate_identity {
+    std::shared_ptr<const planned_traffic> sent = std::make_shared<const planned_traffic>();
+    std::shared_ptr<const planned_judging> judged = std::make_shared<const planned_judging>();
+    load_shard shard{};             // of what is sent, what this program sends
+    double most_skew_s = infinity;  // by which the programs that share it may begin apart
+    std::uint64_t nonce = 0;  // of this execution: its words are none that a cache has seen
+    bool searches() const { return sent->searches(); }
+    /// Where only what is sent matters.
+    operator const planned_traffic&() const { return *sent; }
+};
+
+/// The plan with what it sends as `change` leaves it.
+template <class F>
+plan with_traffic(plan p, F&& change) {
+    planned_traffic t = *p.sent;
+    change(t);
+    p.sent = std::make_shared<const planned_traffic>(std::move(t));
+    return p;
+}
+/// The plan, judged as `change` leaves it.
+template <class F>
+plan with_judging(plan p, F&& change) {
+    planned_judging j = *p.judged;
+    change(j);
+    p.judged = std::make_shared<const planned_judging>(std::move(j));
+    return p;
+}
+
+inline trace_place place_of(const planned_traffic& p, std::size_t index) {
     return {index / p.stride, index % p.stride, index - index % p.stride};
 }
-inline trace_terms terms_of(const plan& p) { return {p.seed, *p.files}; }
+inline trace_terms terms_of(const planned_traffic& p) { return {p.seed, *p.files}; }
 /// Whether requests are turns of conversations.
-inline bool has_turns(const plan& p) { return p.stride > 1 || p.described.has_turns; }
+inline bool has_turns(const planned_traffic& p) { return p.stride > 1 || p.described.has_turns; }
 /// Turns of one conversation of the trace.
-inline std::size_t turns_of(const plan& p, std::size_t conversation) {
+inline std::size_t turns_of(const planned_traffic& p, std::size_t conversation) {
     return std::visit([&](const auto& source) { return source.turns(conversation, terms_of(p)); },
                       p.source);
 }
@@ -120,7 +156,7 @@ inline std::size_t turns_of(const plan& p, std::size_t conversation) {
 struct conversation_counts {
     std::size_t warmup = 0, measured = 0, last_turns = 1;
 };
-inline conversation_counts counted_conversations(const plan& p) {
+inline conversation_counts counted_conversations(const planned_traffic& p) {
     const auto warmup = static_cast<std::size_t>(p.warmup_requests);
     const auto requests = static_cast<std::size_t>(p.requests);
     if (p.stride == 1) return {warmup, requests, 1};
@@ -135,7 +171,7 @@ inline conversation_counts counted_conversations(const plan& p) {
 }
 
 /// When an open loop sends; of conversations, their first turns.
-inline schedule schedule_of(const plan& p) {
+inline schedule schedule_of(const planned_traffic& p) {
     const conversation_counts c = counted_conversations(p);
     if (p.arrivals.kind == arrival_kind::replay)
         return replay_schedule(p.arrivals, p.files->trace, c.warmup, p.warmup_s, c.measured,
@@ -144,14 +180,14 @@ inline schedule schedule_of(const plan& p) {
                               static_cast<long long>(c.measured), p.duration_s, p.seed);
 }
 /// Places of the trace that the sends of an open loop begin, the end of the last one.
-inline std::size_t end_of_trace(const plan& p, std::size_t starts) {
+inline std::size_t end_of_trace(const planned_traffic& p, std::size_t starts) {
     const conversation_counts c = counted_conversations(p);
     const bool whole = c.measured == 0 || starts < c.warmup + c.measured;
     return starts == 0 ? 0 : (starts - 1) * p.stride + (whole ? p.stride : c.last_turns);
 }
 
 /// Requests on the places of the trace before this one.
-inline long long requests_before(const plan& p, std::size_t last) {
+inline long long requests_before(const planned_traffic& p, std::size_t last) {
     if (p.stride == 1) return static_cast<long long>(last);
     std::size_t n = 0;
     for (std::size_t c = 0; c * p.stride < last; ++c)
@@ -160,7 +196,7 @@ inline long long requests_before(const plan& p, std::size_t last) {
 }
 
 /// Measured requests that one repeat will have, 0 where only the run can tell.
-inline long long expected_requests(const plan& p) {
+inline long long expected_requests(const planned_traffic& p) {
     if (p.described.is_there) return p.described.requests;
     double by_time = infinity;
     if (p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once) {
@@ -182,7 +218,7 @@ inline long long expected_requests(const plan& p) {
     return std::isfinite(n) ? std::llround(n) : 0;
 }
 /// Of these, first turns of conversations.
-inline long long expected_first_turns(const plan& p) {
+inline long long expected_first_turns(const planned_traffic& p) {
     if (p.described.is_there) return p.described.first_turns;
     const long long n = expected_requests(p);
     if (n == 0 || p.stride == 1) return n;
@@ -195,10 +231,12 @@ inline long long expected_first_turns(const plan& p) {
 
 /// Seconds before the measured part of a closed loop, whatever else warms up: a load that does not
 /// have all of its users yet is another one.
-inline double lead_seconds(const plan& p) { return std::max(p.warmup_s, p.arrivals.users_ramp_s); }
+inline double lead_seconds(const planned_traffic& p) {
+    return std::max(p.warmup_s, p.arrivals.users_ramp_s);
+}
 
 /// Seconds that one repeat will take at least, as far as the plan can tell; 0 where it cannot.
-inline double expected_seconds(const plan& p) {
+inline double expected_seconds(const planned_traffic& p) {
     if (!p.is_open_loop()) return p.duration_s > 0 ? lead_seconds(p) + p.duration_s : 0;
     if (p.arrivals.kind == arrival_kind::all_at_once) return 0;
     return schedule_of(p).measured_to;
@@ -206,36 +244,35 @@ inline double expected_seconds(const plan& p) {
 
 /// The plan of one arm: the baseline's requests may be others.
 inline plan plan_of_arm(const plan& p, run_arm arm) {
-    if (arm != run_arm::baseline || !p.otherwise) return p;
-    plan other = p;
-    other.common = (*p.otherwise).common;
-    other.forces_length = (*p.otherwise).forces_length;
-    return other;
+    if (arm != run_arm::baseline || !p.sent->otherwise) return p;
+    return with_traffic(p, [](planned_traffic& t) {
+        t.common = (*t.otherwise).common;
+        t.forces_length = (*t.otherwise).forces_length;
+    });
 }
 
-/// The plan of one stage of fresh traffic: other requests, and in the last stage twice as many.
-inline plan stage_of(const plan& p, int stage) {
-    plan q = p;
-    q.hash.clear();
-    q.seed = stage == 0 ? p.seed : mixed(p.seed ^ mixed(static_cast<std::uint64_t>(stage)));
+/// The traffic of one stage where it is fresh: other requests, in the last stage twice as many.
+inline planned_traffic stage_of(planned_traffic t, int stage) {
+    t.hash.clear();
+    if (stage > 0) t.seed = mixed(t.seed ^ mixed(static_cast<std::uint64_t>(stage)));
     // Other conversations of a dataset, of which the stages need four times a repeat's.
-    if (auto* d = std::get_if<recorded_dialogues>(&q.source))
-        d->begin = p.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
-    if (stage + 1 == last_stage) {
-        q.requests *= 2;
-        q.duration_s *= 2;
-        // The mixture of rates stays what it was.
-        q.arrivals.over_s *= 2;
-        list<load_step> longer;
-        for (const load_step& s : p.arrivals.stages)
-            longer.push_back({s.rate, time_span::from_seconds(2 * s.lasts.seconds())});
-        q.arrivals.stages = longer;
-    }
-    return q;
+    if (auto* d = std::get_if<recorded_dialogues>(&t.source))
+        d->begin = t.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
+    if (stage + 1 != last_stage) return t;
+    t.requests *= 2;
+    t.duration_s *= 2;
+    // The mixture of rates stays what it was.
+    t.arrivals.over_s *= 2;
+    list<load_step> longer;
+    for (const load_step& s : t.arrivals.stages)
+        longer.push_back({s.rate, time_span::from_seconds(2 * s.lasts.seconds())});
+    t.arrivals.stages = longer;
+    return t;
 }
 /// The plan of one repeat: a stage of its own where traffic is fresh, else the same as before.
 inline plan plan_of_repeat(const plan& p, int repeat) {
-    return p.rule.traffic == fresh ? stage_of(p, repeat) : p;
+    if (p.judged->rule.traffic != fresh) return p;
+    return with_traffic(p, [&](planned_traffic& t) { t = stage_of(t, repeat); });
 }
 
 }  // namespace detail

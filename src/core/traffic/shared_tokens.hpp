@@ -20,7 +20,7 @@ namespace detail {
 /// least so many; 0 where that is not known, or where prompts are sent again as they are.
 class fresh_tokens {
 public:
-    fresh_tokens(const plan& p, std::size_t index, const token_fit& fit)
+    fresh_tokens(const planned_traffic& p, std::size_t index, const token_fit& fit)
         : plan_(p), place_(place_of(p, index)), fit_(fit) {}
 
     double operator()(const given_prompts&) const { return 0; }
@@ -49,13 +49,13 @@ private:
         return static_cast<double>(bytes) / 8;
     }
 
-    const plan& plan_;
+    const planned_traffic& plan_;
     const trace_place place_;
     const token_fit& fit_;
 };
 
 /// Tokens of a prompt, of `prompt_tokens` as the server counted, that others may have sent before.
-inline long long shared_tokens(const plan& p, std::size_t index, const token_fit& fit,
+inline long long shared_tokens(const planned_traffic& p, std::size_t index, const token_fit& fit,
                                int prompt_tokens) {
     const double fresh = std::visit(fresh_tokens(p, index, fit), p.source);
     return std::clamp(prompt_tokens - static_cast<long long>(fresh), 0ll,

@@ -18,7 +18,7 @@ namespace detail {
 
 /// Identifies the traffic: send times to the microsecond, and what the first requests say or how
 /// long they are. Answers that are fed back are the server's own and no part of it.
-inline std::string trace_hash(const plan& p) {
+inline std::string trace_hash(const planned_traffic& p) {
     if (!p.hash.empty()) return p.hash;
     fnv1a h;
     std::size_t n = static_cast<std::size_t>(std::max(p.requests, 1000ll));

@@ -31,7 +31,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
     t += compared_text(baseline);
     t += "; " + repeats_text(p);
     const api_traits* api = api_named(target.api);
-    if (p.forces_length && api && !api->forces_lengths)
+    if (p.sent->forces_length && api && !api->forces_lengths)
         t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
                      api->name);
     if (seconds > 0) {
@@ -45,7 +45,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
         baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
     const double shortest = shortest_prompt(p);
     if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens, shortest);
-    if (makes_up_prompts(p) && p.has_baseline && !is_one_server)
+    if (makes_up_prompts(p) && p.judged->has_baseline && !is_one_server)
         t += "; baseline: " + fit_text(baseline.tokens, shortest);
     return t + "\n";
 }

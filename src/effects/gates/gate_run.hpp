@@ -109,14 +109,14 @@ public:
           candidate_(s.target, run_arm::candidate, mode.stand_in(run_arm::candidate)),
           meter_(p, progress, surroundings_of_program().style()) {
         candidate_.also_serve(str(s.baseline.otherwise().model));
-        if (s.baseline.is_same_server() || p_.otherwise) baseline_ = &candidate_;
-        else if (p_.has_baseline) {
+        if (s.baseline.is_same_server() || sent_.otherwise) baseline_ = &candidate_;
+        else if (judged_.has_baseline) {
             other_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline,
                                                    mode.stand_in(run_arm::baseline));
             baseline_ = other_.get();
         }
         if (mode.write_baseline) {
-            const std::string file = str(p_.stored.file);
+            const std::string file = str(judged_.stored.file);
             check_writable(file);
             check_own_baseline(file, p_.name, session::of_this_program().baseline_in(file));
         }
@@ -132,27 +132,27 @@ public:
         end_profiles_on(candidate_);
         if (other_) end_profiles_on(*other_);
         if (other_) check_two_servers();
-        candidate_.check_answers(p_.common);
+        candidate_.check_answers(sent_.common);
         candidate_.learn_tokens(p_, left_s());
         all_.target = candidate_.facts();
         if (other_) {
-            other_->check_answers(p_.common);
+            other_->check_answers(sent_.common);
             other_->learn_tokens(p_, left_s());
         }
         if (baseline_) all_.baseline = baseline_->facts();
-        if (p_.otherwise) note_other_requests();
+        if (sent_.otherwise) note_other_requests();
         else if (baseline_ == &candidate_) all_.baseline.kind = target_kind::same;
         check_server_objectives();
         check_images(p_, *candidate_.load().api);
         if (baseline_) check_images(p_, *baseline_->load().api);
-        if (!p_.has_stored_baseline) return true;
+        if (!judged_.has_stored_baseline) return true;
         all_.baseline.kind = target_kind::stored;
-        all_.baseline.url = str(p_.stored.file);
+        all_.baseline.url = str(judged_.stored.file);
         if (mode_.write_baseline) return true;
         const stored_gate& old = mode_.stored;
-        if (!mode_.model) check_comparable(old, str(p_.stored.file), p_, all_.target);
-        all_.judged_by.stored = {str(p_.stored.file), p_.stored.day_to_day.value, old.statistics,
-                                 old.carried};
+        if (!mode_.model) check_comparable(old, str(judged_.stored.file), p_, all_.target);
+        all_.judged_by.stored = {str(judged_.stored.file), judged_.stored.day_to_day.value,
+                                 old.statistics, old.carried};
         return true;
     }
     /// Without a word.
@@ -198,7 +198,8 @@ public:
     /// All that there is to know, once.
     measured_gate finished() {
         if (!is_assessed_) all_.found = assess_loads(all_.seen, all_.judged_by);
-        if (p_.on_fail && mode_.judges() && shows_a_miss(all_.found.verdicts)) profile_failure();
+        if (judged_.on_fail && mode_.judges() && shows_a_miss(all_.found.verdicts))
+            profile_failure();
         if (mode_.write_baseline && !p_.searches())
             all_.found.bias = bias_of_baseline(all_.seen, all_.judged_by);
         return std::move(all_);
@@ -207,12 +208,12 @@ public:
 private:
     /// The same load once more, with other words, and nothing of it is evidence.
     void profile_failure() {
-        const double lasts_s = (*p_.on_fail).duration.seconds();
+        const double lasts_s = (*judged_.on_fail).duration.seconds();
         const int gate = session::of_this_program().running_gate();
         meter_.say("  failed: its server is asked for a profile of " + time_text(lasts_s) +
                    " of the same load\n");
         meter_.stage("profile");
-        profiler by(*p_.on_fail, candidate_, gate);
+        profiler by(*judged_.on_fail, candidate_, gate);
         plan again = profiled(p_);
         again.shard = {};  // rank 0 sends all of it
         all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
@@ -221,7 +222,8 @@ private:
                 .records.size();
         });
         if (all_.profile.goes_on && !candidate_.is_process())
-            unended_profiles::of_this_program().add(candidate_.facts().url, p_.name, *p_.on_fail);
+            unended_profiles::of_this_program().add(candidate_.facts().url, p_.name,
+                                                    *judged_.on_fail);
     }
     /// What earlier gates left running on a server is ended, or told.
     void end_profiles_on(const live_target& server) {
@@ -250,9 +252,10 @@ private:
             if (measure_again(all_.found.bias)) continue;
             // Under too much load a shown miss is told as one, and red takes a third repeat.
             if (count() < first_fail && all_.found.on.saturated) continue;
-            if (all_decided(all_.found.verdicts, p_.repeats_are_asked) && !all_.found.bias) return;
-            if (count() == p_.most_repeats && is_noisy())
-                most_repeats_ = std::max(most_repeats_, p_.most_if_noisy);
+            if (all_decided(all_.found.verdicts, judged_.repeats_are_asked) && !all_.found.bias)
+                return;
+            if (count() == judged_.most_repeats && is_noisy())
+                most_repeats_ = std::max(most_repeats_, judged_.most_if_noisy);
             meter_.decided(all_.found.verdicts);
         }
     }
@@ -283,7 +286,7 @@ private:
     }
     std::optional<client_bias> bias_of_probes(const next_on_arms& last) const {
         if (last.part == probe_of::compared)
-            return bias_of_ratio(all_.seen, all_.judged_by, p_.slos[0]);
+            return bias_of_ratio(all_.seen, all_.judged_by, judged_.slos[0]);
         return last.arms[0] == run_arm::candidate ? bias_at(all_.seen, all_.judged_by, last.load)
                                                   : std::nullopt;
     }
@@ -296,7 +299,7 @@ private:
         for (const run_arm arm : next.arms) {
             meter_.stage(probe_name(p_, before) + " at " +
                          value_text(load_metric(p_), next.load) +
-                         (p_.has_baseline ? std::string(", ") + to_string(arm) : ""));
+                         (judged_.has_baseline ? std::string(", ") + to_string(arm) : ""));
             live_target& on = arm == run_arm::baseline ? *baseline_ : candidate_;
             if (repeat_on(on, arm, number, number, plan_at(next.load), &next)) continue;
             for (auto* measured : {&all_.seen.candidate, &all_.seen.baseline})
@@ -335,7 +338,7 @@ private:
         const std::string& its = other_->facts().url;
         std::string why = same_server_reason(candidate_.load(), mine, other_->load(), its);
         if (why.empty() && lead_to_one_process(candidate_.load(), candidate_.pages(),
-                                               other_->load(), other_->pages(), p_.common))
+                                               other_->load(), other_->pages(), sent_.common))
             why = one_process_text("target", mine, "baseline", its) +
                   " and would be compared with itself: forward another port, or say .baseline = "
                   "same_server()";
@@ -351,26 +354,26 @@ private:
         check_other_requests(p_, candidate_.load(), other);
     }
     void check_server_objectives() const {
-        candidate_.check_reports_metrics(p_.slos, p_.common);
-        std::vector<slo> compared = p_.slos;
+        candidate_.check_reports_metrics(judged_.slos, sent_.common);
+        std::vector<slo> compared = judged_.slos;
         std::erase_if(compared, [](const slo& s) { return s.factor == 0; });
-        if (baseline_) baseline_->check_reports_metrics(compared, p_.common);
+        if (baseline_) baseline_->check_reports_metrics(compared, sent_.common);
     }
     /// Beyond the usual repeats or pairs there is one look, at the last of the additional ones.
     bool is_analysed_after(int repeats) const {
-        return repeats >= p_.first_repeats &&
-               (repeats <= p_.most_repeats || repeats == most_repeats_);
+        return repeats >= judged_.first_repeats &&
+               (repeats <= judged_.most_repeats || repeats == most_repeats_);
     }
     bool is_noisy() const {
         const std::vector<decision>& all = all_.found.verdicts;
         return std::any_of(all.begin(), all.end(), [&](const decision& v) {
-            return is_waited_for(v, p_.repeats_are_asked) &&
+            return is_waited_for(v, judged_.repeats_are_asked) &&
                    asks_for_more(all_.seen, all_.judged_by, v);
         });
     }
     /// Whether the next repeat would not be over in time.
     bool is_out_of_time(int repeat) const {
-        const bool doubled = p_.rule.traffic == fresh && repeat + 1 == last_stage;
+        const bool doubled = judged_.rule.traffic == fresh && repeat + 1 == last_stage;
         const double arms = baseline_ ? 2 : 1;
         const long long needed = std::max(slowest_ns_, ns_of(arms * expected_seconds(p_)));
         return is_past_deadline(needed * (doubled ? 2 : 1));
@@ -397,7 +400,7 @@ private:
         if (!bias || bias->repeat >= all_.seen.candidate.size()) return false;
         const int slot = static_cast<int>(bias->repeat);
         const bool in_time = p_.searches() || !is_out_of_time(slot);
-        if (measured_ - count() >= p_.most_repeats || !in_time) return false;
+        if (measured_ - count() >= judged_.most_repeats || !in_time) return false;
         for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline}) {
             if (bias->repeat >= arm->size()) continue;
             const repeat_data& d = (*arm)[bias->repeat];
@@ -418,7 +421,7 @@ private:
     bool measure_once(int slot) {
         is_assessed_ = false;
         const int number = measured_++;
-        const bool baseline_first = baseline_ && baseline_goes_first(p_.seed, slot);
+        const bool baseline_first = baseline_ && baseline_goes_first(sent_.seed, slot);
         const plan what = plan_of_repeat(p_, slot);
         bool whole = true;
         if (baseline_first) whole = repeat_on(*baseline_, run_arm::baseline, slot, number, what);
@@ -479,6 +482,8 @@ private:
     }
 
     const plan& p_;
+    const planned_traffic& sent_ = *p_.sent;
+    const planned_judging& judged_ = *p_.judged;
     const run_mode& mode_;
     measured_gate all_{};
     int measured_ = 0;  // repeats or pairs so far, those set aside included
@@ -489,7 +494,7 @@ private:
     live_target candidate_;
     std::unique_ptr<live_target> other_{};  // of the baseline, where it is a server of its own
     live_target* baseline_ = nullptr;       // none, that one, or the candidate's
-    int most_repeats_ = p_.most_repeats;
+    int most_repeats_ = judged_.most_repeats;
     long long slowest_ns_ = 0;  // of the repeats so far
     progress_meter meter_;
 };

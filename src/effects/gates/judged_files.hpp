@@ -58,7 +58,7 @@ inline void check_slos_of_files(const plan& p) {
     slo_context c = slo_context_of(p);
     c.requests = c.first_turns = 0;  // too few make an objective invalid, not the question unsound
     c.has_turns = true;
-    for (const slo& s : p.slos) {
+    for (const slo& s : p.judged->slos) {
         const std::string given = "the SLO " + str(s.text()) + " is refused: ";
         if (is_capacity(s.what.metric))
             refuse({given, "the files are of one load, which shows no capacity"});
@@ -104,7 +104,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
         gathered_shards all = gathered(std::move(shards), slos);
         read_gate g{named_as(who, std::move(all.what)), {}};
         const slo_context context = slo_context_of(g.what);
-        for (const slo& s : g.what.slos) check_slo(s, context);
+        for (const slo& s : g.what.judged->slos) check_slo(s, context);
         g.seen.target = all.target;
         g.seen.seen = std::move(all.seen);
         g.seen.judged_by = std::move(all.judged_by);

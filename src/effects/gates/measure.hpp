@@ -65,18 +65,15 @@ inline scenario_use use_of(std::string_view verb) {
                                      : scenario_use::measure;
 }
 /// With the name and the place of its gate.
-inline plan named_as(const plan& who, plan p) {
-    p.name = who.name;
-    p.test_case = who.test_case;
-    p.file = who.file;
-    p.line = who.line;
+inline plan named_as(const gate_identity& who, plan p) {
+    static_cast<gate_identity&>(p) = who;
     return p;
 }
 /// The scenario's plan.
 inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t seed,
                     scenario_use use, const api_traits& api) {
     plan p = named_as(who.what, planned(s, seed, read_workload_files(s, seed), use, api));
-    p.hash = trace_hash(p);
+    p = with_traffic(std::move(p), [](planned_traffic& t) { t.hash = trace_hash(t); });
     p.nonce = fresh_nonce(seed, p.name);
     return p;
 }
@@ -137,11 +134,11 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
     if (!asked.shard.is_whole() && !m.found.on.invalid)
         mark_all_skipped(g.verdicts,
                          shard_text(asked.shard));
-    g.figures =
-        p.searches() ? figures_of_search(p, m.seen, m.judged_by) : figures_of(p, m.seen, p.slos);
-    if (!p.is_read && !p.searches())
+    g.figures = p.searches() ? figures_of_search(p, m.seen, m.judged_by)
+                             : figures_of(p, m.seen, p.judged->slos);
+    if (!p.sent->is_read && !p.searches())
         g.figures.others =
-            shown_as_all(asked.show_as, m.seen.candidate, m.target.api, p.common.stream);
+            shown_as_all(asked.show_as, m.seen.candidate, m.target.api, p.sent->common.stream);
     g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
     if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
@@ -153,7 +150,7 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
 
 /// Writes a gate's result where its stored baseline is to be, and says so in its verdicts.
 inline void write_as_baseline(gate_report& g, const measured_gate& m, const settings& asked) {
-    const std::string file = str(g.what.stored.file), fault = fault_of(m);
+    const std::string file = str(g.what.judged->stored.file), fault = fault_of(m);
     if (!fault.empty()) {
         for (slo_verdict& v : g.verdicts)
             if (v.what.factor > 0) v.reason = file + " was not written: " + fault;
@@ -178,7 +175,8 @@ inline gate_report unmeasured(gate_report g, const scenario& s, gate_outcome out
 /// build must not be red. The guard on errors, which is last, counts: what is asserted of a run
 /// stands on its requests.
 inline gate_report only_noted(gate_report g, inconclusive_means policy) {
-    for (std::size_t i = 0; i < g.what.slos.size(); ++i) g.verdicts[i].what.is_advisory = true;
+    for (std::size_t i = 0; i < g.what.judged->slos.size(); ++i)
+        g.verdicts[i].what.is_advisory = true;
     if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);
     if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
     return g;
@@ -347,22 +345,25 @@ private:
                          api_of(scenario_.target));
         run_mode mode = mode_of(p, asked_, budget_began_ns());
         mode.model = model_;
-        if (model_) p.on_fail = {};
+        if (model_) p = with_judging(std::move(p), [](planned_judging& j) { j.on_fail = {}; });
         if (mode.is_shard) p = as_shard(std::move(p), scenario_, asked_, number_);
-        if (p.has_stored_baseline && !writes) {
+        if (p.judged->has_stored_baseline && !writes) {
             mode.stored = model_ ? made_up_baseline() : stored_gate_of(p);
             // With the load that the earlier run was shown to carry, times what is asked of it.
-            if (searches) p = asking_for(std::move(p), mode.stored.carried);
+            if (searches)
+                p = with_judging(std::move(p), [&](planned_judging& j) {
+                    j.search.asked = asked_loads(j.slos, mode.stored.carried);
+                });
         }
-        if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
-        if (!mode.judges() && !mode.is_shard && !searches) {
-            p.first_repeats = p.most_repeats;
-            p.most_if_noisy = 0;
-        }
-        return {std::move(p), mode};
+        if (mode.judges() || mode.is_shard || searches) return {std::move(p), mode};
+        return {with_judging(std::move(p), [&](planned_judging& j) {
+            if (mode.calibrate > 0) j.most_repeats = std::max(mode.calibrate, j.first_repeats);
+            j.first_repeats = j.most_repeats;
+            j.most_if_noisy = 0;
+        }), mode};
     }
     static stored_gate stored_gate_of(const plan& p) {
-        const std::string file = str(p.stored.file);
+        const std::string file = str(p.judged->stored.file);
         return read_stored_gate(file_content(file, stored_field(file)), file, p.name);
     }
     /// What another model of that kind would have left in the file of a stored baseline.
@@ -372,19 +373,21 @@ private:
         const bool searches = scenario_.arrivals.data().is_searched;
         plan p = plan_of(scenario_, who_, asked_.seed,
                          searches ? scenario_use::find_capacity : use_, api_of(scenario_.target));
-        p.has_stored_baseline = false;
-        p.on_fail = {};
-        if (!searches) p.first_repeats = p.most_repeats;
+        p = with_judging(std::move(p), [&](planned_judging& j) {
+            j.has_stored_baseline = false;
+            j.on_fail = {};
+            if (!searches) j.first_repeats = j.most_repeats;
+        });
         run_mode mode = mode_of(p, asked_, now_ns());
         mode.model = model_;
         mode.model->like.seed = 2000;
         mode.deadline_ns = 0;
-        mode.calibrate = searches ? 0 : p.first_repeats;
+        mode.calibrate = searches ? 0 : p.judged->first_repeats;
         gate_run run(p, scenario_, mode, progress_mode::off);
         if (run.bring_up()) run.measure_silently();
         const measured_gate m = run.finished();
         const gate_figures f = searches ? figures_of_search(p, m.seen, m.judged_by)
-                                        : figures_of(p, m.seen, p.slos);
+                                        : figures_of(p, m.seen, p.judged->slos);
         stored_gate reported;
         reported.carried = f.search.empty() ? 0 : std::max(0.0, f.search.state.low);
         for (const repeat_figures& d : f.candidate.repeats)

@@ -66,18 +66,22 @@ public:
         plan whole = plan_of(of_each_, who_, asked_.seed, scenario_use::measure,
                              api_of(settings_[0].target));
         for (const setting& s : settings_)
-            if (api_of(s.target).generates != whole.scores.empty())
+            if (api_of(s.target).generates != whole.sent->scores.empty())
                 refuse({"compare: a setting's API generates tokens and another's does not, which "
                         "have nothing in common to be compared on"});
-        whole.first_repeats = whole.most_repeats;  // nothing is decided before the last round
+        whole = with_judging(std::move(whole), [](planned_judging& j) {
+            j.first_repeats = j.most_repeats;  // nothing is decided before the last round
+        });
         const run_mode mode = mode_of(whole, asked_, budget_began_ns());
         std::vector<setting_under_test> under_test = parts_of(whole);
         if (interrupted.load())
             throw no_server("the run was interrupted before this comparison began");
         // What is announced, and how far it is: all turns of all settings.
-        whole.most_repeats *= static_cast<int>(under_test.size());
-        whole.first_repeats = whole.most_repeats;
-        whole.slos.clear();
+        whole = with_judging(std::move(whole), [&](planned_judging& j) {
+            j.most_repeats *= static_cast<int>(under_test.size());
+            j.first_repeats = j.most_repeats;
+            j.slos.clear();
+        });
         settings_run(under_test, whole, mode, shown_progress()).measure();
         return finished(under_test);
     }
@@ -143,7 +147,8 @@ private:
             measured.push_back({s.name, s.all.seen, s.all.judged_by, s.all.found,
                                 s.all.seen.candidate.empty() ? s.lost : ""});
         const settings_comparison found = comparison_of_settings(
-            measured, p.slos, p.common.stream, static_cast<std::size_t>(p.most_repeats));
+            measured, p.judged->slos, p.sent->common.stream,
+            static_cast<std::size_t>(p.judged->most_repeats));
         const comparison_report report{who_.what.name, who_.what.file, who_.what.line, found};
         comparison_data held;
         list<result> results;

@@ -33,7 +33,8 @@ class progress_meter {
 public:
     progress_meter(const plan& p, progress_mode mode, const console_style& style)
         : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(seconds_of_one(p)) {
-        for (const slo& s : p.slos) facts_.slos += !s.is_advisory || p.repeats_are_asked;
+        for (const slo& s : p.judged->slos)
+            facts_.slos += !s.is_advisory || p.judged->repeats_are_asked;
         if (mode == progress_mode::off) return;
         telling_.begin([this] { return next_ns(); },
                        [this] {
@@ -64,9 +65,10 @@ public:
         facts_.waits_for.clear();
         facts_.decided = facts_.slos;
         for (std::size_t i = 0; i < verdicts.size(); ++i) {
-            if (!is_waited_for(verdicts[i], plan_.repeats_are_asked)) continue;
+            if (!is_waited_for(verdicts[i], plan_.judged->repeats_are_asked)) continue;
             facts_.waits_for.push_back(str(verdicts[i].what.text()));
-            if (i < plan_.slos.size()) --facts_.decided;  // the guard on errors is none of them
+            // The guard on errors is none of them.
+            if (i < plan_.judged->slos.size()) --facts_.decided;
         }
     }
     /// A load whose counters are told from now on; null: none. It outlives that.

@@ -169,11 +169,11 @@ inline repeat_data gathered_repeat(const plan& p, repeat_data own,
         delivered_requests d = delivered(parts[i]);
         out->put(d);
     }
-    return together(std::move(parts), !p.is_open_loop());
+    return together(std::move(parts), !p.sent->is_open_loop());
 }
 
 /// A batch is measured after its warm-up, as a load of its own.
-inline int starts_of(const plan& p) {
+inline int starts_of(const planned_traffic& p) {
     return p.arrivals.kind == arrival_kind::all_at_once && p.warmup_requests > 0 ? 2 : 1;
 }
 
@@ -184,7 +184,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm a
     rank_group& ranks = rank_group::of_this_program();
     common_start start(ranks, clock_offsets(ranks, ranks.wait_s()));
     const server_pages none{};
-    page_watch pages(ranks.is_first() ? target.pages() : none, named_series(p.slos));
+    page_watch pages(ranks.is_first() ? target.pages() : none, named_series(p.judged->slos));
     terms.start = [&] { return start(); };
     if (!ranks.is_first()) terms.most_gaps = ~0ull;  // they are counted where all are together
     repeat_data d;
@@ -199,7 +199,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm a
         why = e.what();
     }
     // Users of another rank may take as long again as ours, and the last answers as they may.
-    const double most_s = ranks.wait_s() + p.limits.drain.seconds() +
+    const double most_s = ranks.wait_s() + p.sent->limits.drain.seconds() +
                           static_cast<double>(now_ns() - began) * 1e-9;
     const std::vector<clock_offset> after = clock_offsets(ranks, most_s);
     if (ranks.is_first() && !why.empty()) {

@@ -61,7 +61,7 @@ inline std::string gone_reason(const std::vector<record>& records) {
 
 /// Counts an answer that brought fewer tokens than forced, or more. Where only events were counted,
 /// a server that merges a few of them or parts some is forgiven.
-inline void note_length(const plan& p, const finished_request& f, repeat_data& d) {
+inline void note_length(const planned_traffic& p, const finished_request& f, repeat_data& d) {
     const double forced = forced_tokens(p, f.index);
     if (forced == 0 || !is_measured(f.what) || f.what.status != request_status::ok) return;
     const double leeway = f.what.token_source == token_origin::usage ? 0 : 0.05 * forced;
@@ -69,8 +69,8 @@ inline void note_length(const plan& p, const finished_request& f, repeat_data& d
     d.long_outputs += f.what.output_tokens > forced + leeway;
 }
 /// Adds what the workload lets a prefix cache have of a prompt whose cached tokens are told.
-inline void note_shared_tokens(const plan& p, const token_fit& fit, const finished_request& f,
-                               repeat_data& d) {
+inline void note_shared_tokens(const planned_traffic& p, const token_fit& fit,
+                               const finished_request& f, repeat_data& d) {
     const record& r = f.what;
     const bool reports = r.cached_tokens >= 0 && r.prompt_tokens > 0;
     if (!reports || !is_measured(r) || r.status != request_status::ok) return;
@@ -90,6 +90,7 @@ inline void note_answers(const plan& p, const load_target& target, const request
 /// The achieved rate is the slope of the sends over their plan: one late send is not a rate, and
 /// what waited for the client to run again is none either.
 inline void note_rates(const plan& p, repeat_data& d) {
+    const planned_traffic& t = *p.sent;
     std::vector<double> planned_at, sent_at;
     for (const record& r : d.records)
         if (is_measured(r) && r.dispatched_ns > 0) {
@@ -99,8 +100,8 @@ inline void note_rates(const plan& p, repeat_data& d) {
             sent_at.push_back(static_cast<double>(r.dispatched_ns - delay - d.window.from_ns()) *
                               1e-9);
         }
-    if (!p.is_open_loop() || p.arrivals.kind == arrival_kind::all_at_once ||
-        p.arrivals.max_in_flight > 0 || sent_at.size() < 2)
+    if (!t.is_open_loop() || t.arrivals.kind == arrival_kind::all_at_once ||
+        t.arrivals.max_in_flight > 0 || sent_at.size() < 2)
         return;
     const double planned_mean = mean_of(planned_at), sent_mean = mean_of(sent_at);
     double both = 0, squares = 0;
@@ -111,11 +112,11 @@ inline void note_rates(const plan& p, repeat_data& d) {
     const auto [first, last] = std::minmax_element(planned_at.begin(), planned_at.end());
     // What a trace has at one time, or nearly so, comes at no rate: it is sent as a batch is.
     constexpr double burst_s = 0.5;  // 2 % of it are the 10 ms that no send is late by
-    if (p.arrivals.kind == arrival_kind::replay && *last - *first < burst_s) return;
-    const bool stationary = p.arrivals.rate > 0 && p.arrivals.kind != arrival_kind::ramp &&
-                            p.arrivals.kind != arrival_kind::replay && p.stride == 1;
+    if (t.arrivals.kind == arrival_kind::replay && *last - *first < burst_s) return;
+    const bool stationary = t.arrivals.rate > 0 && t.arrivals.kind != arrival_kind::ramp &&
+                            t.arrivals.kind != arrival_kind::replay && t.stride == 1;
     const double n = static_cast<double>(sent_at.size());
-    const double own_rate = p.arrivals.rate / static_cast<double>(p.shard.count);
+    const double own_rate = t.arrivals.rate / static_cast<double>(p.shard.count);
     d.asked_rate = stationary ? own_rate : n / std::max(*last - *first, 1e-9);
     d.achieved_rate = both > 0 ? d.asked_rate * squares / both : 0;
 }
@@ -171,12 +172,13 @@ inline rank_part part_of(const repeat_data& d, const load_shard& shard, long lon
 template <class Gather>
 void send_all(const plan& p, load_order& order, load_state& state, repeat_data& d,
               const request_log& all, const Gather& gather) {
+    const planned_traffic& t = *p.sent;
     const auto settle_first = [&] {
-        if (p.warmup_until_stable)
-            state.settling.begin(order.measured_from_ns, ns_of(p.arrivals.users_ramp_s));
+        if (t.warmup_until_stable)
+            state.settling.begin(order.measured_from_ns, ns_of(t.arrivals.users_ramp_s));
     };
     const conversation_counts counts = counted_conversations(p);
-    const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
+    const bool at_once = t.arrivals.kind == arrival_kind::all_at_once;
     const auto planned_here = [&](std::size_t last) {
         const auto all_of_them = static_cast<std::size_t>(requests_before(p, last));
         return static_cast<long long>(p.shard.of(all_of_them));
@@ -184,7 +186,7 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
     if (at_once) {
         // The warm-up is answered before the measured part starts.
         state.planned = planned_here(end_of_trace(p, counts.warmup + counts.measured));
-        order.warmup = order.last = counts.warmup * p.stride;
+        order.warmup = order.last = counts.warmup * t.stride;
         order.send_at.assign(counts.warmup, 0);
         if (order.last > 0) gather();
         order.first = order.last;
@@ -195,13 +197,13 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         for (const finished_request& f : all.requests())
             last_end = std::max(last_end, f.what.end_ns);
         d.window = time_interval::between(state.start_ns, last_end + 1);
-    } else if (p.is_open_loop()) {
+    } else if (t.is_open_loop()) {
         const schedule s = schedule_of(p);
         order.last = end_of_trace(p, s.at.size());
         state.planned = planned_here(order.last);
-        order.warmup = s.warmup * p.stride;
+        order.warmup = s.warmup * t.stride;
         order.measured_from_ns = ns_of(s.measured_from);
-        for (const double t : s.at) order.send_at.push_back(ns_of(t));
+        for (const double at : s.at) order.send_at.push_back(ns_of(at));
         settle_first();
         if (!s.at.empty()) gather();
         const long long start_ns = state.start_ns - state.settling.earlier_by();
@@ -210,14 +212,14 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
     } else {
         order.measured_by_time = lead_seconds(p) > 0;
         order.measured_from_ns = ns_of(lead_seconds(p));
-        order.warmup = counts.warmup * p.stride;
-        const bool counted = p.requests > 0 && !order.measured_by_time;
+        order.warmup = counts.warmup * t.stride;
+        const bool counted = t.requests > 0 && !order.measured_by_time;
         order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
                              : static_cast<std::size_t>(-1) / 2;
         if (counted) state.planned = planned_here(order.last);
-        if (order.measured_by_time && p.requests > 0)
+        if (order.measured_by_time && t.requests > 0)
             order.most_measured = static_cast<long long>(
-                std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(p.requests))));
+                std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
         settle_first();
         gather();
         d.window = time_interval::between(state.measured_from.load(), state.exhausted_at.load());
@@ -264,7 +266,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
 /// The same, with what the server tells of itself meanwhile.
 inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm arm, int repeat,
                                   int gate_number, const repeat_terms& terms) {
-    page_watch pages(target.pages(), named_series(p.slos));
+    page_watch pages(target.pages(), named_series(p.judged->slos));
     repeat_data d = run_repeat(p, target, arm, repeat, gate_number, terms);
     d.server = pages.metrics(cross_check_of(d).finished);
     return d;

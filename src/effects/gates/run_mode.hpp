@@ -46,11 +46,11 @@ struct run_mode {
 inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns) {
     run_mode mode;
     mode.calibrate = asked.calibrate;
-    mode.write_baseline = asked.write_baseline && p.has_stored_baseline;
+    mode.write_baseline = asked.write_baseline && p.judged->has_stored_baseline;
     if (mode.calibrate != 0 && mode.write_baseline)
         refuse({"LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the "
                 "other"});
-    if (mode.calibrate != 0 && p.rule.traffic != replayed)
+    if (mode.calibrate != 0 && p.judged->rule.traffic != replayed)
         refuse({"LLMBENCH_CALIBRATE: traffic is fresh, what is calibrated is the noise between "
                 "repeats of the same traffic"});
     mode.is_shard = !asked.shard.is_whole();
@@ -66,14 +66,14 @@ inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns
 /// What a gate's evidence is held against, but for a stored baseline.
 inline terms terms_asked(const plan& p, const run_mode& mode) {
     terms t;
-    t.slos = p.slos;
-    t.objectives_held = p.search.objectives_held;
-    t.rule = p.rule;
+    t.slos = p.judged->slos;
+    t.objectives_held = p.judged->search.objectives_held;
+    t.rule = p.judged->rule;
     t.noise = mode.noise;
     t.noise_file = mode.noise_file;
     return t;
 }
-inline void check_images(const plan& p, const api_traits& api) {
+inline void check_images(const planned_traffic& p, const api_traits& api) {
     if (!api.takes_images && asks_about_images(p))
         refuse({"workload has images, and ", api.name, " takes none: use openai_chat"});
 }

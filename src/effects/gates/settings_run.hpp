@@ -67,7 +67,7 @@ public:
         : all_(all),
           whole_(as_a_whole),
           mode_(mode),
-          rounds_(all.front().what.most_repeats),
+          rounds_(all.front().what.judged->most_repeats),
           meter_(whole_, progress, surroundings_of_program().style()) {
         for (setting_under_test& s : all_) {
             static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.what);
@@ -98,7 +98,7 @@ public:
 private:
     std::string time_of_all() const {
         const double each = seconds_of_one(whole_);
-        const double all = each * whole_.most_repeats;
+        const double all = each * whole_.judged->most_repeats;
         return all > 0 ? ", " + span_text(all, all) + of_virtual_time() : std::string();
     }
     /// Which round is measured next; -1: none.
@@ -197,9 +197,9 @@ private:
             s.server.bring_up(seconds_left());
             if (std::exchange(s.is_known, true)) return;
             check_images(s.what, *s.server.load().api);
-            s.server.check_answers(s.what.common);
+            s.server.check_answers(s.what.sent->common);
             s.server.learn_tokens(s.what, seconds_left());
-            s.server.check_reports_metrics(s.what.slos, s.what.common);
+            s.server.check_reports_metrics(s.what.judged->slos, s.what.sent->common);
             s.all.target = s.server.facts();
             for (const std::string& note :
                  unended_profiles::of_this_program().ended_on(s.server, s.number)) {
@@ -233,7 +233,7 @@ private:
                             "\" are one server at ", printable(one.facts().url),
                             ": give them URLs, models, paths or headers of their own"});
                 if (lead_to_one_process(one.load(), one.pages(), other.load(), other.pages(),
-                                        all_[a].what.common))
+                                        all_[a].what.sent->common))
                     refuse({one_process_text("setting \"" + all_[a].name + "\"", one.facts().url,
                                              "setting \"" + all_[b].name + "\"", other.facts().url),
                             " and differ in nothing: forward another port"});

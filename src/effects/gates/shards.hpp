@@ -24,7 +24,7 @@ inline namespace v0 {
 namespace detail {
 
 /// What no share of a load can be, whoever shares it.
-inline void check_shard(const plan& p, const load_shard& shard) {
+inline void check_shard(const planned_traffic& p, const load_shard& shard) {
     const auto count = static_cast<long long>(shard.count);
     const std::string shared = printed("the load is shared by %lld programs, and ", count);
     const arrival_data& a = p.arrivals;
@@ -54,14 +54,14 @@ inline void check_shard(const plan& p, const scenario& s, const settings& asked)
     if (p.searches())
         refuse({of, "a search needs a verdict between its probes, which shards do not have: use "
                     "MPI, or ask for one load"});
-    if (p.has_baseline || p.has_stored_baseline)
+    if (p.judged->has_baseline || p.judged->has_stored_baseline)
         refuse({of, "a baseline is measured in turns with the candidate, which shards cannot agree "
                     "on: use MPI, or run the gate in one program"});
-    if (p.rule.traffic != replayed)
+    if (p.judged->rule.traffic != replayed)
         refuse({of, "traffic is fresh: shards replay one trace, or use MPI"});
     if (asked.calibrate != 0 || asked.write_baseline)
         refuse({of, "LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are of a whole load"});
-    if (!p.is_open_loop() && !(p.duration_s > 0))
+    if (!p.sent->is_open_loop() && !(p.sent->duration_s > 0))
         refuse({of, "arrivals is a closed loop without a duration, so that no shard knows when the "
                     "next repeat begins: set .duration"});
     check_shard(p, asked.shard);
@@ -95,15 +95,17 @@ public:
     /// The start of the next repeat, which takes its time up to begin_next().
     double start_s() const { return next_s_; }
     /// The measured part of a batch begins when its warm-up must be over.
-    static double measured_after_s(const plan& p) { return p.limits.drain.seconds() + 1; }
+    static double measured_after_s(const planned_traffic& p) {
+        return p.limits.drain.seconds() + 1;
+    }
     /// When all shards have heard all answers to a repeat that begins now.
-    double end_s(const plan& p) const {
+    double end_s(const planned_traffic& p) const {
         const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
         const double sends_s = at_once && p.warmup_requests > 0 ? measured_after_s(p) :
                                expected_seconds(p) + (p.is_open_loop() ? 0 : first_answers_s);
         return next_s_ + sends_s + p.limits.drain.seconds() + 1;
     }
-    void begin_next(const plan& p) { next_s_ = end_s(p) + between_repeats_s; }
+    void begin_next(const planned_traffic& p) { next_s_ = end_s(p) + between_repeats_s; }
 
 private:
     static constexpr double between_gates_s = 15;  // to find the server, and its words

@@ -33,9 +33,11 @@ inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size
     p.shard = asked.shard;
     p.most_skew_s = most_skew_of_shards_s;
     p.nonce = shard_clock::nonce(asked, gate);
-    p.most_repeats = p.first_repeats =
-        repeats > 0 ? static_cast<int>(repeats) : repeats_of_shards;
-    p.rule = rule_of(s.judging, s.traffic, p.first_repeats, p.most_repeats, false);
+    p = with_judging(std::move(p), [&](planned_judging& j) {
+        j.most_repeats = j.first_repeats =
+            repeats > 0 ? static_cast<int>(repeats) : repeats_of_shards;
+        j.rule = rule_of(s.judging, s.traffic, j.first_repeats, j.most_repeats, false);
+    });
     shard_clock::of_this_program().begin_gate(asked.start_at_s);
     const double ahead_s = shard_clock::of_this_program().start_s() - unix_s();
     if (!(ahead_s > 0 && ahead_s < 86400))
@@ -57,7 +59,7 @@ inline plan as_rank(plan p, const scenario& s, const settings& asked) {
     std::string mine = printed("%d.%d.%d ", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,
                                LLMBENCH_VERSION_PATCH) +
                        p.name + " " + trace_hash(p) + " " + options_text(p) + " " + limits_text(p);
-    for (const slo& x : p.slos) mine += "; " + str(x.text());
+    for (const slo& x : p.judged->slos) mine += "; " + str(x.text());
     const std::string first = ranks.heard(mine, 10 * ranks.wait_s());
     p.nonce = static_cast<std::uint64_t>(
         ranks.heard(static_cast<long long>(p.nonce), ranks.wait_s()));

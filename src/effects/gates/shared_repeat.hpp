@@ -49,7 +49,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
         return std::max(planned_ns, now_ns() + 10000000);
     };
     const server_pages none{};
-    page_watch pages(p.shard.index == 0 ? target.pages() : none, named_series(p.slos));
+    page_watch pages(p.shard.index == 0 ? target.pages() : none, named_series(p.judged->slos));
     repeat_data d = run_repeat(p, target, arm, repeat, gate_number, terms);
     wait_for_unix_time(ends_s);
     if (!interrupted.load()) note_server_clock(target.load(), lead);

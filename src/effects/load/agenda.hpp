@@ -36,21 +36,21 @@ public:
     /// Of thread `index` of `count`.
     agenda(const load_order& order, load_state& shared, std::size_t index, std::size_t count)
         : order_(order),
-          plan_(*order.what),
+          sent_(*order.what->sent),
           shared_(shared),
           shard_(shard_of_thread(order.what->shard, index, count)),
           next_open_(shard_.index) {
-        const auto cap = static_cast<std::size_t>(plan_.arrivals.max_in_flight);
+        const auto cap = static_cast<std::size_t>(sent_.arrivals.max_in_flight);
         cap_ = cap > 0 ? std::max(1ll, static_cast<long long>(shard_.of(cap))) : 0;
     }
 
     /// The start of the load is known by now.
     void begin() {
         if (!order_.send_at.empty()) return;
-        const auto users = static_cast<std::size_t>(plan_.arrivals.users);
+        const auto users = static_cast<std::size_t>(sent_.arrivals.users);
         for (std::size_t u = shard_.index; u < users; u += shard_.count) {
             const double offset =
-                plan_.arrivals.users_ramp_s * static_cast<double>(u) / static_cast<double>(users);
+                sent_.arrivals.users_ramp_s * static_cast<double>(u) / static_cast<double>(users);
             users_.push({.at_ns = shared_.start_ns + ns_of(offset), .user = static_cast<int>(u)});
         }
     }
@@ -73,7 +73,7 @@ public:
             const long long due = next_due();
             planned_request next{0, due, -1};
             if (due == next_planned()) {
-                next.index = order_.first + next_open_ * plan_.stride;
+                next.index = order_.first + next_open_ * sent_.stride;
                 next_open_ += shard_.count;
             } else {
                 const ready_user u = users_.top();
@@ -101,8 +101,8 @@ public:
     /// How many requests it may have to send at one time: worth being built before.
     std::size_t due_together() const {
         if (order_.send_at.empty())
-            return shard_.of(static_cast<std::size_t>(plan_.arrivals.users));
-        const bool at_once = plan_.arrivals.kind == arrival_kind::all_at_once;
+            return shard_.of(static_cast<std::size_t>(sent_.arrivals.users));
+        const bool at_once = sent_.arrivals.kind == arrival_kind::all_at_once;
         return at_once ? shard_.of(order_.send_at.size()) : 1;
     }
     /// The place in the trace of the next conversation that it begins, or of one so many later;
@@ -112,7 +112,7 @@ public:
         if (!order_.send_at.empty()) {
             pass_what_is_left_out();
             const std::size_t open = next_open_ + later * shard_.count;
-            return open < order_.send_at.size() ? order_.first + open * plan_.stride : order_.last;
+            return open < order_.send_at.size() ? order_.first + open * sent_.stride : order_.last;
         }
         while (taken_.size() <= later) {
             const std::size_t next = shared_.next.load();
@@ -147,12 +147,12 @@ public:
         if (w.user >= 0) {
             // A failed answer that comes at once must not turn a user into a flood.
             const bool failed = status != request_status::ok;
-            const bool pauses = next != new_conversation && plan_.think_s > 0;
-            const double think = pauses ? plan_.think_s : plan_.arrivals.think_s;
+            const bool pauses = next != new_conversation && sent_.think_s > 0;
+            const double think = pauses ? sent_.think_s : sent_.arrivals.think_s;
             users_.push({end_ns + ns_of(std::max(think, failed ? 0.01 : 0.0)), w.user, next});
             return;
         }
-        if (next != new_conversation) users_.push({end_ns + ns_of(plan_.think_s), -1, next});
+        if (next != new_conversation) users_.push({end_ns + ns_of(sent_.think_s), -1, next});
         if (static_cast<long long>(waiting_.size()) > promised_)
             ++promised_;  // not sent here and now: this connection is not free yet
     }
@@ -169,7 +169,7 @@ public:
     /// To the earlier turns of this one's conversation.
     const std::vector<std::string>& answers_before(std::size_t index) const {
         static const std::vector<std::string> none;
-        const auto found = answers_.find(index / plan_.stride);
+        const auto found = answers_.find(index / sent_.stride);
         return found == answers_.end() ? none : found->second;
     }
 
@@ -212,13 +212,13 @@ private:
                (comes_forward ? shared_.settling.earlier_by() : 0);
     }
     bool is_warming(std::size_t open) const {
-        return open < order_.send_at.size() && order_.first + open * plan_.stride < order_.warmup;
+        return open < order_.send_at.size() && order_.first + open * sent_.stride < order_.warmup;
     }
     /// What a user of a closed loop sends next: `order.last` where time or trace have run out.
     std::size_t place_for(const ready_user& u, long long now_ns) {
         const long long from = shared_.measured_from.load();
         const bool out_of_time =
-            plan_.duration_s > 0 && from > 0 && u.at_ns - from >= ns_of(plan_.duration_s);
+            sent_.duration_s > 0 && from > 0 && u.at_ns - from >= ns_of(sent_.duration_s);
         const std::size_t place = out_of_time                  ? order_.last
                                   : u.turn != new_conversation ? u.turn
                                                                : take_place();
@@ -228,10 +228,10 @@ private:
         if (place < order_.last && !enough) return place;
         long long none = 0;
         shared_.exhausted_at.compare_exchange_strong(
-            none, out_of_time ? from + ns_of(plan_.duration_s) : now_ns);
+            none, out_of_time ? from + ns_of(sent_.duration_s) : now_ns);
         return order_.last;
     }
-    std::size_t step() const { return plan_.shard.count * plan_.stride; }
+    std::size_t step() const { return order_.what->shard.count * sent_.stride; }
     std::size_t take_place() {
         if (taken_.empty()) return shared_.next.fetch_add(step());
         const std::size_t first = taken_.front();
@@ -240,25 +240,25 @@ private:
     }
     /// The place of the turn behind this one, `new_conversation` where there is none.
     std::size_t next_turn(std::size_t index) const {
-        const trace_place at = place_of(plan_, index);
-        const bool more = at.turn + 1 < turns_of(plan_, at.conversation) && index + 1 < order_.last;
+        const trace_place at = place_of(sent_, index);
+        const bool more = at.turn + 1 < turns_of(sent_, at.conversation) && index + 1 < order_.last;
         return more ? index + 1 : new_conversation;
     }
     /// What came of a failed request is not fed back: the conversation goes on without it.
     void keep_answer(std::size_t index, request_status status, const std::string& words) {
-        if (plan_.stride == 1) return;
-        const std::size_t conversation = index / plan_.stride;
+        if (sent_.stride == 1) return;
+        const std::size_t conversation = index / sent_.stride;
         if (!goes_on(index)) {
             answers_.erase(conversation);
             return;
         }
         std::vector<std::string>& answers = answers_[conversation];
-        answers.resize(index % plan_.stride + 1);
+        answers.resize(index % sent_.stride + 1);
         if (status == request_status::ok) answers.back() = words;
     }
 
     const load_order& order_;
-    const plan& plan_;
+    const planned_traffic& sent_;
     load_state& shared_;
     const load_shard shard_;
     mutable std::size_t next_open_;  // of order.send_at; moves past what is left out

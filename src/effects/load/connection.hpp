@@ -37,7 +37,7 @@ namespace detail {
 /// What the connections of one thread share: what they need to talk to the target, and what they
 /// count while they do.
 struct client_io {
-    client_io(const load_target& t, const plan& p)
+    client_io(const load_target& t, const planned_traffic& p)
         : target(t),
           limits(p.limits),
           streamed(p.common.stream),

@@ -57,11 +57,11 @@ struct load_order {
     /// Requests of it that wait for none before them: all, or the first ones of conversations. Of
     /// several programs, this one's.
     std::size_t starts() const {
-        return what->shard.of((last - first + what->stride - 1) / what->stride);
+        return what->shard.of((last - first + what->sent->stride - 1) / what->sent->stride);
     }
     /// Users of a closed loop, this program's.
     std::size_t users() const {
-        return what->shard.of(static_cast<std::size_t>(what->arrivals.users));
+        return what->shard.of(static_cast<std::size_t>(what->sent->arrivals.users));
     }
 };
 

@@ -27,7 +27,7 @@ public:
 
     /// Fills in what the order knows of the request.
     void add(const planned_request& w, record&& r, const gap_list& gaps) {
-        const std::size_t stride = order_.what->stride;
+        const std::size_t stride = order_.what->sent->stride;
         r.id = request_id(order_.id_prefix, w.index);
         r.arm = order_.arm;
         r.repeat = order_.repeat;
@@ -67,7 +67,7 @@ private:
         if (!order_.send_at.empty())
             return {start + order_.measured_from_ns, start + order_.send_at.back(), 0};
         if (from == 0) return {0, shared_.exhausted_at.load(), 0};
-        return {from, shared_.exhausted_at.load(), from + ns_of(order_.what->duration_s)};
+        return {from, shared_.exhausted_at.load(), from + ns_of(order_.what->sent->duration_s)};
     }
 
     const load_order& order_;

@@ -32,12 +32,12 @@ inline namespace v0 {
 namespace detail {
 
 inline std::size_t in_flight_at_most(const load_order& o) {
-    return o.what->shard.of(static_cast<std::size_t>(o.what->arrivals.max_in_flight));
+    return o.what->shard.of(static_cast<std::size_t>(o.what->sent->arrivals.max_in_flight));
 }
 
 /// Connections that this load needs at one time; 0 where that is up to the server's speed.
 inline std::size_t connections_needed(const load_order& o) {
-    const arrival_data& a = o.what->arrivals;
+    const arrival_data& a = o.what->sent->arrivals;
     std::size_t n = 0;
     if (a.kind == arrival_kind::all_at_once) n = o.starts();
     else if (o.send_at.empty()) n = std::min(o.starts(), o.users());
@@ -46,7 +46,7 @@ inline std::size_t connections_needed(const load_order& o) {
 
 /// Of these, the ones that one thread of `count` needs for what it sends first.
 inline std::size_t connections_at_first(const load_order& o, std::size_t index, std::size_t count) {
-    const arrival_data& a = o.what->arrivals;
+    const arrival_data& a = o.what->sent->arrivals;
     std::size_t at_once = std::min<std::size_t>(o.starts(), 1);
     if (a.kind == arrival_kind::all_at_once) at_once = o.starts();
     if (o.send_at.empty() && a.users_ramp_s == 0) at_once = std::min(o.starts(), o.users());
@@ -63,7 +63,8 @@ inline void make_room_for(const load_order& o) {
         refuse({printed("the load needs %zu connections at a time and this process may open %llu "
                         "files: raise the hard limit (ulimit -Hn), or ask for less at once", needed,
                         static_cast<unsigned long long>(files))});
-    const auto from = static_cast<long long>(std::max<std::size_t>(1, o.what->client.from.size()));
+    const client_options& client = o.what->sent->client;
+    const auto from = static_cast<long long>(std::max<std::size_t>(1, client.from.size()));
     const long long ports = from * outgoing_ports().size();
     if (o.target->url.socket.empty() && ports > 0)
         if (static_cast<long long>(needed) > ports)
@@ -75,7 +76,7 @@ inline void make_room_for(const load_order& o) {
 /// One thread reads some hundred thousand paced events a second. A second one is for thousands of
 /// streams, and only on a machine that has cores to spare: the server may be on it too.
 inline std::size_t default_threads(const load_order& o) {
-    const arrival_data& a = o.what->arrivals;
+    const arrival_data& a = o.what->sent->arrivals;
     const double needed = static_cast<double>(connections_needed(o));
     const double own_rate = a.rate / static_cast<double>(o.what->shard.count);
     const double streams = needed > 0 ? needed : 10 * own_rate;  // answers of ten seconds
@@ -90,14 +91,15 @@ inline constexpr std::uint64_t most_gaps_kept = 32ull << 20;
 /// Runs one load on as many threads as asked for and gathers what they saw.
 inline void run_load(const load_order& order, load_state& state, repeat_data& into,
                      request_log& log) {
-    const auto asked = static_cast<std::size_t>(static_cast<long long>(order.what->client.threads));
+    const client_options& client = order.what->sent->client;
+    const auto asked = static_cast<std::size_t>(static_cast<long long>(client.threads));
     std::size_t threads = asked > 0 ? asked : default_threads(order);
     if (current_world) threads = 1;  // which has all the time that it needs
     else make_room_for(order);
     // A cap below the number of threads would give some of them nothing to send.
-    if (order.what->arrivals.max_in_flight > 0)
+    if (order.what->sent->arrivals.max_in_flight > 0)
         threads = std::min(threads, std::max<std::size_t>(1, in_flight_at_most(order)));
-    state.next = order.first + order.what->shard.index * order.what->stride;
+    state.next = order.first + order.what->shard.index * order.what->sent->stride;
     std::vector<std::unique_ptr<load_worker>> workers;
     for (std::size_t i = 0; i < threads; ++i)
         workers.push_back(std::make_unique<load_worker>(order, state, i, threads));

@@ -58,7 +58,7 @@ public:
     /// Share `index` of `count`.
     load_worker(const load_order& order, load_state& shared, std::size_t index, std::size_t count)
         : order_(order),
-          plan_(*order.what),
+          sent_(*order.what->sent),
           shared_(shared),
           agenda_(order, shared, index, count),
           book_(order, shared),
@@ -80,7 +80,7 @@ public:
         const double batches =
             std::ceil(static_cast<double>(wanted) / static_cast<double>(at_a_time));
         const long long until =
-            now_ns() + ns_of(std::min(plan_.limits.connect.seconds(), batches));
+            now_ns() + ns_of(std::min(sent_.limits.connect.seconds(), batches));
         std::size_t begun = 0;
         for (long long now = now_ns(); now < until && !interrupted.load(); now = now_ns()) {
             const bool none_failed = pool_.idle() + pool_.opening() == begun;
@@ -127,7 +127,7 @@ private:
     /// Waits, and does what there is to do.
     void turn(const run_queue_wait& waits) {
         const long long due = agenda_.next_due();
-        const long long ahead = plan_.client.spin && !current_world ? spin_ns : 0;
+        const long long ahead = sent_.client.spin && !current_world ? spin_ns : 0;
         const long long now = now_ns();
         next_tick_ns_ = is_idle(due, now) ? now + idle_tick_ns
                                           : std::min(next_tick_ns_, now + alertness::tick_ns);
@@ -227,8 +227,8 @@ private:
         if (!agenda_.sending_is_over()) over_since_ns_ = 0;
         else if (over_since_ns_ == 0) over_since_ns_ = now;
         else if (now - over_since_ns_ - io_.alert.lost_since(over_since_ns_) >
-                 ns_of(plan_.limits.drain.seconds()))
-            cut_off("cut off " + time_text(plan_.limits.drain.seconds()) +
+                 ns_of(sent_.limits.drain.seconds()))
+            cut_off("cut off " + time_text(sent_.limits.drain.seconds()) +
                     " after the last send (limits.drain)");
     }
     void cut_off(const std::string& why) {
@@ -252,7 +252,7 @@ private:
     static constexpr std::size_t most_ready_bytes_of_all = std::size_t{64} << 20;
 
     const load_order& order_;
-    const plan& plan_;
+    const planned_traffic& sent_;
     load_state& shared_;
     agenda agenda_;
     request_book book_;

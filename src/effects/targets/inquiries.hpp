@@ -243,8 +243,8 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
                            : blocking_post(to, path, to.fields, body, left_s);
     };
     const bool may_be_ids =
-        to.api->takes_token_ids && p.stride == 1 && p.common.system_prompt.empty();
-    return token_inquiry(to, p.common, post).fit(may_be_ids);
+        to.api->takes_token_ids && p.sent->stride == 1 && p.sent->common.system_prompt.empty();
+    return token_inquiry(to, p.sent->common, post).fit(may_be_ids);
 }
 
 }  // namespace detail

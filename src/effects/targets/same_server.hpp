@@ -145,8 +145,8 @@ inline void check_other_requests(const plan& p, const load_target& mine,
                                  const load_target& other) {
     const plan theirs = plan_of_arm(p, run_arm::baseline);
     const auto asked = [](const plan& of, const load_target& to, std::size_t i) {
-        return to.path + " " + request_body(*to.api, to.model,
-                                            request_of(of, run_arm::candidate, 0, i * of.stride));
+        const request_spec r = request_of(of, run_arm::candidate, 0, i * of.sent->stride);
+        return to.path + " " + request_body(*to.api, to.model, r);
     };
     const long long n = expected_requests(p);
     const auto most = static_cast<std::size_t>(n > 0 ? std::min(n, 100ll) : 100);

@@ -22,14 +22,14 @@ inline constexpr long long warmup_requests = 20, requests_a_run = 300;
 inline constexpr double sigma = 0.7;  // of both lengths
 
 inline plan traffic(double rate, std::uint64_t seed, long long requests = requests_a_run) {
-    plan p;
-    p.arrivals = poisson(request_rate(rate)).data();
-    p.warmup_requests = warmup_requests;
-    p.requests = requests;
-    p.source = made_up_prompts{.prompt_tokens = lognormal(400, sigma),
-                               .output_tokens = lognormal(120, sigma)};
-    p.seed = seed;
-    return p;
+    return with_traffic({}, [&](planned_traffic& t) {
+        t.arrivals = poisson(request_rate(rate)).data();
+        t.warmup_requests = warmup_requests;
+        t.requests = requests;
+        t.source = made_up_prompts{.prompt_tokens = lognormal(400, sigma),
+                                   .output_tokens = lognormal(120, sigma)};
+        t.seed = seed;
+    });
 }
 
 /// The default engine on a machine that is `slowness` times as slow.
@@ -42,7 +42,7 @@ inline engine machine(double slowness, std::uint64_t seed) {
     return e;
 }
 
-inline repeat_data simulated_run(const plan& p, const engine& e) {
+inline repeat_data simulated_run(const planned_traffic& p, const engine& e) {
     const schedule s = open_loop_schedule(p.arrivals, p.warmup_requests, p.warmup_s, p.requests,
                                           p.duration_s, p.seed);
     // 0 stands for "none" in a record.
@@ -83,9 +83,10 @@ inline repeat_data simulated_run(const plan& p, const engine& e) {
 
 /// Requests a second that the engine completes while its batch is always full.
 inline double measured_capacity(std::uint64_t seed) {
-    plan p = traffic(1, seed, 20000);
-    p.arrivals = all_at_once().data();
-    p.warmup_requests = 0;
+    const plan p = with_traffic(traffic(1, seed, 20000), [](planned_traffic& t) {
+        t.arrivals = all_at_once().data();
+        t.warmup_requests = 0;
+    });
     std::vector<double> ends;
     for (const record& r : simulated_run(p, machine(1, seed)).records)
         ends.push_back(static_cast<double>(r.end_ns) * 1e-9);

@@ -34,9 +34,9 @@ struct reported {
                      .slos = slos},
                     1, {}, use)) {
         static_cast<load_conditions&>(seen) = load_conditions_of(p);
-        judged_by.slos = p.slos;
-        judged_by.objectives_held = p.search.objectives_held;
-        judged_by.rule = p.rule;
+        judged_by.slos = p.judged->slos;
+        judged_by.objectives_held = p.judged->search.objectives_held;
+        judged_by.rule = p.judged->rule;
     }
     reported& probe(double load, probe_of part, double ttft_ms, double failed = 0) {
         synthetic_gates::server s;

@@ -48,33 +48,34 @@ TEST_CASE("what a load must hold and the capacity are kept apart") {
     const plan p =
         gate_plan(searched({p90(ttft) <= 500_ms, capacity >= 12_rps, advisory(mean(tpot) <= 40_ms),
                             advisory(capacity >= 20_rps)}));
-    REQUIRE(p.slos.size() == 2);
-    REQUIRE(p.search.objectives_held.size() == 2);
+    REQUIRE(p.judged->slos.size() == 2);
+    REQUIRE(p.judged->search.objectives_held.size() == 2);
     CHECK(p.searches());
-    CHECK(!p.search.to_the_interval);
-    CHECK(p.search.asked == std::vector<double>{12, 20});
+    CHECK(!p.judged->search.to_the_interval);
+    CHECK(p.judged->search.asked == std::vector<double>{12, 20});
     CHECK(repeats_text(p) == "2 to 5 probes at 12 req/s and at 20 req/s");
-    CHECK(arrival_text(p.arrivals) == "poisson(up to 64 req/s)");
-    CHECK(p.slos[0].text().c_str() == std::string("capacity >= 12 req/s"));
+    CHECK(arrival_text(p.sent->arrivals) == "poisson(up to 64 req/s)");
+    CHECK(p.judged->slos[0].text().c_str() == std::string("capacity >= 12 req/s"));
 }
 
 TEST_CASE("loads of objectives that count are decided first") {
     const plan p = gate_plan(
         searched({advisory(capacity >= 20_rps), capacity >= 12_rps, p90(ttft) <= 500_ms}));
-    CHECK(p.search.asked == std::vector<double>{12, 20});
+    CHECK(p.judged->search.asked == std::vector<double>{12, 20});
 }
 
 TEST_CASE("a false fail is shared among what one load can miss") {
     const plan one = gate_plan(searched({p90(ttft) <= 500_ms, capacity >= 12_rps}));
     const plan two =
         gate_plan(searched({p90(ttft) <= 500_ms, mean(tpot) <= 40_ms, capacity >= 12_rps}));
-    CHECK(one.rule.fail_level == doctest::Approx(0.01 / 2));  // the guard on errors is the other
-    CHECK(two.rule.fail_level == doctest::Approx(0.01 / 3));
-    CHECK(two.rule.pass_level == 0.05);
+    // The guard on errors is the other.
+    CHECK(one.judged->rule.fail_level == doctest::Approx(0.01 / 2));
+    CHECK(two.judged->rule.fail_level == doctest::Approx(0.01 / 3));
+    CHECK(two.judged->rule.pass_level == 0.05);
     const plan found = search_plan(searched({p90(ttft) <= 500_ms}));
-    CHECK(found.rule.pass_level == 0.025);
-    CHECK(found.rule.fail_level == doctest::Approx(0.025 / 2));
-    CHECK(found.most_repeats == 16);
+    CHECK(found.judged->rule.pass_level == 0.025);
+    CHECK(found.judged->rule.fail_level == doctest::Approx(0.025 / 2));
+    CHECK(found.judged->most_repeats == 16);
     CHECK(repeats_text(found) == "at most 16 probes");
 }
 
@@ -133,7 +134,7 @@ TEST_CASE("nonsense is refused in a sentence") {
     s.repeats = 3;
     CHECK(refused(s).empty());
     s.repeats = 9;
-    CHECK(gate_plan(s).rule.analyses == 8);
+    CHECK(gate_plan(s).judged->rule.analyses == 8);
     CHECK(refused(s, scenario_use::find_capacity) ==
           "arrivals is poisson(up to 64 req/s): repeats is 9: a search takes as many probes as it "
           "needs");
@@ -168,7 +169,7 @@ TEST_CASE("a probe is as long as answers need") {
     CHECK(probe_seconds(p, 12, 10) == 100);
     scenario s = searched({p99(ttft) <= 500_ms, capacity >= 12_rps});
     s.requests = 60;
-    CHECK(planned(s, 1, {}, scenario_use::gate).requests == 300);  // a p99 needs so many
+    CHECK(planned(s, 1, {}, scenario_use::gate).sent->requests == 300);  // a p99 needs so many
 }
 
 TEST_CASE("the plan of a probe is the scenario at one load, which is on before it is measured") {
@@ -178,29 +179,29 @@ TEST_CASE("the plan of a probe is the scenario at one load, which is on before i
     const plan p = gate_plan(s);
     const plan at = at_load(p, 12, 0);
     CHECK(!at.searches());
-    CHECK(at.arrivals.rate == 12);
-    CHECK(at.requests == 120);
-    CHECK(at.duration_s == 0);
-    CHECK(at.warmup_requests == 0);
-    CHECK(at.warmup_s == 2.5);
-    CHECK(at_load(p, 5, 0).warmup_s == 4);   // the 20 requests that warm up where nothing is said
-    CHECK(at_load(p, 12, 4).warmup_s == 4);  // an answer, so that the server is full of the load
-    CHECK(at_load(p, 12, 4).requests == 192);
+    CHECK(at.sent->arrivals.rate == 12);
+    CHECK(at.sent->requests == 120);
+    CHECK(at.sent->duration_s == 0);
+    CHECK(at.sent->warmup_requests == 0);
+    CHECK(at.sent->warmup_s == 2.5);
+    CHECK(at_load(p, 5, 0).sent->warmup_s == 4);   // the 20 requests that warm up where nothing is said
+    CHECK(at_load(p, 12, 4).sent->warmup_s == 4);  // an answer, so that the server is full of the load
+    CHECK(at_load(p, 12, 4).sent->requests == 192);
     const scenario many = of_users({p90(ttft) <= 500_ms, capacity >= 12_users});
     const plan users = at_load(gate_plan(many), 7, 1);
-    CHECK(users.arrivals.users == 7);
-    CHECK(users.requests == 0);
-    CHECK(users.duration_s == doctest::Approx(3 * 100.0 / 7));
+    CHECK(users.sent->arrivals.users == 7);
+    CHECK(users.sent->requests == 0);
+    CHECK(users.sent->duration_s == doctest::Approx(3 * 100.0 / 7));
 }
 
 TEST_CASE("a probe whose users come one after the other begins when the last one has its answer") {
     scenario s = of_users({p90(ttft) <= 500_ms, capacity >= 12_users});
     s.arrivals = closed_loop(up_to(64)).ramp(30_s);
     const plan p = gate_plan(s), at = at_load(p, 12, 7);
-    CHECK(at.arrivals.users_ramp_s == 30);
-    CHECK(at.warmup_s == 37);
-    CHECK(expected_seconds(at) == 37 + at.duration_s);
-    CHECK(at_load(p, 12, 0).warmup_s == 35);  // the least that leads up to a probe
+    CHECK(at.sent->arrivals.users_ramp_s == 30);
+    CHECK(at.sent->warmup_s == 37);
+    CHECK(expected_seconds(at) == 37 + at.sent->duration_s);
+    CHECK(at_load(p, 12, 0).sent->warmup_s == 35);  // the least that leads up to a probe
 }
 
 TEST_CASE("users that are asked for by a factor are as many as it says") {

@@ -94,17 +94,17 @@ TEST_CASE("only what is open and spreads by more than is believed asks for more 
     const scenario gate = {.baseline = endpoint{.url = "http://127.0.0.1:1"},
                            .requests = 100,
                            .slos = {s}};
-    CHECK(planned(gate, 1).most_repeats == 8);
-    CHECK(planned(gate, 1).most_if_noisy == 12);
-    CHECK(planned(gate, 1).rule.analyses == 6);
+    CHECK(planned(gate, 1).judged->most_repeats == 8);
+    CHECK(planned(gate, 1).judged->most_if_noisy == 12);
+    CHECK(planned(gate, 1).judged->rule.analyses == 6);
     CHECK(repeats_text(planned(gate, 1)) == "4 to 8 pairs (12 on a noisy machine)");
     scenario other = gate;
     other.slos = {mean(ttft) <= 100_ms};
-    CHECK(planned(other, 1).most_if_noisy == 0);
+    CHECK(planned(other, 1).judged->most_if_noisy == 0);
     other = gate;
     other.repeats = 6;
-    CHECK(planned(other, 1).most_if_noisy == 0);
-    CHECK(planned(other, 1).rule.analyses == 5);
+    CHECK(planned(other, 1).judged->most_if_noisy == 0);
+    CHECK(planned(other, 1).judged->rule.analyses == 5);
 }
 
 TEST_CASE("what both arms of a pair share cancels out") {

@@ -72,7 +72,7 @@ TEST_CASE("files are judged as our own repeats are") {
     CHECK(v[4].outcome == verdict::pass);
     CHECK(v[5].outcome == verdict::pass);  // the guard on errors
     CHECK(g.target.measured_by == "vLLM bench serve");
-    CHECK(g.what.workload_text == "prompts of 32 tokens and answers of 16 on the average");
+    CHECK(g.what.sent->workload_text == "prompts of 32 tokens and answers of 16 on the average");
 }
 
 TEST_CASE("the genuine files of each tool are judged") {

@@ -312,11 +312,11 @@ TEST_CASE("fresh traffic comes in one to three stages") {
     scenario s = sound();
     s.traffic = fresh;
     s.slos = {p90(ttft) <= 1_s};
-    CHECK(planned(s, 1).first_repeats == 1);
-    CHECK(planned(s, 1).most_repeats == 3);
-    CHECK(planned(s, 1).rule.traffic == fresh);
+    CHECK(planned(s, 1).judged->first_repeats == 1);
+    CHECK(planned(s, 1).judged->most_repeats == 3);
+    CHECK(planned(s, 1).judged->rule.traffic == fresh);
     s.repeats = 2;
-    CHECK(planned(s, 1).most_repeats == 2);
+    CHECK(planned(s, 1).judged->most_repeats == 2);
 }
 
 TEST_CASE("error levels out of their range are refused by name") {
@@ -340,7 +340,7 @@ TEST_CASE("error levels out of their range are refused by name") {
 TEST_CASE("the plan carries the rule that its verdicts follow") {
     scenario s = sound();
     s.slos = {p90(ttft) <= 1_s};
-    const judging_rule usual = planned(s, 1).rule;
+    const judging_rule usual = planned(s, 1).judged->rule;
     CHECK(usual.traffic == replayed);
     CHECK(usual.analyses == 5);
     CHECK(usual.most == 5);
@@ -350,7 +350,7 @@ TEST_CASE("the plan carries the rule that its verdicts follow") {
 
     s.repeats = 9;
     s.judging = {.false_pass = 2.5_pct, .false_fail = 0.5_pct, .holm = true};
-    const judging_rule strict = planned(s, 1).rule;
+    const judging_rule strict = planned(s, 1).judged->rule;
     CHECK(strict.analyses == 8);  // after 2, 3, ... 9 repeats
     CHECK(strict.most == 9);
     CHECK(strict.pass_level == Approx(0.025));
@@ -385,12 +385,12 @@ TEST_CASE("a stored baseline takes repeats and not pairs") {
                             .requests = 300,
                             .slos = {mean(tpot) <= 1.1 * baseline}},
                            1);
-    CHECK(p.has_stored_baseline);
-    CHECK_FALSE(p.has_baseline);
-    CHECK(p.stored.file == text("a.json"));
-    CHECK(p.stored.day_to_day.value == Approx(0.03));
-    CHECK(p.first_repeats == 2);
-    CHECK(p.most_repeats == 5);
+    CHECK(p.judged->has_stored_baseline);
+    CHECK_FALSE(p.judged->has_baseline);
+    CHECK(p.judged->stored.file == text("a.json"));
+    CHECK(p.judged->stored.day_to_day.value == Approx(0.03));
+    CHECK(p.judged->first_repeats == 2);
+    CHECK(p.judged->most_repeats == 5);
     // What is not compared with a live baseline is not compared with a stored one.
     const auto with = [](const slo& s) {
         return refusal({.baseline = stored("a.json"),

@@ -18,27 +18,27 @@ using doctest::Approx;
 
 TEST_CASE("a plan fills in the defaults") {
     const plan p = planned({.requests = 300}, 77);
-    CHECK(p.arrivals.kind == arrival_kind::closed_loop);
-    CHECK(p.arrivals.users == 1);
-    CHECK_FALSE(p.is_open_loop());
-    CHECK(p.warmup_requests == 20);
-    CHECK(p.warmup_s == 0);
-    CHECK(p.requests == 300);
-    CHECK(p.duration_s == 0);
-    CHECK(p.seed == 77);
-    CHECK_FALSE(p.has_baseline);
-    CHECK(p.slos.empty());
-    const auto& made = std::get<made_up_prompts>(p.source);
+    CHECK(p.sent->arrivals.kind == arrival_kind::closed_loop);
+    CHECK(p.sent->arrivals.users == 1);
+    CHECK_FALSE(p.sent->is_open_loop());
+    CHECK(p.sent->warmup_requests == 20);
+    CHECK(p.sent->warmup_s == 0);
+    CHECK(p.sent->requests == 300);
+    CHECK(p.sent->duration_s == 0);
+    CHECK(p.sent->seed == 77);
+    CHECK_FALSE(p.judged->has_baseline);
+    CHECK(p.judged->slos.empty());
+    const auto& made = std::get<made_up_prompts>(p.sent->source);
     CHECK(length_text(made.prompt_tokens) == "lognormal(512, 0.6)");
     CHECK(length_text(made.output_tokens) == "128");
     CHECK(length_text(made.shared_prefix) == "0");
-    CHECK(p.forces_length);
-    CHECK(p.common.max_tokens == 0);
-    CHECK(std::isnan(p.common.temperature));
-    CHECK(p.common.system_prompt == "");
-    CHECK(p.common.extra_fields == "");
-    CHECK(p.limits.connect.seconds() == 5);
-    CHECK(p.limits.total.seconds() == 300);
+    CHECK(p.sent->forces_length);
+    CHECK(p.sent->common.max_tokens == 0);
+    CHECK(std::isnan(p.sent->common.temperature));
+    CHECK(p.sent->common.system_prompt == "");
+    CHECK(p.sent->common.extra_fields == "");
+    CHECK(p.sent->limits.connect.seconds() == 5);
+    CHECK(p.sent->limits.total.seconds() == 300);
 }
 
 TEST_CASE("a plan takes over what the scenario says") {
@@ -52,25 +52,25 @@ TEST_CASE("a plan takes over what the scenario says") {
                             .options = {.temperature = 0.7, .system_prompt = "be brief"},
                             .client = {.spin = true}},
                            77);
-    CHECK(p.is_open_loop());
-    CHECK(p.arrivals.max_in_flight == 64);
-    CHECK(p.warmup_requests == 0);
-    CHECK(p.warmup_s == 10);
-    CHECK(p.duration_s == 60);
-    CHECK(p.seed == 5);
-    REQUIRE(p.slos.size() == 2);
-    CHECK(str(p.slos[1].text()) == "error_rate <= 2 %");
-    CHECK(p.limits.connect.seconds() == 2);
-    CHECK(p.limits.drain.seconds() == 60);
-    CHECK(p.common.temperature == 0.7);
-    CHECK(p.common.system_prompt == "be brief");
-    CHECK(p.client.spin);
+    CHECK(p.sent->is_open_loop());
+    CHECK(p.sent->arrivals.max_in_flight == 64);
+    CHECK(p.sent->warmup_requests == 0);
+    CHECK(p.sent->warmup_s == 10);
+    CHECK(p.sent->duration_s == 60);
+    CHECK(p.sent->seed == 5);
+    REQUIRE(p.judged->slos.size() == 2);
+    CHECK(str(p.judged->slos[1].text()) == "error_rate <= 2 %");
+    CHECK(p.sent->limits.connect.seconds() == 2);
+    CHECK(p.sent->limits.drain.seconds() == 60);
+    CHECK(p.sent->common.temperature == 0.7);
+    CHECK(p.sent->common.system_prompt == "be brief");
+    CHECK(p.sent->client.spin);
 }
 
 TEST_CASE("repeats are as many as a verdict takes, or as many as were asked for") {
     const auto repeats = [](scenario s) {
         const plan p = planned(s, 1);
-        return std::pair(p.first_repeats, p.most_repeats);
+        return std::pair(p.judged->first_repeats, p.judged->most_repeats);
     };
     scenario s = sound();
     CHECK(repeats(s).second == 3);  // nothing to decide
@@ -144,7 +144,7 @@ TEST_CASE("a load describes itself") {
 
 TEST_CASE("a workload describes itself") {
     const auto described = [](const any_workload& w) {
-        return planned({.workload = w, .requests = 30}, 1).workload_text;
+        return planned({.workload = w, .requests = 30}, 1).sent->workload_text;
     };
     CHECK(described({}) == "synthetic, prompt lognormal(512, 0.6) tokens, output 128 tokens");
     CHECK(described(synthetic{.prompt_tokens = uniform(10, 20),
@@ -159,13 +159,13 @@ TEST_CASE("lengths of answers that are not forced are the most that is asked for
     const auto forced = [](const any_workload& w, bool ignore_eos = false) {
         const plan p = planned(
             {.workload = w, .requests = 30, .options = {.ignore_eos = ignore_eos}}, 1);
-        const bool says_most = p.workload_text.find(" at most 24") != std::string::npos;
+        const bool says_most = p.sent->workload_text.find(" at most 24") != std::string::npos;
         const request_spec r = request_of(p, run_arm::candidate, 0, 0);
         CHECK(r.max_tokens == 24);
-        CHECK(r.force_length == p.forces_length);
-        CHECK(says_most == !p.forces_length);
-        CHECK((forced_tokens(p, 0) == 24) == p.forces_length);
-        return p.forces_length;
+        CHECK(r.force_length == p.sent->forces_length);
+        CHECK(says_most == !p.sent->forces_length);
+        CHECK((forced_tokens(p, 0) == 24) == p.sent->forces_length);
+        return p.sent->forces_length;
     };
     CHECK(forced(synthetic{.output_tokens = fixed(24)}));
     CHECK_FALSE(forced(synthetic{.output_tokens = fixed(24), .force_output = false}));

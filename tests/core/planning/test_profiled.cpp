@@ -61,12 +61,12 @@ TEST_CASE("the same load is profiled, for as long as the profile lasts") {
     scenario s = profiled_for(3_s, poisson(8_rps));
     s.warmup = 20;
     const plan p = planned(s, 1), q = profiled(p);
-    CHECK(q.seed == p.seed);
-    CHECK(q.arrivals.rate == 8);
-    CHECK(q.workload_text == p.workload_text);
-    CHECK(q.warmup_requests == 0);
-    CHECK(q.requests == 0);
-    CHECK(q.duration_s == 3);
+    CHECK(q.sent->seed == p.sent->seed);
+    CHECK(q.sent->arrivals.rate == 8);
+    CHECK(q.sent->workload_text == p.sent->workload_text);
+    CHECK(q.sent->warmup_requests == 0);
+    CHECK(q.sent->requests == 0);
+    CHECK(q.sent->duration_s == 3);
     const schedule sent = schedule_of(q);
     CHECK(sent.at.size() > 5);
     CHECK(sent.at.back() <= 3);
@@ -74,14 +74,15 @@ TEST_CASE("the same load is profiled, for as long as the profile lasts") {
     scenario timed = profiled_for(2_s, closed_loop(4).ramp(60_s));
     timed.warmup = 10_s;
     const plan users = profiled(planned(timed, 1));
-    CHECK(users.arrivals.users == 4);
-    CHECK(users.warmup_s == 0);
-    CHECK(users.arrivals.users_ramp_s == 0);  // else it would be a profile of one or two of them
-    CHECK(users.duration_s == 2);
+    CHECK(users.sent->arrivals.users == 4);
+    CHECK(users.sent->warmup_s == 0);
+    // Else it would be a profile of one or two of them.
+    CHECK(users.sent->arrivals.users_ramp_s == 0);
+    CHECK(users.sent->duration_s == 2);
 
     // A batch has a size and no duration: the profile's end cuts it off.
     const plan batch = profiled(planned(profiled_for(2_s, all_at_once()), 1));
-    CHECK(batch.requests == sound().requests);
-    CHECK(batch.warmup_requests == 0);
-    CHECK(batch.duration_s == 0);
+    CHECK(batch.sent->requests == sound().requests);
+    CHECK(batch.sent->warmup_requests == 0);
+    CHECK(batch.sent->duration_s == 0);
 }

@@ -308,7 +308,7 @@ TEST_CASE("extra fields are added as they were given") {
         R"({"top_k": 5, "min_p": 0.25, "note": "a\"b", "nested": {"list": [1, null]}})";
     const plan p = planned(s, 1);
     picojson::value body;
-    REQUIRE(parse_json("{\"first\":0" + p.common.extra_fields + "}", body));
+    REQUIRE(parse_json("{\"first\":0" + p.sent->common.extra_fields + "}", body));
     CHECK(body.get("top_k").get<double>() == 5);
     CHECK(body.get("min_p").get<double>() == 0.25);
     CHECK(body.get("note").get<std::string>() == "a\"b");
@@ -368,10 +368,11 @@ TEST_CASE("a shared prefix cannot be drawn from a file") {
 TEST_CASE("a list of prompts is planned as it stands") {
     const plan p = planned(
         {.workload = prompts({"one", "two"}), .requests = 30, .options = {.max_tokens = 64}}, 1);
-    CHECK(std::get<given_prompts>(p.source).prompts == std::vector<std::string>{"one", "two"});
-    CHECK(p.common.max_tokens == 64);
-    CHECK_FALSE(p.forces_length);
+    CHECK(std::get<given_prompts>(p.sent->source).prompts ==
+          std::vector<std::string>{"one", "two"});
+    CHECK(p.sent->common.max_tokens == 64);
+    CHECK_FALSE(p.sent->forces_length);
     CHECK(
         planned({.workload = prompts({"one"}), .requests = 30, .options = {.ignore_eos = true}}, 1)
-            .forces_length);
+            .sent->forces_length);
 }

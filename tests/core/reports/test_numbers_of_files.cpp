@@ -87,8 +87,8 @@ test_gate gate_with_everything() {
         g.measured.candidate.push_back(d);
     }
     g.measured.most_skew_s = 0.05;
-    g.measured.slos = g.what.slos;
-    g.measured.rule = g.what.rule;
+    g.measured.slos = g.what.judged->slos;
+    g.measured.rule = g.what.judged->rule;
     g.measured.noise = {{"mean(ttft)", 0.1}};
     g.measured.stored = {"old.json", 0.03, {{"mean(ttft)", {0.1, 0.2}}}};
     judge(g);

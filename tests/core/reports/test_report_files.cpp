@@ -21,9 +21,11 @@ namespace {
 test_gate placed_gate(const std::string& name, const slo_list& slos) {
     test_gate g = measured_gate(name, slos);
     int line = 20;
-    for (slo& s : g.what.slos)
-        if (s.at.line > 0) s.at = {"gates.cpp", line++};
-    g.measured.slos = g.what.slos;
+    g.what = with_judging(g.what, [&](planned_judging& j) {
+        for (slo& s : j.slos)
+            if (s.at.line > 0) s.at = {"gates.cpp", line++};
+    });
+    g.measured.slos = g.what.judged->slos;
     g.took_s = 4.5;
     return g;
 }
@@ -63,7 +65,7 @@ test_gates many_gates() {
             r.error = "cannot connect: Connection refused";
         }
     gates.push_back(placed_gate("conversations over a prefix cache", {p50(ttft) <= 1_s}));
-    gates.back().what.stride = 2;
+    gates.back().what = with_traffic(gates.back().what, [&](planned_traffic& t) { t.stride = 2; });
     for (repeat_data& d : gates.back().measured.candidate)
         for (std::size_t i = 0; i < d.records.size(); ++i) {
             d.records[i].turn = static_cast<int>(i % 2);
@@ -221,10 +223,10 @@ TEST_CASE("a line's width counts characters and not bytes") {
 TEST_CASE("the stage of a gate names its repeat, pair or stage") {
     plan p = placed_gate("x", {mean(ttft) <= 100_ms}).what;
     CHECK(stage_text(p, 0, run_arm::candidate) == "repeat 1 of 2-5");
-    p.has_baseline = true;
+    p = with_judging(p, [&](planned_judging& j) { j.has_baseline = true; });
     CHECK(stage_text(p, 1, run_arm::baseline) == "pair 2 of 2-5, baseline");
-    p.has_baseline = false;
-    p.first_repeats = p.most_repeats = 3;
+    p = with_judging(p, [&](planned_judging& j) { j.has_baseline = false; });
+    p = with_judging(p, [&](planned_judging& j) { j.first_repeats = j.most_repeats = 3; });
     CHECK(stage_text(p, 2, run_arm::candidate) == "repeat 3 of 3");
 }
 

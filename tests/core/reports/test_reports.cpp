@@ -224,7 +224,7 @@ TEST_CASE("result.json of a refused gate says why and nothing else") {
 
 TEST_CASE("result.json of a gate with a baseline holds both arms") {
     test_gate g = sample_gate();
-    g.what.has_baseline = true;
+    g.what = with_judging(g.what, [&](planned_judging& j) { j.has_baseline = true; });
     g.baseline = {target_kind::endpoint, "http://127.0.0.1:8001", "tiny", "openai_chat"};
     g.measured.baseline = {steady_repeat(200), steady_repeat(200)};
     const picojson::value v = parsed(serialized({g})).get("gates").get(0);
@@ -585,13 +585,16 @@ TEST_CASE("traffic that a server may have seen before says so in every report") 
     const std::string said = "prompts are sent as given: a prefix cache of the server may answer "
                              "them from earlier repeats and earlier runs";
     CHECK_FALSE(holds(console_text(g), "sent as given"));
-    g.what.sent_as_given = planned({.workload = prompts({"one", "two"}), .arrivals = closed_loop(2),
-                                    .requests = 40}, 1).sent_as_given;
+    g.what = with_traffic(g.what, [&](planned_traffic& t) {
+        t.sent_as_given = planned({.workload = prompts({"one", "two"}), .arrivals = closed_loop(2),
+                                   .requests = 40}, 1)
+                              .sent->sent_as_given;
+    });
     CHECK(holds(unwrapped(console_text(g)), said));
     CHECK(holds(summary_md({g}), said));
     CHECK(holds(result_json({g}, quiet_machine(), {}, 0), "\"sent_as_given\": \"prompts\""));
     CHECK(planned({.workload = synthetic{}, .arrivals = closed_loop(2), .requests = 40}, 1)
-              .sent_as_given.empty());
+              .sent->sent_as_given.empty());
 }
 
 TEST_CASE("a table shows the data of all repeats together") {
@@ -730,7 +733,9 @@ TEST_CASE("prompts that the server counts otherwise are told beside what was ask
 TEST_CASE("streams that were buffered and requests that were sent again are told of each arm") {
     test_gate g;
     g.what = planned({.workload = prompts({"hi"}), .arrivals = closed_loop(1), .requests = 20}, 1);
-    g.what.sent_as_given.clear();  // which would be told, too
+    g.what = with_traffic(g.what, [](planned_traffic& t) {
+        t.sent_as_given.clear();  // which would be told, too
+    });
     g.measured.candidate = {steady_repeat(80), steady_repeat(80)};
     CHECK(notes_on(g).empty());
     g.measured.candidate[0].resends = 2;
@@ -826,7 +831,7 @@ TEST_CASE("the console shows both arms of a comparison") {
 
 TEST_CASE("answers in one piece have no row of first tokens") {
     test_gate g = measured_gate("whole", {mean(e2e) <= 1_s});
-    g.what.common.stream = false;
+    g.what = with_traffic(g.what, [&](planned_traffic& t) { t.common.stream = false; });
     judge(g);
     const std::string out = console_text(g);
     CHECK(out.find("  e2e ") != std::string::npos);

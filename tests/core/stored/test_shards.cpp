@@ -50,8 +50,8 @@ stored_shard shard(std::size_t index, std::size_t count, const scenario& s = cha
         g.measured.candidate.push_back(d);
     }
     g.measured.most_skew_s = 0.05;
-    g.measured.slos = g.what.slos;
-    g.measured.rule = g.what.rule;
+    g.measured.slos = g.what.judged->slos;
+    g.measured.rule = g.what.judged->rule;
     judge(g);
     stored_shard out{printed("shard-%zu", index),
                      read_stored_gate(result_json({g}, {}, {}, 0), "r.json", "chat")};
@@ -86,14 +86,14 @@ TEST_CASE("shards are one gate again, with its load in its own words") {
     }
     CHECK(g.seen.most_skew_s == 0.05);
     const plan whole = planned(chat(), 1);
-    CHECK(arrival_text(g.what.arrivals) == arrival_text(whole.arrivals));
+    CHECK(arrival_text(g.what.sent->arrivals) == arrival_text(whole.sent->arrivals));
     CHECK(extent_text(g.what) == extent_text(whole));
     CHECK(options_text(g.what) == options_text(whole));
     CHECK(limits_text(g.what) == limits_text(whole));
-    CHECK(g.what.workload_text == whole.workload_text);
+    CHECK(g.what.sent->workload_text == whole.sent->workload_text);
     CHECK(trace_hash(g.what) == trace_hash(whole));
     CHECK(expected_requests(g.what) == 20);
-    CHECK(g.what.seed == 7);
+    CHECK(g.what.sent->seed == 7);
     CHECK(g.what.nonce == 42);
     CHECK(g.target.url == tiny_model().url);
 }

@@ -47,8 +47,8 @@ test_gate measured_gate(const scenario& s, const std::string& name,
         }
         g.measured.candidate.push_back(d);
     }
-    g.measured.slos = g.what.slos;
-    g.measured.rule = g.what.rule;
+    g.measured.slos = g.what.judged->slos;
+    g.measured.rule = g.what.judged->rule;
     g.measured.arrival_cv2 = 1;
     judge(g);
     return g;
@@ -100,7 +100,7 @@ TEST_CASE("a gate alone in its file is found whichever number told it from other
 
 TEST_CASE("a gate is found among others by its name, and each window belongs to its repeat") {
     test_gate first = chat_gate("first"), second = chat_gate("second");
-    first.what.has_baseline = true;
+    first.what = with_judging(first.what, [&](planned_judging& j) { j.has_baseline = true; });
     first.measured.baseline = first.measured.candidate;
     int n = 0;
     for (test_gate* g : {&first, &second})

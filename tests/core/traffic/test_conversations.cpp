@@ -49,8 +49,9 @@ TEST_CASE("a replayed trace has its own times, lengths and end") {
     CHECK(schedule_of(p).at == std::vector<double>{0, 0.5, 2, 5});
     CHECK(expected_requests(p) == 4);
     CHECK(expected_seconds(p) == 5);
-    CHECK(arrival_text(p.arrivals) == "replay(t.csv, speed 2)");
-    CHECK(p.workload_text == "synthetic, prompt of the trace tokens, output of the trace tokens");
+    CHECK(arrival_text(p.sent->arrivals) == "replay(t.csv, speed 2)");
+    CHECK(p.sent->workload_text ==
+          "synthetic, prompt of the trace tokens, output of the trace tokens");
     for (std::size_t i = 0; i < 4; ++i) {
         CHECK(item_of(p, i).prompt_tokens == four_rows[i].prompt_tokens);
         CHECK(item_of(p, i).output_tokens == four_rows[i].output_tokens);
@@ -113,13 +114,15 @@ TEST_CASE("a trace is not fresh traffic") {
 }
 
 TEST_CASE("fresh stages of a ramp and of steps keep their mixture of rates") {
-    const plan steep = stage_of(planned({.arrivals = steps({{2_rps, 50_s}, {8_rps, 50_s}}),
-                                         .traffic = fresh}, 1), 2);
+    const planned_traffic steep =
+        stage_of(planned({.arrivals = steps({{2_rps, 50_s}, {8_rps, 50_s}}),
+                          .traffic = fresh}, 1), 2);
     CHECK(own_length(steep.arrivals, steep.files->trace) == 200);
     CHECK(expected_requests(steep) == 1000);
     CHECK(schedule_of(steep).at.size() > 850);
-    const plan climb = stage_of(planned({.arrivals = ramp(2_rps, 8_rps, 100_s), .duration = 100_s,
-                                         .traffic = fresh}, 1), 2);
+    const planned_traffic climb =
+        stage_of(planned({.arrivals = ramp(2_rps, 8_rps, 100_s), .duration = 100_s,
+                          .traffic = fresh}, 1), 2);
     CHECK(expected_requests(climb) == 1000);
     CHECK(stage_of(planned({.arrivals = steps({{2_rps, 50_s}}), .traffic = fresh}, 1), 1)
               .arrivals.stages[0].lasts.seconds() == 50);
@@ -127,7 +130,7 @@ TEST_CASE("fresh stages of a ramp and of steps keep their mixture of rates") {
 
 TEST_CASE("turns take places of the trace, and requests count turns") {
     const plan p = talk({.turns = 3}, 10, 4);
-    CHECK(p.stride == 3);
+    CHECK(p.sent->stride == 3);
     const conversation_counts c = counted_conversations(p);
     CHECK(c.warmup == 2);      // whole ones: six requests for the four
     CHECK(c.measured == 4);    // three, three, three and one
@@ -177,7 +180,8 @@ TEST_CASE("a dataset's prompts are sent in turn, salted by repeat, with the file
                   .arrivals = closed_loop(1), .warmup = 0, .requests = 30,
                   .options = {.system_prompt = "all of you"}};
     const plan p = planned(s, 1, with_dialogues(3));
-    CHECK(p.workload_text == "3 prompts of x.json (sharegpt), about 4 tokens each, 2.0 turns each");
+    CHECK(p.sent->workload_text ==
+          "3 prompts of x.json (sharegpt), about 4 tokens each, 2.0 turns each");
     const request_spec r = request_of(p, run_arm::candidate, 0, 3, {"answer"});
     CHECK(r.prompt == "second 1");
     CHECK(r.max_tokens == 9);
@@ -204,7 +208,7 @@ TEST_CASE("fresh stages send other conversations of the dataset") {
     const plan p = planned(s, 1, with_dialogues(40));
     std::set<std::string> first;
     for (const int stage : {0, 1, 2}) {
-        const plan q = stage_of(p, stage);
+        const planned_traffic q = stage_of(p, stage);
         const auto& source = std::get<recorded_dialogues>(q.source);
         for (std::size_t i = 0; i < (stage == 2 ? 20u : 10u); ++i)
             first.insert(source.at(i, *q.files).turns[0].prompt);
@@ -238,7 +242,7 @@ TEST_CASE("prompts of a group share their prefix, by the fraction that is asked 
         std::string prefix;
         for (std::size_t k = 0; k < 32; ++k) prefix += w[k] + " ";
         ++prefixes[prefix];
-        members += std::get<made_up_prompts>(p.source).group(i, p.seed) >= 0;
+        members += std::get<made_up_prompts>(p.sent->source).group(i, p.sent->seed) >= 0;
     }
     int groups = 0;
     for (const auto& [prefix, times] : prefixes) {
@@ -247,7 +251,8 @@ TEST_CASE("prompts of a group share their prefix, by the fraction that is asked 
     }
     CHECK(groups == 5);
     CHECK(std::abs(members - 300) < 45);
-    CHECK(holds(p.workload_text, "shared prefix 32 tokens in 5 groups for 60 % of the prompts"));
+    CHECK(holds(p.sent->workload_text,
+                "shared prefix 32 tokens in 5 groups for 60 % of the prompts"));
     CHECK_REFUSED(refusal_after([](scenario& s) { s.workload = synthetic{.prefix_groups = 0}; }),
                   "workload.prefix_groups is 0");
     CHECK_REFUSED(refusal_after([](scenario& s) {

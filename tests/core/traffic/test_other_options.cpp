@@ -34,7 +34,7 @@ std::string refusal_of(const scenario& s) {
 TEST_CASE("each arm has its own options, in place of the other's, and the same prompts") {
     const plan p = planned(asking({.max_tokens = 16, .extra_body = schema},
                                   other_options({.max_tokens = 16, .extra_body = tools})), 1);
-    CHECK(p.has_baseline);
+    CHECK(p.judged->has_baseline);
     const std::string mine = body_of(p, run_arm::candidate);
     const std::string theirs = body_of(p, run_arm::baseline);
     CHECK(holds(mine, "\"response_format\""));
@@ -45,7 +45,7 @@ TEST_CASE("each arm has its own options, in place of the other's, and the same p
     CHECK(holds(options_text(p, run_arm::candidate), "response_format"));
     CHECK(holds(options_text(p, run_arm::baseline), "tools"));
     // Pairs, as with any live baseline.
-    CHECK(p.first_repeats == first_pair_analysis);
+    CHECK(p.judged->first_repeats == first_pair_analysis);
 }
 
 TEST_CASE("no options at all are none; lengths that options force are forced in that arm alone") {
@@ -59,7 +59,7 @@ TEST_CASE("no options at all are none; lengths that options force are forced in 
 
 TEST_CASE("a plan without other options is one for both arms") {
     const plan p = planned(asking({.max_tokens = 16}, same_server()), 1);
-    CHECK(!p.otherwise);
+    CHECK(!p.sent->otherwise);
     CHECK(body_of(p, run_arm::baseline) == body_of(p, run_arm::candidate));
 }
 

@@ -277,7 +277,7 @@ TEST_CASE("messages of conversations are exact in tokens, too") {
                             .arrivals = poisson(8_rps),
                             .requests = 20},
                            1);
-    for (std::size_t i = 0; i < 2 * p.stride; ++i) {
+    for (std::size_t i = 0; i < 2 * p.sent->stride; ++i) {
         const request_spec r = request_of(p, run_arm::candidate, 0, i, {}, fit);
         CHECK(count(r.prompt) == item_of(p, i).prompt_tokens);
         CHECK(count(r.system_prompt) == 30);

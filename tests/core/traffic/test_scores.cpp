@@ -30,9 +30,9 @@ TEST_CASE("what scores is planned without output lengths, and is not streamed") 
         const plan p = plan_on(api, asking({p90(e2e) <= 1_s, input_throughput >= 100_tps,
                                             request_throughput >= 1_rps, error_rate <= 1_pct,
                                             goodput(e2e <= 1_s) >= 90_pct}));
-        CHECK(!p.common.stream);
-        CHECK(!p.forces_length);
-        CHECK(p.workload_text == "synthetic, prompt 64 tokens");
+        CHECK(!p.sent->common.stream);
+        CHECK(!p.sent->forces_length);
+        CHECK(p.sent->workload_text == "synthetic, prompt 64 tokens");
         CHECK(forced_tokens(p, 0) == 0);
     }
     CHECK(options_text(plan_on(rerank, asking({}))) == "8 documents");

@@ -16,7 +16,7 @@ using doctest::Approx;
 TEST_CASE("stages of fresh traffic hold n, n and 2n requests") {
     const plan p = traffic();
     const auto measured_in = [&](int stage) {
-        const plan q = stage_of(p, stage);
+        const planned_traffic q = stage_of(p, stage);
         const schedule s = open_loop_schedule(q.arrivals, q.warmup_requests, q.warmup_s, q.requests,
                                               q.duration_s, q.seed);
         return s.at.size() - s.warmup;

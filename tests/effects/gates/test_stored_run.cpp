@@ -49,8 +49,8 @@ stored_files files_of_a_run() {
         }
         g.measured.candidate.push_back(d);
     }
-    g.measured.slos = g.what.slos;
-    g.measured.rule = g.what.rule;
+    g.measured.slos = g.what.judged->slos;
+    g.measured.rule = g.what.judged->rule;
     judge(g);
     fnv1a hash;
     hash.add(f.events.data(), f.events.size());

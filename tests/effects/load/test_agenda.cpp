@@ -35,13 +35,15 @@ struct load {
         return a;
     }
     /// Where the first turn of conversation n is, if all are sent.
-    std::size_t place(std::size_t conversation) const { return conversation * what.stride; }
+    std::size_t place(std::size_t conversation) const { return conversation * what.sent->stride; }
 };
 /// Sends at these times after the start.
 struct open_load : load {
     explicit open_load(std::vector<long long> send_at, long long most_in_flight = 0) {
-        what.arrivals.kind = arrival_kind::poisson;
-        what.arrivals.max_in_flight = most_in_flight;
+        what = with_traffic(what, [&](planned_traffic& t) {
+            t.arrivals.kind = arrival_kind::poisson;
+            t.arrivals.max_in_flight = most_in_flight;
+        });
         order.send_at = std::move(send_at);
         order.last = order.send_at.size();
     }
@@ -49,7 +51,7 @@ struct open_load : load {
 /// Users who take turns with so many requests.
 struct closed_load : load {
     explicit closed_load(long long users, std::size_t requests = 1000) {
-        what.arrivals.users = users;
+        what = with_traffic(what, [&](planned_traffic& t) { t.arrivals.users = users; });
         order.last = requests;
     }
 };
@@ -59,9 +61,11 @@ void converse(Load& l, std::size_t turns, std::size_t conversations, double thin
     made_up_conversations source;
     source.most_turns = turns;
     source.turns_each = fixed(static_cast<int>(turns));
-    l.what.source = source;
-    l.what.stride = turns;
-    l.what.think_s = think_s;
+    l.what = with_traffic(l.what, [&](planned_traffic& t) {
+        t.source = source;
+        t.stride = turns;
+        t.think_s = think_s;
+    });
     l.order.last = turns * conversations;
 }
 
@@ -165,7 +169,9 @@ TEST_CASE("the next place is known before it is due, so that its request can be 
 
 TEST_CASE("what may be due at once is known before it is, and is of one thread alone") {
     open_load batch({0, 0, 0, 0, 0});
-    batch.what.arrivals.kind = arrival_kind::all_at_once;
+    batch.what = with_traffic(batch.what, [&](planned_traffic& t) {
+        t.arrivals.kind = arrival_kind::all_at_once;
+    });
     agenda of_batch = batch.shard(1, 2);
     CHECK(of_batch.due_together() == 2);
     CHECK(of_batch.place_ahead(0) == 1);
@@ -274,7 +280,7 @@ TEST_CASE("users begin together, or one after the other along the ramp") {
     for (std::size_t u = 0; u < sent.size(); ++u) CHECK(sent[u].user == static_cast<int>(u));
 
     closed_load ramp(4);
-    ramp.what.arrivals.users_ramp_s = 2;
+    ramp.what = with_traffic(ramp.what, [&](planned_traffic& t) { t.arrivals.users_ramp_s = 2; });
     agenda b = ramp.shard();
     for (const long long at : {0ll, 500 * ms, 1000 * ms, 1500 * ms}) {
         CHECK(places_at(b, start + at - 1).empty());
@@ -297,7 +303,7 @@ TEST_CASE("threads share users, and take requests from one trace") {
 
 TEST_CASE("a user sends again when the answer has ended and the pause is over") {
     closed_load l(1);
-    l.what.arrivals.think_s = 0.25;
+    l.what = with_traffic(l.what, [&](planned_traffic& t) { t.arrivals.think_s = 0.25; });
     agenda a = l.shard();
     const planned_request first = only_one_at(a, start);
     CHECK(a.next_due() == 0);
@@ -321,7 +327,7 @@ TEST_CASE("after a failed answer a user waits 10 ms at least") {
     for (const double think_s : {0.0, 0.004, 0.5}) {
         CAPTURE(think_s);
         closed_load l(1);
-        l.what.arrivals.think_s = think_s;
+        l.what = with_traffic(l.what, [&](planned_traffic& t) { t.arrivals.think_s = think_s; });
         agenda a = l.shard();
         fail(a, only_one_at(a, start), start + ms);
         CHECK(a.next_due() == start + ms + (think_s > 0.01 ? 500 * ms : 10 * ms));
@@ -351,7 +357,7 @@ TEST_CASE("a user who finds the trace at its end is done, and says when that was
 
 TEST_CASE("a duration ends the sends so long after the first measured one was sent") {
     closed_load l(1);
-    l.what.duration_s = 1;
+    l.what = with_traffic(l.what, [&](planned_traffic& t) { t.duration_s = 1; });
     l.order.warmup = 1;
     agenda a = l.shard();
     const planned_request warmup = only_one_at(a, start);
@@ -470,7 +476,7 @@ TEST_CASE("a later turn counts against the cap like any other send") {
 TEST_CASE("in a closed loop a user ends a conversation before beginning another") {
     closed_load l(1);
     converse(l, 2, 2, 0.1);
-    l.what.arrivals.think_s = 0.5;
+    l.what = with_traffic(l.what, [&](planned_traffic& t) { t.arrivals.think_s = 0.5; });
     agenda a = l.shard();
     const planned_request first = only_one_at(a, start);
     end(a, first, start + 10 * ms, "one");

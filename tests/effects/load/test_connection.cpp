@@ -457,7 +457,7 @@ TEST_CASE("an answer that does not begin, go on or end in time is a failure") {
 
 TEST_CASE("an answer in one piece has limits.total alone") {
     plan whole;
-    whole.common.stream = false;
+    whole = with_traffic(whole, [&](planned_traffic& t) { t.common.stream = false; });
     pair_of_them p(whole);
     p.ask();
     p.c.check_limits(now_ns() + 299 * second);
@@ -586,7 +586,7 @@ TEST_CASE("each want of the client has its remedy, and a refusal is none") {
 
 TEST_CASE("time in which the client did not run is none that the server was given") {
     plan p;
-    p.limits.first_event = 10_s;
+    p = with_traffic(p, [&](planned_traffic& t) { t.limits.first_event = 10_s; });
     pair_of_them both(p);
     both.ask();
     const long long sent = now_ns();

@@ -62,7 +62,7 @@ struct virtual_load {
 private:
     void gather() {
         state.start_ns = start;
-        state.next = order.first + p.shard.index * p.stride;
+        state.next = order.first + p.shard.index * p.sent->stride;
         for (std::size_t t = 0; t < threads; ++t) agendas.emplace_back(order, state, t, threads);
         for (agenda& a : agendas) a.begin();
         for (long long now = next_event(); now < cut_at_ns; now = next_event()) {
@@ -159,8 +159,8 @@ TEST_CASE("nothing that was sent before all users were there is evidence, whatev
         CAPTURE(c.name);
         const scenario s = with(c);
         plan p = plan_of_load(s);
-        const long long ramp_ends = start + ns_of(p.arrivals.users_ramp_s);
-        const bool alone = p.warmup_until_stable;  // several programs cannot settle together
+        const long long ramp_ends = start + ns_of(p.sent->arrivals.users_ramp_s);
+        const bool alone = p.sent->warmup_until_stable;  // several programs cannot settle together
         for (const std::size_t programs : {1u, 3u})
             for (const std::size_t threads : {1u, 2u}) {
                 if (alone && programs > 1) continue;
@@ -181,11 +181,11 @@ TEST_CASE("nothing that was sent before all users were there is evidence, whatev
                     CHECK(before >= 48 / programs);
                     CHECK(d.window.from_ns() >= ramp_ends);
                     CHECK_FALSE(d.window.is_empty());
-                    if (p.requests == 0) CHECK(d.window.seconds() == p.duration_s);
+                    if (p.sent->requests == 0) CHECK(d.window.seconds() == p.sent->duration_s);
                     window = window.shared_with(d.window);
                 }
                 CHECK_FALSE(window.is_empty());
-                if (p.duration_s == 0) CHECK(measured == p.requests);
+                if (p.sent->duration_s == 0) CHECK(measured == p.sent->requests);
             }
     }
 }

@@ -52,7 +52,7 @@ void add(request_book& b, std::size_t index, int events, long long first_ns) {
 
 TEST_CASE("a record is told whose it is") {
     load l;
-    l.what.stride = 4;
+    l.what = with_traffic(l.what, [&](planned_traffic& t) { t.stride = 4; });
     request_book book(l.order, l.shared);
     add(book, 0, 3, 1000000000);
     add(book, 6, 3, 1000000000);

@@ -36,7 +36,7 @@ load_order order_of(const plan& p, const load_target& target) {
     o.what = &p;
     o.target = &target;
     o.id_prefix = id_prefix(1, run_arm::candidate, 0);
-    if (p.is_open_loop()) {
+    if (p.sent->is_open_loop()) {
         const schedule s = schedule_of(p);
         o.last = end_of_trace(p, s.at.size());
         for (const double t : s.at) o.send_at.push_back(ns_of(t));
@@ -54,7 +54,7 @@ void send_shard(const plan& p, std::size_t threads, sent_requests& all) {
     const load_order order = order_of(p, target);
     load_state shared;
     shared.start_ns = start;
-    shared.next = order.first + p.shard.index * p.stride;
+    shared.next = order.first + p.shard.index * p.sent->stride;
     std::vector<agenda> agendas;
     for (std::size_t t = 0; t < threads; ++t) agendas.emplace_back(order, shared, t, threads);
     for (agenda& a : agendas) a.begin();
@@ -88,7 +88,7 @@ std::string hash_of_all(plan p, std::size_t count, std::size_t threads) {
     fnv1a h;
     for (const auto& [index, r] : all) {
         h.add(static_cast<long long>(index));
-        if (p.is_open_loop() && p.stride == 1) h.add(r.at_ns);
+        if (p.sent->is_open_loop() && p.sent->stride == 1) h.add(r.at_ns);
         h.add(r.bytes.data(), r.bytes.size());
     }
     return h.text() + printed(", %zu requests", all.size());
@@ -118,7 +118,7 @@ TEST_CASE("what several programs send is the trace, whatever its arrivals") {
     };
     for (const scenario& s : loads) {
         const plan p = plan_of_load(s);
-        CAPTURE(arrival_text(p.arrivals));
+        CAPTURE(arrival_text(p.sent->arrivals));
         const std::string whole = hash_of_all(p, 1, 1);
         CHECK(hash_of_all(p, 1, 3) == whole);
         for (const std::size_t count : {2u, 3u, 8u})

@@ -34,7 +34,7 @@ inline std::vector<load_series> load_series_of(const std::vector<gate_report>& g
     std::map<std::string, load_series> found;
     for (std::size_t i = 0; i < gates.size(); ++i) {
         const gate_report& g = gates[i];
-        const arrival_data& a = g.what.arrivals;
+        const arrival_data& a = g.what.sent->arrivals;
         const bool users = a.kind == arrival_kind::closed_loop;
         const bool steady = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
                             a.kind == arrival_kind::gamma;
@@ -42,7 +42,7 @@ inline std::vector<load_series> load_series_of(const std::vector<gate_report>& g
         // Every simulated server has a port of its own.
         const std::string url = g.target.kind == target_kind::endpoint ? g.target.url : "";
         load_series& s = found[std::string(to_string(g.target.kind)) + "\n" + url + "\n" +
-                               g.target.model + "\n" + g.what.workload_text + "\n" +
+                               g.target.model + "\n" + g.what.sent->workload_text + "\n" +
                                arrival_name(a.kind)];
         s.is_rate = !users;
         s.gates.emplace_back(users ? static_cast<double>(a.users) : a.rate, i);
@@ -109,7 +109,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
         }
         h += "<section><h2>" + std::string(s.is_rate ? "By offered load" : "By number of users") +
              "</h2>\n<p class=\"note\">" + plural(s.gates.size(), "gate") + " with " +
-             xml_escaped(gates[s.gates[0].second].what.workload_text) +
+             xml_escaped(gates[s.gates[0].second].what.sent->workload_text) +
              ".</p>\n<div class=\"plots\">\n" +
              load_figure(s, "ttft", plot_unit::seconds, {{"p90", ttft_p90}, {"p50", ttft_p50}}) +
              load_figure(s, "tpot", plot_unit::seconds, {{"mean", tpot_mean}}) +

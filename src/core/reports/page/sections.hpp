@@ -149,7 +149,7 @@ inline std::string ranks_html(const gate_report& g) {
 /// What only whoever sends knows.
 inline std::string sent_html(const gate_report& g) {
     const plan& p = g.what;
-    return row_of("seed", std::to_string(p.seed)) + row_of("trace hash", trace_hash(p)) +
+    return row_of("seed", std::to_string(p.sent->seed)) + row_of("trace hash", trace_hash(p)) +
            row_of("prompt tokens", prompt_lengths_text(g.figures.candidate.prompts)) +
            row_of("options", options_text(p)) +
            row_of("limits", limits_text(p));
@@ -159,13 +159,15 @@ inline std::string scenario_html(const gate_report& g) {
     std::string h =
         "<dl>\n" + row_of("target", target_text(g.target)) + row_of("api", g.target.api);
     if (g.baseline.kind != target_kind::none) h += row_of("baseline", target_text(g.baseline));
-    h += row_of("arrivals", arrival_text(p.arrivals)) + row_of("workload", p.workload_text);
+    h += row_of("arrivals", arrival_text(p.sent->arrivals)) +
+         row_of("workload", p.sent->workload_text);
     h += row_of("measured", extent_text(p)) + row_of("repeats", repeats_text(p));
-    h += row_of("traffic", traffic_name(p.rule.traffic));
-    if (!p.is_read) h += sent_html(g);
+    const judging_rule& rule = p.judged->rule;
+    h += row_of("traffic", traffic_name(rule.traffic));
+    if (!p.sent->is_read) h += sent_html(g);
     h += row_of("error levels",
-                printed("false pass %g %%, false fail %g %%%s", p.rule.pass_level * 100,
-                        p.rule.fail_level * 100, p.rule.holm ? ", Holm over the gate" : ""));
+                printed("false pass %g %%, false fail %g %%%s", rule.pass_level * 100,
+                        rule.fail_level * 100, rule.holm ? ", Holm over the gate" : ""));
     h += row_of("stopped", g.under.stopped);
     h += row_of("definitions", definitions_version);
     h += row_of("stands at", p.file + ":" + std::to_string(p.line));
@@ -201,8 +203,8 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
         if (!g.target.model.empty()) t += "LLMBENCH_MODEL=" + shell_quoted(g.target.model) + " ";
         if (g.target.api != apis[0].name) t += "LLMBENCH_API=" + shell_quoted(g.target.api) + " ";
     }
-    if (!g.what.is_read)
-        t += printed("LLMBENCH_SEED=%llu ", static_cast<unsigned long long>(g.what.seed));
+    if (!g.what.sent->is_read)
+        t += printed("LLMBENCH_SEED=%llu ", static_cast<unsigned long long>(g.what.sent->seed));
     t += shell_quoted(env.program);
     if (g.what.test_case.empty()) return t;
     std::string pattern;  // doctest's own: a comma separates two of them

@@ -46,7 +46,7 @@ private:
             drift_third() > 0 ? " Grey are the first and the last third of it, which a drift holds "
                                 "against each other."
                               : "");
-        const bool paced = g_.what.is_open_loop();
+        const bool paced = g_.what.sent->is_open_loop();
         h += figure(
             paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
             "requests sent per second", plot_unit::per_second, {{windows(&t::sent), "c", "sent"}},

@@ -92,7 +92,8 @@ test_gates gallery() {
 /// Gates whose every text tries to become markup.
 test_gates hostile_gates() {
     test_gate g = shedding_gate(hostile);
-    g.what.name = g.what.test_case = g.what.file = g.what.workload_text = hostile;
+    g.what.name = g.what.test_case = g.what.file = hostile;
+    g.what = with_traffic(g.what, [&](planned_traffic& t) { t.workload_text = hostile; });
     g.target = {target_kind::endpoint, hostile, hostile, hostile};
     g.baseline = {target_kind::endpoint, hostile, hostile, hostile};
     g.self_check.ok = false;
@@ -104,7 +105,7 @@ test_gates hostile_gates() {
         v.what.what.name = hostile;
     }
     test_gate heavier = g;
-    heavier.what.arrivals.rate = 99;
+    heavier.what = with_traffic(heavier.what, [&](planned_traffic& t) { t.arrivals.rate = 99; });
     return {g, heavier, refused_gate(hostile)};
 }
 environment_facts hostile_environment() {
@@ -464,7 +465,7 @@ TEST_CASE("each metric has a drawing with a line of all, one a repeat, its limit
 TEST_CASE("the page says which traffic a server may have seen before") {
     test_gate g = passing_gate();
     CHECK_FALSE(holds(page({g}), "sent as given"));
-    g.what.sent_as_given = "prompts";
+    g.what = with_traffic(g.what, [&](planned_traffic& t) { t.sent_as_given = "prompts"; });
     CHECK(holds(page({g}), "<p class=\"note\">prompts are sent as given: a prefix cache"));
 }
 
