@@ -123,8 +123,8 @@
 //   [C97] from a workload to its part of the plan
 //   [C98] the hash of all that a plan sends
 //   [C99] the requests of a plan
-//   [C100] what a plan says of the evidence that it will bring
-//   [C101] what of its prompts a workload lets a prefix cache have
+//   [C100] what of its prompts a workload lets a prefix cache have
+//   [C101] what a plan says of the evidence that it will bring
 //   [C102] the search for a capacity
 //   [C103] what probes say of a load
 //   [C104] the capacity that probes show
@@ -257,29 +257,35 @@
 //   [E54] records.jsonl and events.bin, written while the load runs
 //   [E55] all gates of a program and their reports
 //   [E56] gates inside doctest
-//   [E57] what a gate says before its load
-//   [E58] profiles of servers
-//   [E59] the progress of a repeat
-//   [E60] one repeat
-//   [E61] one repeat of a load that ranks of MPI send
-//   [E62] the models that stand in for servers in a rehearsal
-//   [E63] what the environment asks of a gate
-//   [E64] a load that several programs send without a word to each other
-//   [E65] one repeat of a load that several programs send
-//   [E66] profiles that could not be ended
-//   [E67] the repeats of a gate
-//   [E68] what the result of a gate holds
-//   [E69] what one program does of a plan that several share
-//   [E70] gates take turns
-//   [E71] gates in virtual time
-//   [E72] one gate from its scenario to its result
-//   [E73] a run that is over, with its requests
-//   [E74] what others have measured, judged as a gate
-//   [E75] several settings of a server, measured in turns
-//   [E76] several settings from a scenario to their result
-//   [E77] public functions
-//   [E78] records judged again
-//   [E79] main
+//   [E57] the models that stand in for servers in a rehearsal
+//   [E58] what the environment asks of a gate
+//   [E59] the servers of a gate
+//   [E60] the progress of a repeat
+//   [E61] one repeat
+//   [E62] one repeat of a load that ranks of MPI send
+//   [E63] a load that several programs send without a word to each other
+//   [E64] one repeat of a load that several programs send
+//   [E65] one repeat, whoever sends it, and the files that it leaves
+//   [E66] which repeat is measured next, and which are evidence
+//   [E67] the repeats of a gate, on its servers
+//   [E68] what a gate says before its load
+//   [E69] the search for a capacity, on the servers of a gate
+//   [E70] what another rank than the first does of a gate
+//   [E71] profiles of servers
+//   [E72] profiles that could not be ended
+//   [E73] a gate, from its servers to all that its repeats show
+//   [E74] what the result of a gate holds
+//   [E75] what one program does of a plan that several share
+//   [E76] gates take turns
+//   [E77] gates in virtual time
+//   [E78] one gate from its scenario to its result
+//   [E79] a run that is over, with its requests
+//   [E80] what others have measured, judged as a gate
+//   [E81] several settings of a server, measured in turns
+//   [E82] several settings from a scenario to their result
+//   [E83] public functions
+//   [E84] records judged again
+//   [E85] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -16737,48 +16743,7 @@ inline bool asks_about_images(const planned_traffic& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] what a plan says of the evidence that it will bring ================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-inline load_conditions load_conditions_of(const plan& p) {
-    const planned_traffic& t = *p.sent;
-    load_conditions c;
-    const bool as_planned = t.arrivals.max_in_flight == 0 && t.stride == 1;
-    c.arrival_cv2 = as_planned ? arrival_cv2_of(t.arrivals) : not_a_number;
-    // Turns come in batches as large as a conversation at most. Only a search is in need of that:
-    // it sends more than the server can take on purpose.
-    if (p.searches() && t.stride > 1)
-        c.arrival_cv2 = arrival_cv2_of(t.arrivals) + static_cast<double>(t.stride);
-    c.short_outputs_expected = expects_short_outputs(p);
-    c.spins = t.client.spin;
-    c.most_skew_s = p.most_skew_s;
-    return c;
-}
-
-/// Seconds: 5 ms, or 1 % of the tightest limit on the time to a first token where that is more.
-/// Latencies are each of one clock, so it is the pattern of arrivals that hangs on it.
-inline double most_skew_of_ranks(const plan& p) {
-    double tightest = infinity;
-    const auto take = [&](metric_id m, double bound) {
-        if (m == metric_id::ttft && bound > 0) tightest = std::min(tightest, bound);
-    };
-    for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
-        for (const slo& s : *objectives) {
-            if (s.factor == 0) take(s.what.metric, s.bound);
-            for (const predicate_step& step : s.what.where)
-                if (step.op == predicate_step::op_kind::compare) take(step.metric, step.bound);
-        }
-    return std::max(0.005, tightest < infinity ? 0.01 * tightest : 0);
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C101] what of its prompts a workload lets a prefix cache have ============================
+// ===== [C100] what of its prompts a workload lets a prefix cache have ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16828,6 +16793,47 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
     const double fresh = std::visit(fresh_tokens(p, index, fit), p.source);
     return std::clamp(prompt_tokens - static_cast<long long>(fresh), 0ll,
                       static_cast<long long>(prompt_tokens));
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C101] what a plan says of the evidence that it will bring ================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline load_conditions load_conditions_of(const plan& p) {
+    const planned_traffic& t = *p.sent;
+    load_conditions c;
+    const bool as_planned = t.arrivals.max_in_flight == 0 && t.stride == 1;
+    c.arrival_cv2 = as_planned ? arrival_cv2_of(t.arrivals) : not_a_number;
+    // Turns come in batches as large as a conversation at most. Only a search is in need of that:
+    // it sends more than the server can take on purpose.
+    if (p.searches() && t.stride > 1)
+        c.arrival_cv2 = arrival_cv2_of(t.arrivals) + static_cast<double>(t.stride);
+    c.short_outputs_expected = expects_short_outputs(p);
+    c.spins = t.client.spin;
+    c.most_skew_s = p.most_skew_s;
+    return c;
+}
+
+/// Seconds: 5 ms, or 1 % of the tightest limit on the time to a first token where that is more.
+/// Latencies are each of one clock, so it is the pattern of arrivals that hangs on it.
+inline double most_skew_of_ranks(const plan& p) {
+    double tightest = infinity;
+    const auto take = [&](metric_id m, double bound) {
+        if (m == metric_id::ttft && bound > 0) tightest = std::min(tightest, bound);
+    };
+    for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
+        for (const slo& s : *objectives) {
+            if (s.factor == 0) take(s.what.metric, s.bound);
+            for (const predicate_step& step : s.what.where)
+                if (step.op == predicate_step::op_kind::compare) take(step.metric, step.bound);
+        }
+    return std::max(0.005, tightest < infinity ? 0.01 * tightest : 0);
 }
 
 }  // namespace llmbench
@@ -34628,198 +34634,240 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E57] what a gate says before its load ====================================================
+// ===== [E57] the models that stand in for servers in a rehearsal =================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline const char* of_virtual_time() { return current_world ? " of virtual time" : ""; }
+/// An engine for each server of a gate, alike in all but luck.
+struct rehearsal_model {
+    engine like{};
+    std::string words{};  // what it is
+    std::map<std::string, double> noise{};  // of repeats, where it is of a run that was measured
 
-/// What the gate will do, said before it does it.
-inline std::string announcement(const plan& p, const target_facts& target,
-                                const target_facts& baseline) {
-    const double seconds = seconds_of_one(p);
-    std::string t = "\n" + p.name + "\n  " + plan_text(p) + "\n  " + target_text(target);
-    t += compared_text(baseline);
-    t += "; " + repeats_text(p);
-    const api_traits* api = api_named(target.api);
-    if (p.sent->forces_length && api && !api->forces_lengths)
-        t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
-                     api->name);
-    if (seconds > 0) {
-        const auto [least, most] = expected_span(p, seconds);
-        t += ", " + span_text(least, most) + of_virtual_time();
+    engine of(std::size_t server) const {
+        engine e = like;
+        e.seed = static_cast<long long>(like.seed) + 1000 * static_cast<long long>(server);
+        return e;
     }
-    for (const target_facts* f : {&target, &baseline})
-        for (const std::string& note : f->notes)
-            if (session::of_this_program().is_news(note)) t += "\n  note: " + note;
-    const bool is_one_server =
-        baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
-    const double shortest = shortest_prompt(p);
-    if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens, shortest);
-    if (makes_up_prompts(p) && p.judged->has_baseline && !is_one_server)
-        t += "; baseline: " + fit_text(baseline.tokens, shortest);
-    return t + "\n";
+    engine of(run_arm a) const { return of(a == run_arm::baseline ? std::size_t{1} : 0); }
+};
+
+/// `gate`: its name, as in the file that the model is fitted to.
+inline rehearsal_model model_for(const settings& asked, const std::string& gate) {
+    if (asked.rehearse == "1")
+        return {engine{}, "the default engine, repeats taken to differ by 2 %", {}};
+    const std::string file = printable(asked.rehearse, 200);
+    reported_pace t = read_pace(file_content(asked.rehearse, "LLMBENCH_REHEARSE"), file, gate);
+    return {engine_at_pace(t.pace),
+            "an engine fitted to " + file + " (mean(ttft) " + time_text(t.pace.ttft) +
+                ", mean(tpot) " + time_text(t.pace.tpot) + ", repeats that differ as there)",
+            std::move(t.noise)};
+}
+
+/// A result that the rehearsal's own reports would take the place of is refused while it is there.
+inline void check_stays(const std::string& rehearse) {
+    const std::filesystem::path file = rehearse;
+    std::error_code none;
+    const auto folder = [&](const std::filesystem::path& p) {
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(p, none), none);
+    };
+    if (std::filesystem::is_regular_file(file, none) &&
+        folder(file).parent_path() == folder(report_directory()))
+        refuse({"LLMBENCH_REHEARSE is ", printable(rehearse, 200), ", which the rehearsal's own "
+                "reports would be written over: name another LLMBENCH_REPORT_DIR"});
+}
+
+/// Throws where a model can tell nothing of what is asked.
+inline void check_rehearsal(const slo_list& slos) {
+    for (const slo& s : slos)
+        if (is_of_start(s.what.metric))
+            refuse({"LLMBENCH_REHEARSE: ", str(s.text()),
+                    " is of a process, and a rehearsal starts none"});
 }
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E58] profiles of servers =================================================================
+// ===== [E58] what the environment asks of a gate =================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Asks a server for the start and the end of a profile: by HTTP, or by the scenario's commands.
-class profiler {
+/// What the environment asks of a gate beside its verdicts.
+struct run_mode {
+    int calibrate = 0;  // repeats, 0: judge
+    bool write_baseline = false;
+    double time_budget_s = 0;
+    long long deadline_ns = 0;  // 0: none
+    std::map<std::string, double> noise{};
+    std::string noise_file{};
+    bool is_shard = false;
+    std::optional<rehearsal_model> model{};  // of all servers, in a rehearsal
+    stored_gate stored{};  // what a stored baseline's file tells, or would
+
+    std::optional<engine> stand_in(run_arm a) const {
+        return model ? std::optional(model->of(a)) : std::nullopt;
+    }
+    bool judges() const { return calibrate == 0 && !write_baseline && !is_shard; }
+};
+/// `began_ns`: when what LLMBENCH_TIME_BUDGET is of began, on the clock that the gate goes by.
+inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns) {
+    run_mode mode;
+    mode.calibrate = asked.calibrate;
+    mode.write_baseline = asked.write_baseline && p.judged->has_stored_baseline;
+    if (mode.calibrate != 0 && mode.write_baseline)
+        refuse({"LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the "
+                "other"});
+    if (mode.calibrate != 0 && p.judged->rule.traffic != replayed)
+        refuse({"LLMBENCH_CALIBRATE: traffic is fresh, what is calibrated is the noise between "
+                "repeats of the same traffic"});
+    mode.is_shard = !asked.shard.is_whole();
+    mode.time_budget_s = asked.time_budget_s;
+    if (mode.time_budget_s > 0) mode.deadline_ns = began_ns + ns_of(mode.time_budget_s);
+    if (!asked.calibration.empty())
+        mode.noise = read_calibration(file_content(asked.calibration, "LLMBENCH_CALIBRATION"),
+                                      asked.calibration, p.name);
+    if (!mode.noise.empty()) mode.noise_file = asked.calibration;
+    return mode;
+}
+
+/// What a gate's evidence is held against, but for a stored baseline.
+inline terms terms_asked(const plan& p, const run_mode& mode) {
+    terms t;
+    t.slos = p.judged->slos;
+    t.objectives_held = p.judged->search.objectives_held;
+    t.rule = p.judged->rule;
+    t.noise = mode.noise;
+    t.noise_file = mode.noise_file;
+    return t;
+}
+inline void check_images(const planned_traffic& p, const api_traits& api) {
+    if (!api.takes_images && asks_about_images(p))
+        refuse({"workload has images, and ", api.name, " takes none: use openai_chat"});
+}
+
+inline std::string stored_field(const std::string& file) {
+    return "baseline is stored(\"" + file + "\"), which LLMBENCH_WRITE_BASELINE=1 would write";
+}
+/// A stored baseline is one gate's: another one's there would be lost. `written`: the gate of
+/// this program that wrote the file, "" where none did.
+inline void check_own_baseline(const std::string& file, const std::string& gate,
+                               const std::string& written) {
+    const auto refuse_for = [&](const std::string& other) {
+        refuse({"baseline is stored(\"", file, "\"), which holds the gate \"",
+                printable(other, 200), "\": each gate writes a file of its own, give \"", gate,
+                "\" another one or remove that file"});
+    };
+    if (!written.empty()) refuse_for(written);
+    std::ifstream in(file, std::ios::binary);
+    const std::string json{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    picojson::value root;
+    if (!in || !parse_json(json, root)) return;
+    for (const picojson::value& g : array_member(root, "gates"))
+        if (const std::string other = string_member(g, "name");
+            unnumbered(other) != unnumbered(gate))
+            refuse_for(other);
+}
+/// A file that cannot be written is told of before the load, not after it.
+inline void check_writable(const std::string& file) {
+    const std::filesystem::path path = file;
+    std::error_code ignored;
+    if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
+    const std::filesystem::path draft = file + ".tmp";
+    const bool writable = !std::filesystem::is_directory(path, ignored) && path.has_filename() &&
+                          static_cast<bool>(std::ofstream(draft));
+    std::filesystem::remove(draft, ignored);
+    if (!writable)
+        refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E59] the servers of a gate ===============================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The candidate's, and the baseline's where there is one: a server of its own, or the same.
+class gate_servers {
 public:
-    static constexpr double answer_s = 10, command_s = 30, writing_s = 60;  // at most
-
-    profiler(const profile& what, const live_target& target, int gate)
-        : what_(what), target_(target), gate_(gate) {}
-
-    bool has_commands() const { return !what_.start.empty(); }
-    profile_step start(double within_s) {
-        if (has_commands())
-            return carried_out(str(what_.start), "start", std::min(within_s, command_s));
-        return posted("/start_profile", std::min(within_s, answer_s));
+    gate_servers(const plan& p, const scenario& s, const run_mode& mode)
+        : p_(p),
+          candidate_(s.target, run_arm::candidate, mode.stand_in(run_arm::candidate)) {
+        candidate_.also_serve(str(s.baseline.otherwise().model));
+        if (s.baseline.is_same_server() || p.sent->otherwise) baseline_ = &candidate_;
+        else if (p.judged->has_baseline) {
+            other_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline,
+                                                   mode.stand_in(run_arm::baseline));
+            baseline_ = other_.get();
+        }
     }
-    profile_step stop(double within_s) {
-        if (has_commands())
-            return carried_out(str(what_.stop), "stop", std::min(within_s, writing_s));
-        return posted("/stop_profile", std::min(within_s, writing_s));
+    live_target& on(run_arm arm) { return arm == run_arm::baseline ? *baseline_ : candidate_; }
+    live_target& candidate() { return candidate_; }
+    bool has_baseline() const { return baseline_ != nullptr; }
+    /// Each that is a server of its own.
+    template <class F>
+    void each(F&& f) {
+        f(candidate_);
+        if (other_) f(*other_);
     }
-    /// Where the profile is, as far as anybody here knows.
-    std::string files() const {
-        for (const char* variable : profile_variables)
-            if (const std::string directory = target_.environment_value(variable);
-                !directory.empty())
-                return "it is in " + own_text(directory) + ", as " + variable + " says";
-        if (has_commands()) return "the commands wrote " + log_of("start") + ", " + log_of("stop");
-        if (target_.facts().kind == target_kind::simulated)
-            return "the simulated server writes none";
-        return "the server writes it where its VLLM_TORCH_PROFILER_DIR, its --profiler-config or "
-               "its SGLANG_TORCH_PROFILER_DIR says";
+    void check_two_servers() const {
+        if (!other_) return;
+        const std::string& mine = candidate_.facts().url;
+        const std::string& its = other_->facts().url;
+        std::string why = same_server_reason(candidate_.load(), mine, other_->load(), its);
+        if (why.empty() && lead_to_one_process(candidate_.load(), candidate_.pages(),
+                                               other_->load(), other_->pages(), p_.sent->common))
+            why = one_process_text("target", mine, "baseline", its) +
+                  " and would be compared with itself: forward another port, or say .baseline = "
+                  "same_server()";
+        if (!why.empty()) refuse({why});
+    }
+    /// What is known of them by now.
+    void report(target_facts& mine, target_facts& its) const {
+        mine = candidate_.facts();
+        if (!baseline_) return;
+        its = baseline_->facts();
+        if (!p_.sent->otherwise) {
+            if (!other_) its.kind = target_kind::same;
+            return;
+        }
+        // Two arms of one server are told apart by what they ask.
+        const load_target& other = candidate_.load(run_arm::baseline);
+        its.kind = target_kind::otherwise;
+        its.model = printable(without_secrets(other.model, other.secrets));
+        mine.options = options_text(p_, run_arm::candidate);
+        its.options = options_text(p_, run_arm::baseline);
+        check_other_requests(p_, candidate_.load(), other);
+    }
+    void check_objectives() const {
+        candidate_.check_reports_metrics(p_.judged->slos, p_.sent->common);
+        std::vector<slo> compared = p_.judged->slos;
+        std::erase_if(compared, [](const slo& s) { return s.factor == 0; });
+        if (baseline_) baseline_->check_reports_metrics(compared, p_.sent->common);
+        check_images(p_, *candidate_.load().api);
+        if (baseline_) check_images(p_, *baseline_->load().api);
     }
 
 private:
-    std::string own_text(std::string_view s) const {
-        s = s.substr(0, s.find_last_not_of(" \t\r\n") + 1);
-        return printable(without_secrets(std::string(s), target_.load().secrets), 200);
-    }
-    profile_step posted(const char* path, double within_s) const {
-        const load_target& to = target_.load();
-        const http_answer a = blocking_post(to, inquiry_path(to, path), to.fields, "{}",
-                                            within_s);
-        profile_step s;
-        s.asked = std::string("POST ") + path;
-        s.heard = a.status > 0;
-        s.done = a.status >= 200 && a.status < 300;
-        s.came = s.heard ? printed("answered HTTP %d", a.status) : "failed: " + own_text(a.error);
-        if (!s.done && s.heard && a.status != 404) s.said = own_text(a.body);
-        if (s.done && a.body != "{}") s.said = own_text(a.body);
-        return s;
-    }
-
-    std::string log_of(const char* part) const {
-        return report_directory() + printed("/profile-%d-%s.log", gate_, part);
-    }
-    profile_step carried_out(const std::string& command, const char* part, double within_s) {
-        const bool was_interrupted = interrupted.load();
-        const long long until = now_ns() + ns_of(within_s);
-        const process what{.command = filled_in(command, "{url}", target_.facts().url),
-                           .env = {{"LLMBENCH_URL", target_.facts().url}}};
-        const int port = parsed_number<int>(target_.load().url.port).value_or(0);
-        profile_step s;
-        s.asked = "\"" + own_text(command) + "\"";
-        std::error_code ignored;
-        std::filesystem::create_directories(report_directory(), ignored);
-        try {
-            running_.push_back(std::make_unique<server_process>(what, port, log_of(part),
-                                                                target_.load().secrets));
-        } catch (const std::runtime_error& e) {
-            s.came = "was not run: " + own_text(e.what());
-            return s;
-        }
-        server_process& p = *running_.back();
-        std::string how;
-        while ((how = p.how_it_ended()).empty() && now_ns() < until &&
-               interrupted.load() == was_interrupted)
-            sleep_s(0.01);
-        s.heard = !how.empty();
-        s.done = how == "exited with status 0";
-        s.said = last_line(p.log_tail());
-        s.came = s.heard            ? how
-                 : now_ns() < until ? "was interrupted"
-                                    : "had not ended after " + time_text(within_s) +
-                                          " (what goes on belongs in the background, with &)";
-        return s;
-    }
-    std::string last_line(std::string_view log) const {
-        return own_text(log.substr(log.rfind('\n', log.find_last_not_of(" \t\r\n")) + 1));
-    }
-
-    const profile& what_;
-    const live_target& target_;
-    const int gate_;
-    // What a command leaves running is there until the profile is complete.
-    std::vector<std::unique_ptr<server_process>> running_{};
+    const plan& p_;
+    live_target candidate_;
+    std::unique_ptr<live_target> other_{};  // of the baseline, where it is a server of its own
+    live_target* baseline_ = nullptr;       // none, that one, or the candidate's
 };
-
-/// Why a server has not begun a profile.
-inline std::string why_not_begun(const profile_step& start, bool by_http) {
-    const bool has_none = by_http && start.came == "answered HTTP 404";
-    return step_text(start) +
-           (has_none ? ": vLLM has it where it was started with VLLM_TORCH_PROFILER_DIR or "
-                       "--profiler-config; profile{.start = ..., .stop = ...} takes commands of "
-                       "your own"
-                     : "");
-}
-
-/// A profile of `lasts_s` of load, which `load` runs until then and tells its requests. A profile
-/// that was begun is ended whatever happens. Without the time for it none is begun.
-inline taken_profile profile_under_load(profiler& by, double lasts_s, long long deadline_ns,
-                                        const std::function<std::size_t(long long)>& load) {
-    constexpr double least_for_stop_s = 5;
-    const auto left_s = [&] { return seconds_until(deadline_ns); };
-    taken_profile t{.wanted = true};
-    if (interrupted.load()) t.none = "the run was interrupted";
-    else if (left_s() < lasts_s + least_for_stop_s)
-        t.none = "LLMBENCH_TIME_BUDGET leaves no time for " + time_text(lasts_s) +
-                 " of load and the writing after it";
-    if (!t.none.empty()) return t;
-    t.start = by.start(left_s() - lasts_s);
-    if (t.start.done) {
-        const long long began = now_ns();
-        try {
-            t.requests = load(began + ns_of(lasts_s));
-        } catch (const std::exception& e) {
-            t.none = e.what();
-        }
-        t.load_s = static_cast<double>(now_ns() - began) * 1e-9;
-        if (t.none.empty() && t.requests == 0)
-            t.none = "this load sends nothing in its first " + time_text(lasts_s) +
-                     ", profile.duration can be longer";
-    } else {
-        t.none = why_not_begun(t.start, !by.has_commands());
-    }
-    // Where no answer came it may have begun all the same.
-    if (t.start.done) t.stop = by.stop(std::max(left_s(), least_for_stop_s));
-    else if (!t.start.heard && !by.has_commands()) t.stop = by.stop(least_for_stop_s);
-    if (t.start.done && !t.stop.done && t.none.empty()) t.none = step_text(t.stop);
-    t.goes_on = !t.stop.asked.empty() && !t.stop.done && (t.start.done || !t.stop.heard);
-    t.files = by.files();
-    return t;
-}
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E59] the progress of a repeat ============================================================
+// ===== [E60] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34952,7 +35000,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E60] one repeat ==========================================================================
+// ===== [E61] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35194,7 +35242,7 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm ar
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E61] one repeat of a load that ranks of MPI send =========================================
+// ===== [E62] one repeat of a load that ranks of MPI send =========================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -35382,167 +35430,18 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm a
     return all;
 }
 
+/// What rank 0 has the others do next; nothing where there are none.
+inline void ask_other_ranks(const rank_command& c) {
+    rank_group& ranks = rank_group::of_this_program();
+    if (!ranks.is_alone() && ranks.is_first()) ranks.heard(text_of(c), ranks.wait_s());
+}
+
 }  // namespace detail
 }  // inline namespace v0
 }  // namespace llmbench
 #endif
 
-// ===== [E62] the models that stand in for servers in a rehearsal =================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// An engine for each server of a gate, alike in all but luck.
-struct rehearsal_model {
-    engine like{};
-    std::string words{};  // what it is
-    std::map<std::string, double> noise{};  // of repeats, where it is of a run that was measured
-
-    engine of(std::size_t server) const {
-        engine e = like;
-        e.seed = static_cast<long long>(like.seed) + 1000 * static_cast<long long>(server);
-        return e;
-    }
-    engine of(run_arm a) const { return of(a == run_arm::baseline ? std::size_t{1} : 0); }
-};
-
-/// `gate`: its name, as in the file that the model is fitted to.
-inline rehearsal_model model_for(const settings& asked, const std::string& gate) {
-    if (asked.rehearse == "1")
-        return {engine{}, "the default engine, repeats taken to differ by 2 %", {}};
-    const std::string file = printable(asked.rehearse, 200);
-    reported_pace t = read_pace(file_content(asked.rehearse, "LLMBENCH_REHEARSE"), file, gate);
-    return {engine_at_pace(t.pace),
-            "an engine fitted to " + file + " (mean(ttft) " + time_text(t.pace.ttft) +
-                ", mean(tpot) " + time_text(t.pace.tpot) + ", repeats that differ as there)",
-            std::move(t.noise)};
-}
-
-/// A result that the rehearsal's own reports would take the place of is refused while it is there.
-inline void check_stays(const std::string& rehearse) {
-    const std::filesystem::path file = rehearse;
-    std::error_code none;
-    const auto folder = [&](const std::filesystem::path& p) {
-        return std::filesystem::weakly_canonical(std::filesystem::absolute(p, none), none);
-    };
-    if (std::filesystem::is_regular_file(file, none) &&
-        folder(file).parent_path() == folder(report_directory()))
-        refuse({"LLMBENCH_REHEARSE is ", printable(rehearse, 200), ", which the rehearsal's own "
-                "reports would be written over: name another LLMBENCH_REPORT_DIR"});
-}
-
-/// Throws where a model can tell nothing of what is asked.
-inline void check_rehearsal(const slo_list& slos) {
-    for (const slo& s : slos)
-        if (is_of_start(s.what.metric))
-            refuse({"LLMBENCH_REHEARSE: ", str(s.text()),
-                    " is of a process, and a rehearsal starts none"});
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [E63] what the environment asks of a gate =================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// What the environment asks of a gate beside its verdicts.
-struct run_mode {
-    int calibrate = 0;  // repeats, 0: judge
-    bool write_baseline = false;
-    double time_budget_s = 0;
-    long long deadline_ns = 0;  // 0: none
-    std::map<std::string, double> noise{};
-    std::string noise_file{};
-    bool is_shard = false;
-    std::optional<rehearsal_model> model{};  // of all servers, in a rehearsal
-    stored_gate stored{};  // what a stored baseline's file tells, or would
-
-    std::optional<engine> stand_in(run_arm a) const {
-        return model ? std::optional(model->of(a)) : std::nullopt;
-    }
-    bool judges() const { return calibrate == 0 && !write_baseline && !is_shard; }
-};
-/// `began_ns`: when what LLMBENCH_TIME_BUDGET is of began, on the clock that the gate goes by.
-inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns) {
-    run_mode mode;
-    mode.calibrate = asked.calibrate;
-    mode.write_baseline = asked.write_baseline && p.judged->has_stored_baseline;
-    if (mode.calibrate != 0 && mode.write_baseline)
-        refuse({"LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the "
-                "other"});
-    if (mode.calibrate != 0 && p.judged->rule.traffic != replayed)
-        refuse({"LLMBENCH_CALIBRATE: traffic is fresh, what is calibrated is the noise between "
-                "repeats of the same traffic"});
-    mode.is_shard = !asked.shard.is_whole();
-    mode.time_budget_s = asked.time_budget_s;
-    if (mode.time_budget_s > 0) mode.deadline_ns = began_ns + ns_of(mode.time_budget_s);
-    if (!asked.calibration.empty())
-        mode.noise = read_calibration(file_content(asked.calibration, "LLMBENCH_CALIBRATION"),
-                                      asked.calibration, p.name);
-    if (!mode.noise.empty()) mode.noise_file = asked.calibration;
-    return mode;
-}
-
-/// What a gate's evidence is held against, but for a stored baseline.
-inline terms terms_asked(const plan& p, const run_mode& mode) {
-    terms t;
-    t.slos = p.judged->slos;
-    t.objectives_held = p.judged->search.objectives_held;
-    t.rule = p.judged->rule;
-    t.noise = mode.noise;
-    t.noise_file = mode.noise_file;
-    return t;
-}
-inline void check_images(const planned_traffic& p, const api_traits& api) {
-    if (!api.takes_images && asks_about_images(p))
-        refuse({"workload has images, and ", api.name, " takes none: use openai_chat"});
-}
-
-inline std::string stored_field(const std::string& file) {
-    return "baseline is stored(\"" + file + "\"), which LLMBENCH_WRITE_BASELINE=1 would write";
-}
-/// A stored baseline is one gate's: another one's there would be lost. `written`: the gate of
-/// this program that wrote the file, "" where none did.
-inline void check_own_baseline(const std::string& file, const std::string& gate,
-                               const std::string& written) {
-    const auto refuse_for = [&](const std::string& other) {
-        refuse({"baseline is stored(\"", file, "\"), which holds the gate \"",
-                printable(other, 200), "\": each gate writes a file of its own, give \"", gate,
-                "\" another one or remove that file"});
-    };
-    if (!written.empty()) refuse_for(written);
-    std::ifstream in(file, std::ios::binary);
-    const std::string json{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    picojson::value root;
-    if (!in || !parse_json(json, root)) return;
-    for (const picojson::value& g : array_member(root, "gates"))
-        if (const std::string other = string_member(g, "name");
-            unnumbered(other) != unnumbered(gate))
-            refuse_for(other);
-}
-/// A file that cannot be written is told of before the load, not after it.
-inline void check_writable(const std::string& file) {
-    const std::filesystem::path path = file;
-    std::error_code ignored;
-    if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
-    const std::filesystem::path draft = file + ".tmp";
-    const bool writable = !std::filesystem::is_directory(path, ignored) && path.has_filename() &&
-                          static_cast<bool>(std::ofstream(draft));
-    std::filesystem::remove(draft, ignored);
-    if (!writable)
-        refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [E64] a load that several programs send without a word to each other ======================
+// ===== [E63] a load that several programs send without a word to each other ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35653,7 +35552,7 @@ inline long long steady_ns_at(double unix_time_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E65] one repeat of a load that several programs send =====================================
+// ===== [E64] one repeat of a load that several programs send =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35702,7 +35601,575 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E66] profiles that could not be ended ====================================================
+// ===== [E65] one repeat, whoever sends it, and the files that it leaves ==========================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One repeat: alone, as a shard, or as a rank among others.
+inline repeat_data sent_with_others(const plan& what, live_target& target, run_arm arm, int number,
+                                    int gate, const repeat_terms& terms) {
+    if (what.shard.is_whole()) return watched_repeat(what, target, arm, number, gate, terms);
+#ifdef LLMBENCH_WITH_MPI
+    if (!rank_group::of_this_program().is_alone())
+        return repeat_of_ranks(what, target, arm, number, gate, terms);
+#endif
+    return repeat_of_shard(what, target, arm, number, gate, terms);
+}
+
+/// One repeat, which leaves its records and what the server tells of itself meanwhile.
+inline repeat_data recorded_repeat(const plan& what, live_target& target, run_arm arm, int number,
+                                   int gate, long long deadline_ns, progress_meter& meter) {
+    session& program = session::of_this_program();
+    record_writer writer(program.records(), what.name);
+    const repeat_terms terms{deadline_ns, program.room_for_gaps(), &writer.box(), &meter, {}};
+    repeat_data d = sent_with_others(what, target, arm, number, gate, terms);
+    program.note_gaps(d.gaps.size());
+    return d;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E66] which repeat is measured next, and which are evidence ===============================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The slots of repeats, of pairs, or of a comparison's rounds; a probe has none (-1). What is set
+/// aside in one is measured again in the same: who goes first, and what is sent, hang on it.
+class repeat_slots {
+public:
+    /// There are `most` others at most for those that are set aside.
+    explicit repeat_slots(int most) : most_(most) {}
+
+    /// Where so many are evidence.
+    int next(int count) const { return is_again() ? again_ : count; }
+    bool is_again() const { return again_ >= 0; }
+    /// The number of one that begins: of all that are measured, those set aside included.
+    int begin() { return measured_++; }
+    bool has_another(int count) const { return measured_ - count < most_; }
+    /// That one has ended, and stands last in what was seen: it goes to its slot, or is no evidence
+    /// where it is not `whole`.
+    void end(const std::vector<evidence*>& all, int slot, int number, bool whole) {
+        for (evidence* seen : all)
+            for (repeat_list* arm : {&seen->candidate, &seen->baseline}) {
+                if (arm->empty() || arm->back().index != number) continue;
+                if (!whole) arm->pop_back();
+                else if (slot >= 0) arm->move_last_to(static_cast<std::size_t>(slot));
+            }
+        again_ = -1;
+    }
+    /// Another is measured in this slot, on all of these: they are held against each other.
+    void set_aside(const std::vector<evidence*>& all, std::size_t slot, const std::string& why) {
+        for (evidence* seen : all)
+            for (repeat_list* arm : {&seen->candidate, &seen->baseline}) {
+                if (slot >= arm->size()) continue;
+                seen->set_aside.push_back({(*arm)[slot].arm, (*arm)[slot].index, why});
+                arm->erase(slot);
+            }
+        again_ = static_cast<int>(slot);
+    }
+    /// What comes next follows from those that are left.
+    void leave_empty() { again_ = -1; }
+
+private:
+    const int most_;
+    int measured_ = 0;
+    int again_ = -1;  // the slot of the one to measure again
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E67] the repeats of a gate, on its servers ===============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Blocks of two pairs, ABBA or BAAB by the seed: a drift of the machine hits both arms alike.
+inline bool baseline_goes_first(std::uint64_t seed, int pair) {
+    const bool flipped = mixed(seed + 7919 * static_cast<std::uint64_t>(pair / 2)) & 1;
+    return flipped != (pair % 2 == 1);
+}
+
+/// What came of a gate's repeats.
+struct measured_gate {
+    target_facts target{}, baseline{};
+    evidence seen{};
+    terms judged_by{};
+    findings found{};
+    taken_profile profile{};  // of the candidate, where it failed
+};
+
+/// A probe of a search, where answers take so long.
+struct probe_order {
+    probe_of part = probe_of::asked;
+    double load = 0, answer_s = 0;
+};
+
+/// Measures repeats, pairs, stages or probes, and keeps what is evidence. What it is given must
+/// outlive it.
+class gate_repeats {
+public:
+    gate_repeats(const plan& p, const run_mode& mode, gate_servers& servers, measured_gate& all,
+                 progress_meter& meter)
+        : p_(p),
+          mode_(mode),
+          servers_(servers),
+          all_(all),
+          slots_(p.judged->most_repeats),
+          most_(p.judged->most_repeats),
+          meter_(meter) {}
+
+    /// Those that are evidence.
+    int count() const { return static_cast<int>(all_.seen.candidate.size()); }
+    /// There are no more than these of them.
+    int most() const { return most_; }
+    void allow(int most) { most_ = std::max(most_, most); }
+    /// What comes next: the one that was set aside, where there is one.
+    int next_slot() const { return slots_.next(count()); }
+    /// For what is measured beside them.
+    int next_number() { return slots_.begin(); }
+    /// All that there is to know of them so far.
+    const findings& assessed() {
+        if (!is_assessed_) all_.found = assess_loads(all_.seen, all_.judged_by);
+        is_assessed_ = true;
+        return all_.found;
+    }
+
+    /// Whether the one in this slot would not be over in time.
+    bool is_out_of_time(int slot) const {
+        const bool doubled = p_.judged->rule.traffic == fresh && slot + 1 == last_stage;
+        const double arms = servers_.has_baseline() ? 2 : 1;
+        const long long needed = std::max(slowest_ns_, ns_of(arms * expected_seconds(p_)));
+        return is_past_deadline(needed * (doubled ? 2 : 1));
+    }
+    bool is_past_deadline(long long needed_ns) const {
+        return mode_.deadline_ns > 0 && now_ns() + needed_ns > mode_.deadline_ns;
+    }
+    void announce_stop() {
+        is_assessed_ = false;  // what is undecided has another reason now
+        all_.seen.stopped =
+            printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d %ss", mode_.time_budget_s,
+                    count(), most_, counted_text(p_));
+    }
+
+    /// The one in the next slot, on both arms where there are two. False where the time ended in
+    /// the middle: then neither is evidence.
+    bool measure() {
+        const int slot = next_slot();
+        const long long began = now_ns();
+        std::vector<run_arm> arms{run_arm::candidate};
+        if (servers_.has_baseline())
+            arms.insert(baseline_goes_first(p_.sent->seed, slot) ? arms.begin() : arms.end(),
+                        run_arm::baseline);
+        if (!measure_on(arms, slot, plan_of_repeat(p_, slot), nullptr)) return false;
+        slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
+        return true;
+    }
+    /// A probe on each of the arms in turn; the same where the time ended.
+    bool measure(const std::vector<run_arm>& arms, const plan& what, const probe_order& probe) {
+        return measure_on(arms, 0, what, &probe);
+    }
+    /// Sets a repeat or pair aside for another, where there may be another. Whether it goes does
+    /// not depend on how good it was: only what the client had a part in goes, and only while a
+    /// verdict hangs on that part; a pass that needs no forgiveness and a miss that remains with
+    /// all of it never do. There are as many others as the gate has repeats at most, so one whose
+    /// client is always stalled ends.
+    bool measure_again(const std::optional<client_bias>& bias) {
+        if (!bias || bias->repeat >= all_.seen.candidate.size()) return false;
+        const int slot = static_cast<int>(bias->repeat);
+        if (!slots_.has_another(count()) || (!p_.searches() && is_out_of_time(slot))) return false;
+        slots_.set_aside({&all_.seen}, bias->repeat, described(bias->why));
+        meter_.say(printed("  %s %d is measured again: ", counted_text(p_), slot + 1) +
+                   described(bias->why) + "\n");
+        if (p_.searches()) slots_.leave_empty();  // what comes next follows from those left
+        is_assessed_ = false;
+        return true;
+    }
+
+private:
+    bool measure_on(const std::vector<run_arm>& arms, int slot, const plan& what,
+                    const probe_order* probe) {
+        is_assessed_ = false;
+        const int number = slots_.begin();
+        const std::size_t before =
+            std::max(all_.seen.candidate.size(), all_.seen.baseline.size());
+        bool whole = true;
+        for (const run_arm arm : arms) {
+            if (!whole) break;
+            if (probe)
+                meter_.stage(probe_name(p_, before) + " at " +
+                             value_text(load_metric(p_), probe->load) +
+                             (p_.judged->has_baseline ? std::string(", ") + to_string(arm) : ""));
+            whole = repeat_on(arm, slot, number, what, probe);
+        }
+        slots_.end({&all_.seen}, probe ? -1 : slot, number, whole);
+        return whole;
+    }
+    /// False where the time ended in its middle.
+    bool repeat_on(run_arm arm, int slot, int number, const plan& what, const probe_order* probe) {
+        live_target& target = servers_.on(arm);
+        if (number > 0) {
+            if (target.restarts()) target.restart();
+            else rest(target.pages());
+        }
+        if (!probe)
+            meter_.stage(stage_text(p_, slot, arm) + (slots_.is_again() ? ", again" : ""));
+        const int gate = session::of_this_program().running_gate();
+#ifdef LLMBENCH_WITH_MPI
+        const double left_s = seconds_until(mode_.deadline_ns);
+        ask_other_ranks({.arm = arm, .slot = slot, .number = number,
+                         .load = probe ? probe->load : 0,
+                         .answer_s = probe ? probe->answer_s : 0,
+                         .left_s = mode_.deadline_ns > 0 ? std::max(0.001, left_s) : 0});
+#endif
+        repeat_data d = recorded_repeat(plan_of_arm(what, arm), target, arm, number, gate,
+                                        mode_.deadline_ns, meter_);
+        if (probe) {
+            d.load = probe->load;
+            d.part = probe->part;
+        }
+        note_warmup(d);
+        const bool whole = !d.cut_short;
+        all_.seen.arm(arm).push_back(std::move(d));
+        return whole;
+    }
+    /// What a warm-up saw is in every report, of a repeat that is set aside later, too: a cold
+    /// first wave as well as one that never ended.
+    void note_warmup(const repeat_data& d) {
+        if (!d.warmup.asked) return;
+        const std::string whose = d.arm == run_arm::baseline ? "baseline, " : "";
+        all_.seen.notes.push_back(
+            warmup_sentence(d.warmup, whose + printed("repeat %d", d.index + 1)));
+    }
+
+    const plan& p_;
+    const run_mode& mode_;
+    gate_servers& servers_;
+    measured_gate& all_;
+    repeat_slots slots_;
+    int most_;
+    long long slowest_ns_ = 0;  // of the repeats so far
+    bool is_assessed_ = false;  // the findings are those of the repeats so far
+    progress_meter& meter_;
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E68] what a gate says before its load ====================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline const char* of_virtual_time() { return current_world ? " of virtual time" : ""; }
+
+/// What the gate will do, said before it does it.
+inline std::string announcement(const plan& p, const target_facts& target,
+                                const target_facts& baseline) {
+    const double seconds = seconds_of_one(p);
+    std::string t = "\n" + p.name + "\n  " + plan_text(p) + "\n  " + target_text(target);
+    t += compared_text(baseline);
+    t += "; " + repeats_text(p);
+    const api_traits* api = api_named(target.api);
+    if (p.sent->forces_length && api && !api->forces_lengths)
+        t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
+                     api->name);
+    if (seconds > 0) {
+        const auto [least, most] = expected_span(p, seconds);
+        t += ", " + span_text(least, most) + of_virtual_time();
+    }
+    for (const target_facts* f : {&target, &baseline})
+        for (const std::string& note : f->notes)
+            if (session::of_this_program().is_news(note)) t += "\n  note: " + note;
+    const bool is_one_server =
+        baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
+    const double shortest = shortest_prompt(p);
+    if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens, shortest);
+    if (makes_up_prompts(p) && p.judged->has_baseline && !is_one_server)
+        t += "; baseline: " + fit_text(baseline.tokens, shortest);
+    return t + "\n";
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E69] the search for a capacity, on the servers of a gate =================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Probes, until all that can be shown of the capacity is, or there are no more. What it is given
+/// must outlive it.
+class capacity_search {
+public:
+    capacity_search(const plan& p, measured_gate& all, gate_repeats& repeats,
+                    progress_meter& meter)
+        : p_(p), all_(all), repeats_(repeats), meter_(meter) {}
+
+    void measure() {
+        for (;;) {
+            if (repeats_.count() > 0 ? fault_of_gate(all_.seen) : fault_of_lead(all_.seen)) return;
+            const next_on_arms next = next_probes(p_, all_.seen, all_.judged_by);
+            if (!next.done.empty()) return;
+            const plan& what = plan_at(next.load);
+            const long long arms = static_cast<long long>(next.arms.size());
+            if (repeats_.is_past_deadline(arms * ns_of(expected_seconds(what))) ||
+                !repeats_.measure(next.arms, what, {next.part, next.load, answer_s_}))
+                return repeats_.announce_stop();
+            const repeat_list& last = all_.seen.arm(next.arms.back());
+            if (next.arms.size() == 1 && lengthens(last.back())) continue;
+            if (const auto bias = bias_of_probes(next)) leave_out(*bias);
+        }
+    }
+
+private:
+    std::optional<client_bias> bias_of_probes(const next_on_arms& last) const {
+        if (last.part == probe_of::compared)
+            return bias_of_ratio(all_.seen, all_.judged_by, p_.judged->slos[0]);
+        return last.arms[0] == run_arm::candidate ? bias_at(all_.seen, all_.judged_by, last.load)
+                                                  : std::nullopt;
+    }
+    /// It stays, and shows nothing.
+    void leave_out(const client_bias& bias) {
+        const int disturbed = all_.seen.candidate[bias.repeat].index;
+        for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline})
+            for (std::size_t i = 0; i < arm->size(); ++i)
+                if ((*arm)[i].index == disturbed)
+                    arm->change(i,
+                                [&](repeat_data& d) { d.disturbed = described(bias.why); });
+        meter_.say(printed("  probe %zu shows nothing: ", bias.repeat + 1) +
+                   described(bias.why) + "\n");
+    }
+    /// The same for all probes at a load.
+    const plan& plan_at(double load) {
+        const auto at = plans_.find(load);
+        if (at != plans_.end()) return at->second;
+        return plans_.emplace(load, at_load(p_, load, answer_s_)).first->second;
+    }
+    /// Where answers take so long that it was the start of a load that was measured, not the load,
+    /// its first probe is set aside and those to come are longer. A later one stays, however slow:
+    /// what goes must not depend on how good it was.
+    bool lengthens(const repeat_data& d) {
+        const double now = usual_answer_s(d), was = answer_s_;
+        if (is_over(d, all_.seen.arrival_cv2) || now <= was) return false;
+        answer_s_ = now;
+        const double measured_s = probe_seconds(p_, d.load, was);
+        const auto at_this_load = [&](const repeat_data& x) { return x.load == d.load; };
+        const repeat_list& all = all_.seen.arm(d.arm);
+        const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
+        if (!is_first || probe_seconds(p_, d.load, now) <= 1.25 * measured_s) return false;
+        plans_.erase(d.load);
+        return repeats_.measure_again(client_bias{{because::probe_too_short, {now, measured_s}},
+                                                  all_.seen.candidate.size() - 1});
+    }
+
+    const plan& p_;
+    measured_gate& all_;
+    gate_repeats& repeats_;
+    progress_meter& meter_;
+    double answer_s_ = 0;  // how long answers took, while they kept up with the load
+    std::map<double, plan> plans_{};  // by load
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E70] what another rank than the first does of a gate =====================================
+
+#ifdef LLMBENCH_WITH_MPI
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Sends its part of each repeat, until the gate is over. What went wrong with one is rank 0's to
+/// tell.
+inline void follow_rank_0(const plan& p, gate_servers& servers, progress_meter& meter) {
+    rank_group& ranks = rank_group::of_this_program();
+    for (;;) {
+        const rank_command c = command_of(ranks.heard(std::string(), 10 * ranks.wait_s()));
+        if (c.is_over) return;
+        const plan what = c.load > 0 ? at_load(p, c.load, c.answer_s) : plan_of_repeat(p, c.slot);
+        const long long deadline_ns = c.left_s > 0 ? now_ns() + ns_of(c.left_s) : 0;
+        try {
+            recorded_repeat(plan_of_arm(what, c.arm), servers.on(c.arm), c.arm, c.number,
+                            session::of_this_program().running_gate(), deadline_ns, meter);
+        } catch (const std::exception&) {
+            // Rank 0 has heard of it.
+        }
+    }
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
+#endif
+
+// ===== [E71] profiles of servers =================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Asks a server for the start and the end of a profile: by HTTP, or by the scenario's commands.
+class profiler {
+public:
+    static constexpr double answer_s = 10, command_s = 30, writing_s = 60;  // at most
+
+    profiler(const profile& what, const live_target& target, int gate)
+        : what_(what), target_(target), gate_(gate) {}
+
+    bool has_commands() const { return !what_.start.empty(); }
+    profile_step start(double within_s) {
+        if (has_commands())
+            return carried_out(str(what_.start), "start", std::min(within_s, command_s));
+        return posted("/start_profile", std::min(within_s, answer_s));
+    }
+    profile_step stop(double within_s) {
+        if (has_commands())
+            return carried_out(str(what_.stop), "stop", std::min(within_s, writing_s));
+        return posted("/stop_profile", std::min(within_s, writing_s));
+    }
+    /// Where the profile is, as far as anybody here knows.
+    std::string files() const {
+        for (const char* variable : profile_variables)
+            if (const std::string directory = target_.environment_value(variable);
+                !directory.empty())
+                return "it is in " + own_text(directory) + ", as " + variable + " says";
+        if (has_commands()) return "the commands wrote " + log_of("start") + ", " + log_of("stop");
+        if (target_.facts().kind == target_kind::simulated)
+            return "the simulated server writes none";
+        return "the server writes it where its VLLM_TORCH_PROFILER_DIR, its --profiler-config or "
+               "its SGLANG_TORCH_PROFILER_DIR says";
+    }
+
+private:
+    std::string own_text(std::string_view s) const {
+        s = s.substr(0, s.find_last_not_of(" \t\r\n") + 1);
+        return printable(without_secrets(std::string(s), target_.load().secrets), 200);
+    }
+    profile_step posted(const char* path, double within_s) const {
+        const load_target& to = target_.load();
+        const http_answer a = blocking_post(to, inquiry_path(to, path), to.fields, "{}",
+                                            within_s);
+        profile_step s;
+        s.asked = std::string("POST ") + path;
+        s.heard = a.status > 0;
+        s.done = a.status >= 200 && a.status < 300;
+        s.came = s.heard ? printed("answered HTTP %d", a.status) : "failed: " + own_text(a.error);
+        if (!s.done && s.heard && a.status != 404) s.said = own_text(a.body);
+        if (s.done && a.body != "{}") s.said = own_text(a.body);
+        return s;
+    }
+
+    std::string log_of(const char* part) const {
+        return report_directory() + printed("/profile-%d-%s.log", gate_, part);
+    }
+    profile_step carried_out(const std::string& command, const char* part, double within_s) {
+        const bool was_interrupted = interrupted.load();
+        const long long until = now_ns() + ns_of(within_s);
+        const process what{.command = filled_in(command, "{url}", target_.facts().url),
+                           .env = {{"LLMBENCH_URL", target_.facts().url}}};
+        const int port = parsed_number<int>(target_.load().url.port).value_or(0);
+        profile_step s;
+        s.asked = "\"" + own_text(command) + "\"";
+        std::error_code ignored;
+        std::filesystem::create_directories(report_directory(), ignored);
+        try {
+            running_.push_back(std::make_unique<server_process>(what, port, log_of(part),
+                                                                target_.load().secrets));
+        } catch (const std::runtime_error& e) {
+            s.came = "was not run: " + own_text(e.what());
+            return s;
+        }
+        server_process& p = *running_.back();
+        std::string how;
+        while ((how = p.how_it_ended()).empty() && now_ns() < until &&
+               interrupted.load() == was_interrupted)
+            sleep_s(0.01);
+        s.heard = !how.empty();
+        s.done = how == "exited with status 0";
+        s.said = last_line(p.log_tail());
+        s.came = s.heard            ? how
+                 : now_ns() < until ? "was interrupted"
+                                    : "had not ended after " + time_text(within_s) +
+                                          " (what goes on belongs in the background, with &)";
+        return s;
+    }
+    std::string last_line(std::string_view log) const {
+        return own_text(log.substr(log.rfind('\n', log.find_last_not_of(" \t\r\n")) + 1));
+    }
+
+    const profile& what_;
+    const live_target& target_;
+    const int gate_;
+    // What a command leaves running is there until the profile is complete.
+    std::vector<std::unique_ptr<server_process>> running_{};
+};
+
+/// Why a server has not begun a profile.
+inline std::string why_not_begun(const profile_step& start, bool by_http) {
+    const bool has_none = by_http && start.came == "answered HTTP 404";
+    return step_text(start) +
+           (has_none ? ": vLLM has it where it was started with VLLM_TORCH_PROFILER_DIR or "
+                       "--profiler-config; profile{.start = ..., .stop = ...} takes commands of "
+                       "your own"
+                     : "");
+}
+
+/// A profile of `lasts_s` of load, which `load` runs until then and tells its requests. A profile
+/// that was begun is ended whatever happens. Without the time for it none is begun.
+inline taken_profile profile_under_load(profiler& by, double lasts_s, long long deadline_ns,
+                                        const std::function<std::size_t(long long)>& load) {
+    constexpr double least_for_stop_s = 5;
+    const auto left_s = [&] { return seconds_until(deadline_ns); };
+    taken_profile t{.wanted = true};
+    if (interrupted.load()) t.none = "the run was interrupted";
+    else if (left_s() < lasts_s + least_for_stop_s)
+        t.none = "LLMBENCH_TIME_BUDGET leaves no time for " + time_text(lasts_s) +
+                 " of load and the writing after it";
+    if (!t.none.empty()) return t;
+    t.start = by.start(left_s() - lasts_s);
+    if (t.start.done) {
+        const long long began = now_ns();
+        try {
+            t.requests = load(began + ns_of(lasts_s));
+        } catch (const std::exception& e) {
+            t.none = e.what();
+        }
+        t.load_s = static_cast<double>(now_ns() - began) * 1e-9;
+        if (t.none.empty() && t.requests == 0)
+            t.none = "this load sends nothing in its first " + time_text(lasts_s) +
+                     ", profile.duration can be longer";
+    } else {
+        t.none = why_not_begun(t.start, !by.has_commands());
+    }
+    // Where no answer came it may have begun all the same.
+    if (t.start.done) t.stop = by.stop(std::max(left_s(), least_for_stop_s));
+    else if (!t.start.heard && !by.has_commands()) t.stop = by.stop(least_for_stop_s);
+    if (t.start.done && !t.stop.done && t.none.empty()) t.none = step_text(t.stop);
+    t.goes_on = !t.stop.asked.empty() && !t.stop.done && (t.start.done || !t.stop.heard);
+    t.files = by.files();
+    return t;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E72] profiles that could not be ended ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35749,64 +36216,21 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E67] the repeats of a gate ===============================================================
+// ===== [E73] a gate, from its servers to all that its repeats show ===============================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Blocks of two pairs, ABBA or BAAB by the seed: a drift of the machine hits both arms alike.
-inline bool baseline_goes_first(std::uint64_t seed, int pair) {
-    const bool flipped = mixed(seed + 7919 * static_cast<std::uint64_t>(pair / 2)) & 1;
-    return flipped != (pair % 2 == 1);
-}
-
-/// One repeat: alone, as a shard, or as a rank among others.
-inline repeat_data sent_with_others(const plan& what, live_target& target, run_arm arm, int number,
-                                    int gate, const repeat_terms& terms) {
-    if (what.shard.is_whole()) return watched_repeat(what, target, arm, number, gate, terms);
-#ifdef LLMBENCH_WITH_MPI
-    if (!rank_group::of_this_program().is_alone())
-        return repeat_of_ranks(what, target, arm, number, gate, terms);
-#endif
-    return repeat_of_shard(what, target, arm, number, gate, terms);
-}
-
-/// One repeat, which leaves its records and what the server tells of itself meanwhile.
-inline repeat_data recorded_repeat(const plan& what, live_target& target, run_arm arm, int number,
-                                   int gate, long long deadline_ns, progress_meter& meter) {
-    session& program = session::of_this_program();
-    record_writer writer(program.records(), what.name);
-    const repeat_terms terms{deadline_ns, program.room_for_gaps(), &writer.box(), &meter, {}};
-    repeat_data d = sent_with_others(what, target, arm, number, gate, terms);
-    program.note_gaps(d.gaps.size());
-    return d;
-}
-
-/// What came of a gate's repeats.
-struct measured_gate {
-    target_facts target{}, baseline{};
-    evidence seen{};
-    terms judged_by{};
-    findings found{};
-    taken_profile profile{};  // of the candidate, where it failed
-};
-
-/// The servers of a gate, and its repeats on them.
+/// The servers of a gate, and what is measured on them.
 class gate_run {
 public:
     gate_run(const plan& p, const scenario& s, const run_mode& mode, progress_mode progress)
         : p_(p),
           mode_(mode),
-          candidate_(s.target, run_arm::candidate, mode.stand_in(run_arm::candidate)),
-          meter_(p, progress, surroundings_of_program().style()) {
-        candidate_.also_serve(str(s.baseline.otherwise().model));
-        if (s.baseline.is_same_server() || sent_.otherwise) baseline_ = &candidate_;
-        else if (judged_.has_baseline) {
-            other_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline,
-                                                   mode.stand_in(run_arm::baseline));
-            baseline_ = other_.get();
-        }
+          servers_(p, s, mode),
+          meter_(p, progress, surroundings_of_program().style()),
+          repeats_(p, mode, servers_, all_, meter_) {
         if (mode.write_baseline) {
             const std::string file = str(judged_.stored.file);
             check_writable(file);
@@ -35815,28 +36239,22 @@ public:
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p);
         all_.judged_by = terms_asked(p, mode);
     }
+    gate_run(const gate_run&) = delete;
+    gate_run& operator=(const gate_run&) = delete;
+
     /// False where there is no time for a single repeat.
     bool bring_up() {
-        if (is_out_of_time(0)) { announce_stop(); return false; }
+        if (repeats_.is_out_of_time(0)) { repeats_.announce_stop(); return false; }
         const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
-        candidate_.bring_up(left_s());
-        if (other_) other_->bring_up(left_s());
-        end_profiles_on(candidate_);
-        if (other_) end_profiles_on(*other_);
-        if (other_) check_two_servers();
-        candidate_.check_answers(sent_.common);
-        candidate_.learn_tokens(p_, left_s());
-        all_.target = candidate_.facts();
-        if (other_) {
-            other_->check_answers(sent_.common);
-            other_->learn_tokens(p_, left_s());
-        }
-        if (baseline_) all_.baseline = baseline_->facts();
-        if (sent_.otherwise) note_other_requests();
-        else if (baseline_ == &candidate_) all_.baseline.kind = target_kind::same;
-        check_server_objectives();
-        check_images(p_, *candidate_.load().api);
-        if (baseline_) check_images(p_, *baseline_->load().api);
+        servers_.each([&](live_target& t) { t.bring_up(left_s()); });
+        servers_.each([&](const live_target& t) { end_profiles_on(t); });
+        servers_.check_two_servers();
+        servers_.each([&](live_target& t) {
+            t.check_answers(p_.sent->common);
+            t.learn_tokens(p_, left_s());
+        });
+        servers_.report(all_.target, all_.baseline);
+        servers_.check_objectives();
         if (!judged_.has_stored_baseline) return true;
         all_.baseline.kind = target_kind::stored;
         all_.baseline.url = str(judged_.stored.file);
@@ -35849,7 +36267,7 @@ public:
     }
     /// Without a word.
     void measure_silently() {
-        if (p_.searches()) search();
+        if (p_.searches()) capacity_search(p_, all_, repeats_, meter_).measure();
         else measure_repeats();
     }
     /// Repeats the load until every SLO is decided, the repeats or the time are spent, or nothing
@@ -35859,39 +36277,13 @@ public:
         measure_silently();
     }
 #ifdef LLMBENCH_WITH_MPI
-    /// What another rank than the first does instead: its part of each repeat, until the gate is
-    /// over. What went wrong with one is rank 0's to tell.
-    void follow() {
-        rank_group& ranks = rank_group::of_this_program();
-        for (;;) {
-            const rank_command c = command_of(ranks.heard(std::string(), 10 * ranks.wait_s()));
-            if (c.is_over) return;
-            answer_s_ = c.answer_s;
-            const plan what = c.load > 0 ? at_load(p_, c.load, c.answer_s)
-                                         : plan_of_repeat(p_, c.slot);
-            const long long deadline_ns = c.left_s > 0 ? now_ns() + ns_of(c.left_s) : 0;
-            try {
-                recorded_repeat(plan_of_arm(what, c.arm),
-                                c.arm == run_arm::baseline ? *baseline_ : candidate_, c.arm,
-                                c.number, session::of_this_program().running_gate(), deadline_ns,
-                                meter_);
-            } catch (const std::exception&) {
-                // Rank 0 has heard of it.
-            }
-        }
-    }
-    /// Rank 0's last word, however its gate ended.
-    static void end_other_ranks() {
-        rank_group& ranks = rank_group::of_this_program();
-        if (!ranks.is_alone() && ranks.is_first())
-            ranks.heard(text_of({.is_over = true}), ranks.wait_s());
-    }
+    /// What another rank than the first does instead.
+    void follow() { follow_rank_0(p_, servers_, meter_); }
 #endif
     /// All that there is to know, once.
     measured_gate finished() {
-        if (!is_assessed_) all_.found = assess_loads(all_.seen, all_.judged_by);
-        if (judged_.on_fail && mode_.judges() && shows_a_miss(all_.found.verdicts))
-            profile_failure();
+        const findings& found = repeats_.assessed();
+        if (judged_.on_fail && mode_.judges() && shows_a_miss(found.verdicts)) profile_failure();
         if (mode_.write_baseline && !p_.searches())
             all_.found.bias = bias_of_baseline(all_.seen, all_.judged_by);
         return std::move(all_);
@@ -35902,19 +36294,20 @@ private:
     void profile_failure() {
         const double lasts_s = (*judged_.on_fail).duration.seconds();
         const int gate = session::of_this_program().running_gate();
+        live_target& failed = servers_.on(run_arm::candidate);
         meter_.say("  failed: its server is asked for a profile of " + time_text(lasts_s) +
                    " of the same load\n");
         meter_.stage("profile");
-        profiler by(*judged_.on_fail, candidate_, gate);
+        profiler by(*judged_.on_fail, failed, gate);
         plan again = profiled(p_);
         again.shard = {};  // rank 0 sends all of it
         all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
-            return run_repeat(again, candidate_, run_arm::candidate, measured_++, gate,
+            return run_repeat(again, failed, run_arm::candidate, repeats_.next_number(), gate,
                               {until_ns, most_gaps_kept, nullptr, &meter_, {}})
                 .records.size();
         });
-        if (all_.profile.goes_on && !candidate_.is_process())
-            unended_profiles::of_this_program().add(candidate_.facts().url, p_.name,
+        if (all_.profile.goes_on && !failed.is_process())
+            unended_profiles::of_this_program().add(failed.facts().url, p_.name,
                                                     *judged_.on_fail);
     }
     /// What earlier gates left running on a server is ended, or told.
@@ -35926,276 +36319,54 @@ private:
         }
     }
     void measure_repeats() {
-        while (count() < most_repeats_) {
-            const long long began = now_ns();
-            if (is_out_of_time(next_slot())) return announce_stop();
-            if (!measure_once(next_slot())) return announce_stop();
-            slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
+        while (repeats_.count() < repeats_.most()) {
+            if (repeats_.is_out_of_time(repeats_.next_slot()) || !repeats_.measure())
+                return repeats_.announce_stop();
             if (mode_.is_shard && !interrupted.load()) continue;  // the others go on, too
-            if (!mode_.judges() || !is_analysed_after(count())) {
+            const int count = repeats_.count();
+            if (!mode_.judges() || !is_analysed_after(count)) {
                 if (fault_of_gate(all_.seen)) return;
                 if (mode_.write_baseline)
-                    measure_again(bias_of_baseline(all_.seen, all_.judged_by));
+                    repeats_.measure_again(bias_of_baseline(all_.seen, all_.judged_by));
                 continue;
             }
-            all_.found = assess(all_.seen, all_.judged_by);
-            is_assessed_ = true;
-            if (all_.found.on.invalid) return;
-            if (measure_again(all_.found.bias)) continue;
+            const findings& found = repeats_.assessed();
+            if (found.on.invalid) return;
+            if (repeats_.measure_again(found.bias)) continue;
             // Under too much load a shown miss is told as one, and red takes a third repeat.
-            if (count() < first_fail && all_.found.on.saturated) continue;
-            if (all_decided(all_.found.verdicts, judged_.repeats_are_asked) && !all_.found.bias)
-                return;
-            if (count() == judged_.most_repeats && is_noisy())
-                most_repeats_ = std::max(most_repeats_, judged_.most_if_noisy);
-            meter_.decided(all_.found.verdicts);
+            if (count < first_fail && found.on.saturated) continue;
+            if (all_decided(found.verdicts, judged_.repeats_are_asked) && !found.bias) return;
+            if (count == judged_.most_repeats && is_noisy(found))
+                repeats_.allow(judged_.most_if_noisy);
+            meter_.decided(found.verdicts);
         }
-    }
-    /// Probes, until all that can be shown of the capacity is, or there are no more.
-    void search() {
-        for (;;) {
-            if (count() > 0 ? fault_of_gate(all_.seen) : fault_of_lead(all_.seen)) return;
-            const next_on_arms next = next_probes(p_, all_.seen, all_.judged_by);
-            if (!next.done.empty()) return;
-            const long long arms = static_cast<long long>(next.arms.size());
-            if (is_past_deadline(arms * ns_of(expected_seconds(plan_at(next.load)))))
-                return announce_stop();
-            if (!probe_once(next)) return announce_stop();
-            const repeat_list& last = all_.seen.arm(next.arms.back());
-            if (next.arms.size() == 1 && lengthens(last.back())) continue;
-            if (const auto bias = bias_of_probes(next)) {
-                const int disturbed = all_.seen.candidate[bias->repeat].index;
-                for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline})
-                    for (std::size_t i = 0; i < arm->size(); ++i)
-                        if ((*arm)[i].index == disturbed)
-                            arm->change(i, [&](repeat_data& d) {
-                                d.disturbed = described(bias->why);
-                            });
-                meter_.say(printed("  probe %zu shows nothing: ", bias->repeat + 1) +
-                           described(bias->why) + "\n");
-            }
-        }
-    }
-    std::optional<client_bias> bias_of_probes(const next_on_arms& last) const {
-        if (last.part == probe_of::compared)
-            return bias_of_ratio(all_.seen, all_.judged_by, judged_.slos[0]);
-        return last.arms[0] == run_arm::candidate ? bias_at(all_.seen, all_.judged_by, last.load)
-                                                  : std::nullopt;
-    }
-    /// On each of the arms in turn. False where the time ended before all were measured: then none
-    /// of them is evidence.
-    bool probe_once(const next_on_arms& next) {
-        const int number = measured_++;
-        const std::size_t before =
-            std::max(all_.seen.candidate.size(), all_.seen.baseline.size());
-        for (const run_arm arm : next.arms) {
-            meter_.stage(probe_name(p_, before) + " at " +
-                         value_text(load_metric(p_), next.load) +
-                         (judged_.has_baseline ? std::string(", ") + to_string(arm) : ""));
-            live_target& on = arm == run_arm::baseline ? *baseline_ : candidate_;
-            if (repeat_on(on, arm, number, number, plan_at(next.load), &next)) continue;
-            for (auto* measured : {&all_.seen.candidate, &all_.seen.baseline})
-                if (!measured->empty() && measured->back().index == number) measured->pop_back();
-            return false;
-        }
-        return true;
-    }
-    /// The same for all probes at a load.
-    const plan& plan_at(double load) {
-        const auto at = probe_plans_.find(load);
-        if (at != probe_plans_.end()) return at->second;
-        return probe_plans_.emplace(load, at_load(p_, load, answer_s_)).first->second;
-    }
-    /// Where answers take so long that it was the start of a load that was measured, not the load,
-    /// its first probe is set aside and those to come are longer. A later one stays, however slow:
-    /// what goes must not depend on how good it was.
-    bool lengthens(const repeat_data& d) {
-        const double now = usual_answer_s(d), was = answer_s_;
-        if (is_over(d, all_.seen.arrival_cv2) || now <= was) return false;
-        answer_s_ = now;
-        const double measured_s = probe_seconds(p_, d.load, was);
-        const auto at_this_load = [&](const repeat_data& x) { return x.load == d.load; };
-        const repeat_list& all = all_.seen.arm(d.arm);
-        const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
-        if (!is_first || probe_seconds(p_, d.load, now) <= 1.25 * measured_s) return false;
-        probe_plans_.erase(d.load);
-        const client_bias short_of{{because::probe_too_short, {now, measured_s}},
-                                   all_.seen.candidate.size() - 1};
-        const bool goes = measure_again(short_of);
-        again_ = -1;  // what comes next follows from the probes that are left
-        return goes;
-    }
-    void check_two_servers() const {
-        const std::string& mine = candidate_.facts().url;
-        const std::string& its = other_->facts().url;
-        std::string why = same_server_reason(candidate_.load(), mine, other_->load(), its);
-        if (why.empty() && lead_to_one_process(candidate_.load(), candidate_.pages(),
-                                               other_->load(), other_->pages(), sent_.common))
-            why = one_process_text("target", mine, "baseline", its) +
-                  " and would be compared with itself: forward another port, or say .baseline = "
-                  "same_server()";
-        if (!why.empty()) refuse({why});
-    }
-    /// Two arms of one server are told apart by what they ask.
-    void note_other_requests() {
-        all_.baseline.kind = target_kind::otherwise;
-        const load_target& other = candidate_.load(run_arm::baseline);
-        all_.baseline.model = printable(without_secrets(other.model, other.secrets));
-        all_.target.options = options_text(p_, run_arm::candidate);
-        all_.baseline.options = options_text(p_, run_arm::baseline);
-        check_other_requests(p_, candidate_.load(), other);
-    }
-    void check_server_objectives() const {
-        candidate_.check_reports_metrics(judged_.slos, sent_.common);
-        std::vector<slo> compared = judged_.slos;
-        std::erase_if(compared, [](const slo& s) { return s.factor == 0; });
-        if (baseline_) baseline_->check_reports_metrics(compared, sent_.common);
     }
     /// Beyond the usual repeats or pairs there is one look, at the last of the additional ones.
     bool is_analysed_after(int repeats) const {
         return repeats >= judged_.first_repeats &&
-               (repeats <= judged_.most_repeats || repeats == most_repeats_);
+               (repeats <= judged_.most_repeats || repeats == repeats_.most());
     }
-    bool is_noisy() const {
-        const std::vector<decision>& all = all_.found.verdicts;
-        return std::any_of(all.begin(), all.end(), [&](const decision& v) {
+    bool is_noisy(const findings& found) const {
+        return std::any_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {
             return is_waited_for(v, judged_.repeats_are_asked) &&
                    asks_for_more(all_.seen, all_.judged_by, v);
         });
     }
-    /// Whether the next repeat would not be over in time.
-    bool is_out_of_time(int repeat) const {
-        const bool doubled = judged_.rule.traffic == fresh && repeat + 1 == last_stage;
-        const double arms = baseline_ ? 2 : 1;
-        const long long needed = std::max(slowest_ns_, ns_of(arms * expected_seconds(p_)));
-        return is_past_deadline(needed * (doubled ? 2 : 1));
-    }
-    bool is_past_deadline(long long needed_ns) const {
-        return mode_.deadline_ns > 0 && now_ns() + needed_ns > mode_.deadline_ns;
-    }
-    void announce_stop() {
-        is_assessed_ = false;  // what is undecided has another reason now
-        all_.seen.stopped =
-            printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d %ss", mode_.time_budget_s,
-                    count(), most_repeats_, counted_text(p_));
-    }
-    /// Repeats, pairs or stages that are evidence.
-    int count() const { return static_cast<int>(all_.seen.candidate.size()); }
-    /// Which of them comes next: the one that was set aside, where there is one.
-    int next_slot() const { return again_ >= 0 ? again_ : count(); }
-    /// Sets a repeat or pair aside for another, where there may be another. Whether it goes does
-    /// not depend on how good it was: only what the client had a part in goes, and only while a
-    /// verdict hangs on that part; a pass that needs no forgiveness and a miss that remains with
-    /// all of it never do. There are as many others as the gate has repeats at most, so one whose
-    /// client is always stalled ends.
-    bool measure_again(const std::optional<client_bias>& bias) {
-        if (!bias || bias->repeat >= all_.seen.candidate.size()) return false;
-        const int slot = static_cast<int>(bias->repeat);
-        const bool in_time = p_.searches() || !is_out_of_time(slot);
-        if (measured_ - count() >= judged_.most_repeats || !in_time) return false;
-        for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline}) {
-            if (bias->repeat >= arm->size()) continue;
-            const repeat_data& d = (*arm)[bias->repeat];
-            all_.seen.set_aside.push_back({d.arm, d.index, described(bias->why)});
-            arm->erase(bias->repeat);
-        }
-        meter_.say("  " + repeat_name(slot) + " is measured again: " + described(bias->why) +
-                   "\n");
-        again_ = slot;
-        is_assessed_ = false;
-        return true;
-    }
-    std::string repeat_name(int slot) const {
-        return printed("%s %d", counted_text(p_), slot + 1);
-    }
-    /// Both arms, where there are two. False where the time ended in the middle: then neither is
-    /// evidence.
-    bool measure_once(int slot) {
-        is_assessed_ = false;
-        const int number = measured_++;
-        const bool baseline_first = baseline_ && baseline_goes_first(sent_.seed, slot);
-        const plan what = plan_of_repeat(p_, slot);
-        bool whole = true;
-        if (baseline_first) whole = repeat_on(*baseline_, run_arm::baseline, slot, number, what);
-        if (whole) whole = repeat_on(candidate_, run_arm::candidate, slot, number, what);
-        if (whole && baseline_ && !baseline_first)
-            whole = repeat_on(*baseline_, run_arm::baseline, slot, number, what);
-        for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline}) {
-            if (arm->empty() || arm->back().index != number) continue;
-            if (!whole) arm->pop_back();
-            else arm->move_last_to(static_cast<std::size_t>(slot));
-        }
-        again_ = -1;
-        return whole;
-    }
-    /// `number`: of all that are measured, those set aside included. False where the time ended in
-    /// its middle.
-    bool repeat_on(live_target& target, run_arm arm, int slot, int number,
-                   const plan& what, const search_step* probe = nullptr) {
-        if (number > 0) {
-            if (target.restarts()) target.restart();
-            else rest(target.pages());
-        }
-        if (!probe)
-            meter_.stage(stage_text(p_, slot, arm) + (again_ >= 0 ? ", again" : ""));
-        ask_other_ranks(arm, slot, number, probe ? probe->load : 0);
-        repeat_data d = recorded_repeat(plan_of_arm(what, arm), target, arm, number,
-                                        session::of_this_program().running_gate(),
-                                        mode_.deadline_ns, meter_);
-        if (probe) {
-            d.load = probe->load;
-            d.part = probe->part;
-        }
-        note_warmup(d);
-        const bool whole = !d.cut_short;
-        all_.seen.arm(arm).push_back(std::move(d));
-        return whole;
-    }
-    /// What a warm-up saw is in every report, of a repeat that is set aside later, too: a cold
-    /// first wave as well as one that never ended.
-    void note_warmup(const repeat_data& d) {
-        if (!d.warmup.asked) return;
-        const std::string whose = d.arm == run_arm::baseline ? "baseline, " : "";
-        all_.seen.notes.push_back(
-            warmup_sentence(d.warmup, whose + printed("repeat %d", d.index + 1)));
-    }
-
-    /// For their part of the repeat that comes next.
-    void ask_other_ranks([[maybe_unused]] run_arm arm, [[maybe_unused]] int slot,
-                         [[maybe_unused]] int number, [[maybe_unused]] double load) const {
-#ifdef LLMBENCH_WITH_MPI
-        rank_group& ranks = rank_group::of_this_program();
-        if (ranks.is_alone() || !ranks.is_first()) return;
-        const bool in_time = mode_.deadline_ns > 0;
-        ranks.heard(text_of({false, arm, slot, number, load, answer_s_,
-                             in_time ? std::max(0.001, seconds_until(mode_.deadline_ns)) : 0}),
-                    ranks.wait_s());
-#endif
-    }
 
     const plan& p_;
-    const planned_traffic& sent_ = *p_.sent;
     const planned_judging& judged_ = *p_.judged;
     const run_mode& mode_;
     measured_gate all_{};
-    int measured_ = 0;  // repeats or pairs so far, those set aside included
-    int again_ = -1;    // the slot of the one to measure again
-    bool is_assessed_ = false;  // the findings are those of the repeats so far
-    double answer_s_ = 0;  // how long answers took, while they kept up with the load
-    std::map<double, plan> probe_plans_{};  // by load
-    live_target candidate_;
-    std::unique_ptr<live_target> other_{};  // of the baseline, where it is a server of its own
-    live_target* baseline_ = nullptr;       // none, that one, or the candidate's
-    int most_repeats_ = judged_.most_repeats;
-    long long slowest_ns_ = 0;  // of the repeats so far
+    gate_servers servers_;
     progress_meter meter_;
+    gate_repeats repeats_;
 };
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E68] what the result of a gate holds =====================================================
+// ===== [E74] what the result of a gate holds =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36238,7 +36409,7 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E69] what one program does of a plan that several share ==================================
+// ===== [E75] what one program does of a plan that several share ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36298,7 +36469,7 @@ inline plan as_rank(plan p, const scenario& s, const settings& asked) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E70] gates take turns ====================================================================
+// ===== [E76] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36329,7 +36500,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E71] gates in virtual time ===============================================================
+// ===== [E77] gates in virtual time ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36389,7 +36560,7 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E72] one gate from its scenario to its result ============================================
+// ===== [E78] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36772,10 +36943,10 @@ private:
         try {
             if (is_up) run->measure();
         } catch (...) {
-            gate_run::end_other_ranks();
+            ask_other_ranks({.is_over = true});
             throw;
         }
-        gate_run::end_other_ranks();
+        ask_other_ranks({.is_over = true});
         return reported(what, run->finished());
     }
 #endif
@@ -36823,7 +36994,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E73] a run that is over, with its requests ===============================================
+// ===== [E79] a run that is over, with its requests ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36983,7 +37154,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E74] what others have measured, judged as a gate =========================================
+// ===== [E80] what others have measured, judged as a gate =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37075,7 +37246,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E75] several settings of a server, measured in turns =====================================
+// ===== [E81] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37106,6 +37277,7 @@ public:
           whole_(as_a_whole),
           mode_(mode),
           rounds_(all.front().what.judged->most_repeats),
+          slots_(rounds_),
           meter_(whole_, progress, surroundings_of_program().style()) {
         for (setting_under_test& s : all_) {
             static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.what);
@@ -37142,12 +37314,13 @@ private:
     /// Which round is measured next; -1: none.
     int next_slot() {
         if (interrupted.load() || !is_anything_left()) return -1;
-        if (again_ >= 0) return again_;
-        if (measured_rounds() < rounds_) return measured_rounds();
+        const int slot = slots_.next(measured_rounds());
+        if (slot < rounds_) return slot;
         for (setting_under_test& s : all_) {
             if (!s.has_turns()) continue;
             s.all.found = assess(s.all.seen, s.all.judged_by);
-            if (s.all.found.bias && set_aside(*s.all.found.bias)) return again_;
+            if (s.all.found.bias && set_aside(*s.all.found.bias))
+                return slots_.next(measured_rounds());
         }
         return -1;
     }
@@ -37166,24 +37339,18 @@ private:
     /// against each other round by round.
     bool set_aside(const client_bias& bias) {
         const int slot = static_cast<int>(bias.repeat);
-        if (slot >= measured_rounds() || measured_ - measured_rounds() >= rounds_ ||
+        if (slot >= measured_rounds() || !slots_.has_another(measured_rounds()) ||
             is_out_of_time())
             return false;
-        for (setting_under_test& s : all_) {
-            repeat_list& arm = s.all.seen.candidate;
-            if (!s.has_turns()) continue;
-            const repeat_data& d = arm[bias.repeat];
-            s.all.seen.set_aside.push_back({d.arm, d.index, described(bias.why)});
-            arm.erase(bias.repeat);
-        }
+        slots_.set_aside(seen_where([](const setting_under_test& s) { return s.has_turns(); }),
+                         bias.repeat, described(bias.why));
         meter_.say(printed("  round %d is measured again: ", slot + 1) + described(bias.why) +
                    "\n");
-        again_ = slot;
         return true;
     }
     /// False where the time ended in its middle: then it is no evidence for any setting.
     bool measure_round(int slot) {
-        const int number = measured_++;
+        const int number = slots_.begin();
         bool whole = true;
         for (const std::size_t i : turns_of_round(all_.size(), slot))
             if (whole && all_[i].has_turns() && !interrupted.load()) {
@@ -37191,14 +37358,16 @@ private:
                 whole = take_turn(all_[i], slot, number);
                 all_[i].took_ns += now_ns() - began;
             }
-        for (setting_under_test& s : all_) {
-            repeat_list& arm = s.all.seen.candidate;
-            if (arm.empty() || arm.back().index != number) continue;
-            if (!whole) arm.pop_back();
-            else if (s.has_turns()) arm.move_last_to(static_cast<std::size_t>(slot));
-        }
-        again_ = -1;
+        slots_.end(seen_where([&](const setting_under_test& s) { return !whole || s.has_turns(); }),
+                   slot, number, whole);
         return whole;
+    }
+    template <class F>
+    std::vector<evidence*> seen_where(F&& f) {
+        std::vector<evidence*> seen;
+        for (setting_under_test& s : all_)
+            if (f(s)) seen.push_back(&s.all.seen);
+        return seen;
     }
     /// A process is there for its turn alone: two of them may not fit beside each other.
     bool take_turn(setting_under_test& s, int slot, int number) {
@@ -37306,8 +37475,7 @@ private:
     const plan& whole_;
     const run_mode& mode_;
     const int rounds_;
-    int measured_ = 0;  // rounds so far, those set aside included
-    int again_ = -1;    // the one to measure again
+    repeat_slots slots_;
     long long slowest_ns_ = 0;
     progress_meter meter_;
 };
@@ -37316,7 +37484,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E76] several settings from a scenario to their result ====================================
+// ===== [E82] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37486,7 +37654,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E77] public functions ====================================================================
+// ===== [E83] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37584,7 +37752,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E78] records judged again ================================================================
+// ===== [E84] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37641,7 +37809,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E79] main ================================================================================
+// ===== [E85] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

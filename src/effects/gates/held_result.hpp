@@ -8,7 +8,7 @@
 #include "core/reports/gate_report.hpp"
 #include "core/bodies/result_data.hpp"
 #include "effects/system/settings.hpp"
-#include "effects/gates/gate_run.hpp"
+#include "effects/gates/gate_repeats.hpp"
 
 #include <cstddef>  // size_t
 #include <functional>

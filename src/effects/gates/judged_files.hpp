@@ -13,7 +13,7 @@
 #include "core/others/imported_run.hpp"
 #include "core/stored/shards.hpp"
 #include "effects/system/settings.hpp"
-#include "effects/gates/gate_run.hpp"
+#include "effects/gates/gate_repeats.hpp"
 #include "effects/gates/measure.hpp"
 #include "effects/gates/stored_run.hpp"
 

@@ -436,10 +436,10 @@ private:
         try {
             if (is_up) run->measure();
         } catch (...) {
-            gate_run::end_other_ranks();
+            ask_other_ranks({.is_over = true});
             throw;
         }
-        gate_run::end_other_ranks();
+        ask_other_ranks({.is_over = true});
         return reported(what, run->finished());
     }
 #endif

@@ -214,6 +214,12 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm a
     return all;
 }
 
+/// What rank 0 has the others do next; nothing where there are none.
+inline void ask_other_ranks(const rank_command& c) {
+    rank_group& ranks = rank_group::of_this_program();
+    if (!ranks.is_alone() && ranks.is_first()) ranks.heard(text_of(c), ranks.wait_s());
+}
+
 }  // namespace detail
 }  // inline namespace v0
 }  // namespace llmbench

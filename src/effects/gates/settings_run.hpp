@@ -27,7 +27,9 @@
 #include "effects/targets/page_watch.hpp"
 #include "effects/targets/same_server.hpp"
 #include "effects/gates/announcement.hpp"
-#include "effects/gates/gate_run.hpp"
+#include "effects/gates/gate_repeats.hpp"
+#include "effects/gates/recorded_repeat.hpp"
+#include "effects/gates/repeat_slots.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/unended_profiles.hpp"
 
@@ -68,6 +70,7 @@ public:
           whole_(as_a_whole),
           mode_(mode),
           rounds_(all.front().what.judged->most_repeats),
+          slots_(rounds_),
           meter_(whole_, progress, surroundings_of_program().style()) {
         for (setting_under_test& s : all_) {
             static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.what);
@@ -104,12 +107,13 @@ private:
     /// Which round is measured next; -1: none.
     int next_slot() {
         if (interrupted.load() || !is_anything_left()) return -1;
-        if (again_ >= 0) return again_;
-        if (measured_rounds() < rounds_) return measured_rounds();
+        const int slot = slots_.next(measured_rounds());
+        if (slot < rounds_) return slot;
         for (setting_under_test& s : all_) {
             if (!s.has_turns()) continue;
             s.all.found = assess(s.all.seen, s.all.judged_by);
-            if (s.all.found.bias && set_aside(*s.all.found.bias)) return again_;
+            if (s.all.found.bias && set_aside(*s.all.found.bias))
+                return slots_.next(measured_rounds());
         }
         return -1;
     }
@@ -128,24 +132,18 @@ private:
     /// against each other round by round.
     bool set_aside(const client_bias& bias) {
         const int slot = static_cast<int>(bias.repeat);
-        if (slot >= measured_rounds() || measured_ - measured_rounds() >= rounds_ ||
+        if (slot >= measured_rounds() || !slots_.has_another(measured_rounds()) ||
             is_out_of_time())
             return false;
-        for (setting_under_test& s : all_) {
-            repeat_list& arm = s.all.seen.candidate;
-            if (!s.has_turns()) continue;
-            const repeat_data& d = arm[bias.repeat];
-            s.all.seen.set_aside.push_back({d.arm, d.index, described(bias.why)});
-            arm.erase(bias.repeat);
-        }
+        slots_.set_aside(seen_where([](const setting_under_test& s) { return s.has_turns(); }),
+                         bias.repeat, described(bias.why));
         meter_.say(printed("  round %d is measured again: ", slot + 1) + described(bias.why) +
                    "\n");
-        again_ = slot;
         return true;
     }
     /// False where the time ended in its middle: then it is no evidence for any setting.
     bool measure_round(int slot) {
-        const int number = measured_++;
+        const int number = slots_.begin();
         bool whole = true;
         for (const std::size_t i : turns_of_round(all_.size(), slot))
             if (whole && all_[i].has_turns() && !interrupted.load()) {
@@ -153,14 +151,16 @@ private:
                 whole = take_turn(all_[i], slot, number);
                 all_[i].took_ns += now_ns() - began;
             }
-        for (setting_under_test& s : all_) {
-            repeat_list& arm = s.all.seen.candidate;
-            if (arm.empty() || arm.back().index != number) continue;
-            if (!whole) arm.pop_back();
-            else if (s.has_turns()) arm.move_last_to(static_cast<std::size_t>(slot));
-        }
-        again_ = -1;
+        slots_.end(seen_where([&](const setting_under_test& s) { return !whole || s.has_turns(); }),
+                   slot, number, whole);
         return whole;
+    }
+    template <class F>
+    std::vector<evidence*> seen_where(F&& f) {
+        std::vector<evidence*> seen;
+        for (setting_under_test& s : all_)
+            if (f(s)) seen.push_back(&s.all.seen);
+        return seen;
     }
     /// A process is there for its turn alone: two of them may not fit beside each other.
     bool take_turn(setting_under_test& s, int slot, int number) {
@@ -268,8 +268,7 @@ private:
     const plan& whole_;
     const run_mode& mode_;
     const int rounds_;
-    int measured_ = 0;  // rounds so far, those set aside included
-    int again_ = -1;    // the one to measure again
+    repeat_slots slots_;
     long long slowest_ns_ = 0;
     progress_meter meter_;
 };

@@ -1,0 +1,95 @@
+// the servers of a gate
+#pragma once
+
+#include "api/result.hpp"
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "core/base/secrets.hpp"
+#include "core/base/text.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/planning/plan_text.hpp"
+#include "core/planning/target_facts.hpp"
+#include "effects/load/order.hpp"
+#include "effects/targets/live_target.hpp"
+#include "effects/targets/same_server.hpp"
+#include "effects/gates/run_mode.hpp"
+
+#include <memory>  // make_unique, unique_ptr
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The candidate's, and the baseline's where there is one: a server of its own, or the same.
+class gate_servers {
+public:
+    gate_servers(const plan& p, const scenario& s, const run_mode& mode)
+        : p_(p),
+          candidate_(s.target, run_arm::candidate, mode.stand_in(run_arm::candidate)) {
+        candidate_.also_serve(str(s.baseline.otherwise().model));
+        if (s.baseline.is_same_server() || p.sent->otherwise) baseline_ = &candidate_;
+        else if (p.judged->has_baseline) {
+            other_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline,
+                                                   mode.stand_in(run_arm::baseline));
+            baseline_ = other_.get();
+        }
+    }
+    live_target& on(run_arm arm) { return arm == run_arm::baseline ? *baseline_ : candidate_; }
+    live_target& candidate() { return candidate_; }
+    bool has_baseline() const { return baseline_ != nullptr; }
+    /// Each that is a server of its own.
+    template <class F>
+    void each(F&& f) {
+        f(candidate_);
+        if (other_) f(*other_);
+    }
+    void check_two_servers() const {
+        if (!other_) return;
+        const std::string& mine = candidate_.facts().url;
+        const std::string& its = other_->facts().url;
+        std::string why = same_server_reason(candidate_.load(), mine, other_->load(), its);
+        if (why.empty() && lead_to_one_process(candidate_.load(), candidate_.pages(),
+                                               other_->load(), other_->pages(), p_.sent->common))
+            why = one_process_text("target", mine, "baseline", its) +
+                  " and would be compared with itself: forward another port, or say .baseline = "
+                  "same_server()";
+        if (!why.empty()) refuse({why});
+    }
+    /// What is known of them by now.
+    void report(target_facts& mine, target_facts& its) const {
+        mine = candidate_.facts();
+        if (!baseline_) return;
+        its = baseline_->facts();
+        if (!p_.sent->otherwise) {
+            if (!other_) its.kind = target_kind::same;
+            return;
+        }
+        // Two arms of one server are told apart by what they ask.
+        const load_target& other = candidate_.load(run_arm::baseline);
+        its.kind = target_kind::otherwise;
+        its.model = printable(without_secrets(other.model, other.secrets));
+        mine.options = options_text(p_, run_arm::candidate);
+        its.options = options_text(p_, run_arm::baseline);
+        check_other_requests(p_, candidate_.load(), other);
+    }
+    void check_objectives() const {
+        candidate_.check_reports_metrics(p_.judged->slos, p_.sent->common);
+        std::vector<slo> compared = p_.judged->slos;
+        std::erase_if(compared, [](const slo& s) { return s.factor == 0; });
+        if (baseline_) baseline_->check_reports_metrics(compared, p_.sent->common);
+        check_images(p_, *candidate_.load().api);
+        if (baseline_) check_images(p_, *baseline_->load().api);
+    }
+
+private:
+    const plan& p_;
+    live_target candidate_;
+    std::unique_ptr<live_target> other_{};  // of the baseline, where it is a server of its own
+    live_target* baseline_ = nullptr;       // none, that one, or the candidate's
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
