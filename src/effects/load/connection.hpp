@@ -107,7 +107,20 @@ struct dispatched_request {
     asked_answer asked{};
 };
 
-/// One connection and, while it is busy, the request on it.
+/// What a connection is doing.
+enum class connection_state : unsigned char {
+    closed,
+    opening,              // with nothing to send yet
+    opening_for_request,
+    idle,                 // open, for a request to come
+    busy,                 // with a request that is not answered yet
+    draining              // what became of the request is told, and its answer has not ended
+};
+
+/// One connection and, while it is busy, the request on it. It goes from closed to opening to
+/// idle, and round from idle to busy, mostly draining, and idle. start() takes it on from wherever
+/// it is before busy; a request that a kept connection lost goes back from busy to opening once;
+/// all that fails ends in closed.
 class connection final : public socket_user {
 public:
     connection(client_io& io, request_sink& sink) : io_(io), sink_(sink) {}
@@ -121,29 +134,27 @@ public:
         rec_.late_ns = r.late_ns;
         rec_.most_prompt_tokens = r.asked.most_prompt_tokens;
         answer_.reset(*io_.target.api, io_.streamed, r.keeps_answer, r.asked);
-        retried_ = false;
-        delivered_ = false;
-        asked_ = true;
         connect_from_ns_ = r.dispatched_ns;
         // One that was opened ahead is as good as new, unless a server may have tired of it.
-        reused_ = wire_.is_open() && (answers_ > 0 || r.dispatched_ns - opened_ns_ > 1000000000);
-        if (connecting_) return;
-        if (!wire_.is_open()) return connect(0);
-        rec_.connected_ns = now_ns();
-        send();
+        may_send_again_ =
+            wire_.is_open() && (answers_ > 0 || r.dispatched_ns - opened_ns_ > 1000000000);
+        if (state_ == state::idle) return send();
+        const bool was_closed = std::exchange(state_, state::opening_for_request) == state::closed;
+        if (was_closed) connect(0);
     }
     /// Without a request, for one to come.
-    void open_ahead() { connect(0); }
+    void open_ahead() {
+        state_ = state::opening;
+        connect(0);
+    }
     void on_writable() override {
-        if (!connecting_) write_some();
+        if (!is_opening()) write_some();
         else if (wire_.has_tls()) wire_.flush();  // where it fails, a read will tell
         else on_connected();
     }
     void on_readable() override {
-        if (asked_ || connecting_) return read_now();
-        if (is_usable()) return;
-        close();
-        sink_.on_retired(*this);
+        if (state_ != state::idle) return read_now();
+        if (!is_usable()) retire();
     }
     /// False where the server closed an idle connection, or sent what nobody asked for.
     bool is_usable() {
@@ -154,17 +165,17 @@ public:
     }
     void close() {
         wire_.close();
-        connecting_ = false;
+        state_ = state::closed;
     }
     /// Ends the request with this outcome, and the connection with it.
     void abandon(request_status status, const std::string& why) {
         answer_.timeline().fail(status, why);
-        close();
+        wire_.close();
         deliver();
-        sink_.on_retired(*this);
+        retire();
     }
     void check_limits(long long now) {
-        if (delivered_) {
+        if (is_delivered()) {
             if (now - drain_from_ns_ > 1000000000) abandon(request_status::ok, "");
             return;
         }
@@ -193,14 +204,23 @@ public:
             return abandon(request_status::timeout,
                            within("no further content", "between_events", l.between_events));
     }
-    void check_opening(long long now) { if (connecting_) try_elsewhere(now); }
-    bool is_delivered() const { return delivered_; }
+    void check_opening(long long now) { if (is_opening()) try_elsewhere(now); }
+    bool is_delivered() const { return state_ == state::draining; }
 
     // The pool's list with this in it, and where.
     std::vector<std::unique_ptr<connection>>* list = nullptr;
     std::size_t slot = 0;
 
 private:
+    using state = connection_state;
+    bool is_opening() const {
+        return state_ == state::opening || state_ == state::opening_for_request;
+    }
+    void retire() {
+        close();
+        sink_.on_retired(*this);
+    }
+
     // ---- on the way
 
     /// An address that never answers leaves its share of limits.connect to the others. One that
@@ -210,7 +230,7 @@ private:
         if (!wire_.is_open()) return connect_to(which_);
         if (!more_addresses()) return;
         if (now - opened_ns_ <= ns_of(io_.limits.connect.seconds() / n)) return;
-        close();
+        wire_.close();
         unanswered_ = which_;
         connect(tried_ + 1);
     }
@@ -224,18 +244,18 @@ private:
     void connect_to(std::size_t which) {
         which_ = which;
         const address& to = io_.addresses[which];
+        const bool begins = wire_.connect(to, *io_.sockets, *this, io_.from_for(to));
         // EAGAIN: check_limits tries again.
-        connecting_ = wire_.connect(to, *io_.sockets, *this, io_.from_for(to)) || errno == EAGAIN;
-        if (!connecting_) return on_connect_error(errno);
+        if (!begins && errno != EAGAIN) return on_connect_error(errno);
         answers_ = 0;
         opened_ns_ = now_ns();
     }
     void on_connect_error(int error) {
-        close();
+        wire_.close();
         if (more_addresses()) return connect(tried_ + 1);
         // What was only slow may answer yet, in what is left of limits.connect.
         if (const auto slow = std::exchange(unanswered_, {})) return connect_to(*slow);
-        if (!asked_) return sink_.on_retired(*this);
+        if (state_ == state::opening) return retire();
         const std::string lack = own_lack(error);
         abandon(request_status::connect, lack.empty() ? "cannot connect: " + error_text(error)
                                                       : std::string(client_lacks) + lack);
@@ -258,20 +278,20 @@ private:
         on_open();
     }
     void on_no_handshake(const std::string& why) {
-        if (asked_) return abandon(request_status::tls, why);
-        close();
-        sink_.on_retired(*this);
+        if (state_ == state::opening) return retire();
+        abandon(request_status::tls, why);
     }
     void on_open() {
-        connecting_ = false;
-        if (!asked_) return sink_.on_idle(*this);
-        rec_.connected_ns = now_ns();
-        send();
+        if (state_ == state::opening_for_request) return send();
+        state_ = state::idle;
+        sink_.on_idle(*this);
     }
 
     // ---- the request
 
     void send() {
+        state_ = state::busy;
+        rec_.connected_ns = now_ns();
         wire_.send(bytes_);
         rec_.sent_ns = now_ns();
         write_some();
@@ -286,7 +306,7 @@ private:
         if (a.what == arrival::kind::nothing_yet) return;
         io_.on_stamp(a.at_ns);
         if (a.what == arrival::kind::end) return on_end(a);
-        if (connecting_) return on_handshake(wire_.shake_hands(a.bytes, io_.plain));
+        if (is_opening()) return on_handshake(wire_.shake_hands(a.bytes, io_.plain));
         const std::string_view bytes = wire_.content(a.bytes, io_.plain);
         const int events_before = answer_.timeline().events();
         answer_.feed(bytes, a.at_ns);
@@ -302,7 +322,7 @@ private:
     }
     void on_end(const arrival& a) {
         const bool orderly = a.error == 0;
-        if (connecting_)
+        if (is_opening())
             return on_no_handshake(orderly ? closed_in_handshake : error_text(a.error));
         on_end_of_input(a.at_ns, !orderly           ? error_text(a.error)
                                  : wire_.has_tls() ? tls_was_cut
@@ -321,10 +341,10 @@ private:
     void on_end_of_input(long long now, const std::string& error) {
         // A reused connection may have been closed by the server at the very moment we sent: it is
         // tried once afresh, and the record tells.
-        if (answer_.untouched() && reused_ && !retried_) {
+        if (answer_.untouched() && std::exchange(may_send_again_, false)) {
             learn_of_end();
-            close();
-            retried_ = true;
+            wire_.close();
+            state_ = state::opening_for_request;
             ++rec_.resends;
             rec_.connected_ns = rec_.sent_ns = 0;
             connect_from_ns_ = now;
@@ -336,17 +356,16 @@ private:
     void on_finished() {
         const bool keep = io_.keeps_connections() && answer_.keeps_connection() &&
                           wire_.unsent() == 0 && !wire_.tls_ended();
-        if (!keep) close();
+        if (!keep) wire_.close();
         deliver();
-        asked_ = false;
         ++answers_;
         answered_ns_ = now_ns();
-        if (keep) sink_.on_idle(*this);
-        else sink_.on_retired(*this);
+        if (!keep) return retire();
+        state_ = state::idle;
+        sink_.on_idle(*this);
     }
     void deliver() {
-        if (delivered_) return;
-        delivered_ = true;
+        if (std::exchange(state_, state::draining) == state::draining) return;
         drain_from_ns_ = now_ns();
         answer_.timeline().write_to(rec_);
         rec_.http_status = answer_.http_status();
@@ -368,10 +387,9 @@ private:
     std::optional<std::size_t> unanswered_{};  // the last of them that did not answer in its share
     long long connect_from_ns_ = 0, drain_from_ns_ = 0;
     long long opened_ns_ = 0, shaking_from_ns_ = 0, answered_ns_ = 0;
-    bool connecting_ = false;
     int answers_ = 0;  // since it was opened
-    bool asked_ = false;  // there is a request on it
-    bool reused_ = false, retried_ = false, delivered_ = false;
+    state state_ = state::closed;
+    bool may_send_again_ = false;  // a kept connection may be lost as we send, once a request
 };
 
 }  // namespace detail
