@@ -184,8 +184,10 @@ TEST_CASE("the plan of a probe is the scenario at one load, which is on before i
     CHECK(at.sent->duration_s == 0);
     CHECK(at.sent->warmup_requests == 0);
     CHECK(at.sent->warmup_s == 2.5);
-    CHECK(at_load(p, 5, 0).sent->warmup_s == 4);   // the 20 requests that warm up where nothing is said
-    CHECK(at_load(p, 12, 4).sent->warmup_s == 4);  // an answer, so that the server is full of the load
+    // The 20 requests that warm up where nothing is said.
+    CHECK(at_load(p, 5, 0).sent->warmup_s == 4);
+    // An answer, so that the server is full of the load.
+    CHECK(at_load(p, 12, 4).sent->warmup_s == 4);
     CHECK(at_load(p, 12, 4).sent->requests == 192);
     const scenario many = of_users({p90(ttft) <= 500_ms, capacity >= 12_users});
     const plan users = at_load(gate_plan(many), 7, 1);
