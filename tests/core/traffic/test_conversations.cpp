@@ -262,7 +262,7 @@ TEST_CASE("prompts of a group share their prefix, by the fraction that is asked 
     // By the name that it had in the version before.
     const plan old = traffic(1, {.prompt_tokens = fixed(60), .shared_prefix = fixed(32),
                                  .prefix_groups = 5, .prefix_share = 60_pct});
-    CHECK(old.workload_text == p.workload_text);
+    CHECK(old.sent->workload_text == p.sent->workload_text);
     CHECK_REFUSED(refusal_after([](scenario& s) { s.workload = synthetic{.prefix_share = 101_pct}; }),
                   "workload.prefix_fraction is 101 %");
 }
