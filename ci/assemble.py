@@ -39,6 +39,7 @@ FLOORS = {
     "core/dialects": "C",
     "core/answers": "C",
     "core/measured": "C",
+    "core/history": "C",
     "core/judging": "C",
     "core/described": "C",
     "core/comparing": "C",
