@@ -76,130 +76,134 @@
 //   [C50] when a thread of the client did not run, as it knows itself
 //   [C51] the fields of a record
 //   [C52] one repeat of the parts that several programs sent of it
-//   [C53] the rule: looks, bounds, prior noise
-//   [C54] what is decided on an objective, and why
-//   [C55] what verdicts are given on
-//   [C56] what evidence is held against
-//   [C57] counts: fractions, and quantiles of fresh traffic
-//   [C58] errors of a baseline
-//   [C59] what the client can say against its own numbers
-//   [C60] verdicts on a drift
-//   [C61] pairs: repeats in turns with those of a baseline
-//   [C62] distances from a limit
-//   [C63] values: times, speeds and rates
-//   [C64] what the numbers alone say of an objective
-//   [C65] verdicts that the client may have decided
-//   [C66] how many requests a verdict rests on at least
-//   [C67] what a server's answers can say against its numbers
-//   [C68] verdicts that stand although tokens were buffered
-//   [C69] servers that cannot keep up
-//   [C70] what a server's state explains
-//   [C71] the cross-check of our numbers with the server's
-//   [C72] what makes a measurement invalid
-//   [C73] the verdicts of a gate
-//   [C74] what a calibration finds
-//   [C75] limits that have become too easy
-//   [C76] from verdicts to an exit code
-//   [C77] calibration
-//   [C78] a sentence for each cause
-//   [C79] decisions in sentences
-//   [C80] verdicts in words
-//   [C81] settings beside each other: turns, ratios, what differs significantly
-//   [C82] settings beside each other: from what was measured of each
-//   [C83] settings beside each other, in words
-//   [C84] files of others' making, value by value
-//   [C85] datasets
-//   [C86] traces
-//   [C87] when requests are sent
-//   [C88] arrivals
-//   [C89] lengths
-//   [C90] prompts of a given number of tokens
-//   [C91] places of a trace
-//   [C92] the part of a load that one of several programs sends
-//   [C93] conversations, recorded and made up
-//   [C94] prompts that stand alone
-//   [C95] where prompts come from
-//   [C96] the plan of a gate
-//   [C97] from a workload to its part of the plan
-//   [C98] the hash of all that a plan sends
-//   [C99] the requests of a plan
-//   [C100] what of its prompts a workload lets a prefix cache have
-//   [C101] what a plan says of the evidence that it will bring
-//   [C102] the search for a capacity
-//   [C103] what probes say of a load
-//   [C104] the capacity that probes show
-//   [C105] the capacity of a candidate beside that of a baseline
-//   [C106] a capacity held against a live baseline's
-//   [C107] a load that is searched
-//   [C108] which SLOs a scenario can have
-//   [C109] the options of requests
-//   [C110] the load that is profiled
-//   [C111] from a scenario to its plan
-//   [C112] a plan in words
-//   [C113] where a gate's server stood
-//   [C114] what of a scenario does not go with several settings
-//   [C115] JSON files of other tools
-//   [C116] one run of another tool, as its file tells it
-//   [C117] result files of AIPerf
-//   [C118] result files of guidellm
-//   [C119] files that tell of their requests in lists, one value of each request in each
-//   [C120] result files of SGLang's bench_serving
-//   [C121] result files of vLLM bench serve
-//   [C122] which tool wrote a result file, and what it tells
-//   [C123] runs of another tool as the repeats of one gate
-//   [C124] engine model
-//   [C125] what a request asks the simulated server
-//   [C126] answers of the simulated server
-//   [C127] the simulated server's page of metrics
-//   [C128] what the simulated server says besides answers
-//   [C129] an engine with the pace of a server that was measured
-//   [C130] our requests in other tools' definitions
-//   [C131] the rows of a table: each metric over the repeats of an arm
-//   [C132] points and round steps of drawings
-//   [C133] distributions: quantiles as lines, of each repeat and of all
-//   [C134] the curve of a search: objectives over the load
-//   [C135] how requests ended, and what their answers say of tokens
-//   [C136] how long made-up prompts were to be, and were
-//   [C137] what each of several programs did, over all repeats
-//   [C138] what a server told of itself, over all repeats
-//   [C139] timelines: repeats in windows of equal length
-//   [C140] all that reports tell of a gate's numbers, computed once
-//   [C141] what other runs of a gate would find
-//   [C142] the fields of a gate: its servers, its load, what it was judged by
-//   [C143] stored results
-//   [C144] the fields of what was measured on a server
-//   [C145] calibration.json
-//   [C146] what result.json tells of events.bin
-//   [C147] the fields of a verdict
-//   [C148] one line of records.jsonl
-//   [C149] shards of a load, put together
-//   [C150] a repeat as bytes, for another program of the same run
-//   [C151] the progress line
-//   [C152] what reports tell of several settings
-//   [C153] several settings in result.json
-//   [C154] what came of a profile
-//   [C155] what reports are made of
-//   [C156] rehearsals: gates on a model of their server
-//   [C157] result.json and calibration.json
-//   [C158] several settings on the console
-//   [C159] words in Markdown
-//   [C160] several settings in summary.md
-//   [C161] how gates are headed
-//   [C162] words of reports
-//   [C163] junit.xml, summary.md, annotations, metrics.txt
-//   [C164] what a console can show
-//   [C165] the console
-//   [C166] the pace of a server in the result of a run
-//   [C167] the report page: style, icons and script
-//   [C168] the report page: drawings
-//   [C169] the report page: verdicts
-//   [C170] the report page: distributions
-//   [C171] the report page: gates beside each other
-//   [C172] the report page: what a search found
-//   [C173] the report page: what else a gate has to say
-//   [C174] the report page: several settings beside each other
-//   [C175] the report page: timelines
-//   [C176] the report page: the whole
+//   [C53] what a history says of one statistic of one gate
+//   [C54] lines of a history's files
+//   [C55] what runs must have in common to be nights of one history
+//   [C56] from the lines of a history to its nights
+//   [C57] the rule: looks, bounds, prior noise
+//   [C58] what is decided on an objective, and why
+//   [C59] what verdicts are given on
+//   [C60] what evidence is held against
+//   [C61] counts: fractions, and quantiles of fresh traffic
+//   [C62] errors of a baseline
+//   [C63] what the client can say against its own numbers
+//   [C64] verdicts on a drift
+//   [C65] pairs: repeats in turns with those of a baseline
+//   [C66] distances from a limit
+//   [C67] values: times, speeds and rates
+//   [C68] what the numbers alone say of an objective
+//   [C69] verdicts that the client may have decided
+//   [C70] how many requests a verdict rests on at least
+//   [C71] what a server's answers can say against its numbers
+//   [C72] verdicts that stand although tokens were buffered
+//   [C73] servers that cannot keep up
+//   [C74] what a server's state explains
+//   [C75] the cross-check of our numbers with the server's
+//   [C76] what makes a measurement invalid
+//   [C77] the verdicts of a gate
+//   [C78] what a calibration finds
+//   [C79] limits that have become too easy
+//   [C80] from verdicts to an exit code
+//   [C81] calibration
+//   [C82] a sentence for each cause
+//   [C83] decisions in sentences
+//   [C84] verdicts in words
+//   [C85] settings beside each other: turns, ratios, what differs significantly
+//   [C86] settings beside each other: from what was measured of each
+//   [C87] settings beside each other, in words
+//   [C88] files of others' making, value by value
+//   [C89] datasets
+//   [C90] traces
+//   [C91] when requests are sent
+//   [C92] arrivals
+//   [C93] lengths
+//   [C94] prompts of a given number of tokens
+//   [C95] places of a trace
+//   [C96] the part of a load that one of several programs sends
+//   [C97] conversations, recorded and made up
+//   [C98] prompts that stand alone
+//   [C99] where prompts come from
+//   [C100] the plan of a gate
+//   [C101] from a workload to its part of the plan
+//   [C102] the hash of all that a plan sends
+//   [C103] the requests of a plan
+//   [C104] what of its prompts a workload lets a prefix cache have
+//   [C105] what a plan says of the evidence that it will bring
+//   [C106] the search for a capacity
+//   [C107] what probes say of a load
+//   [C108] the capacity that probes show
+//   [C109] the capacity of a candidate beside that of a baseline
+//   [C110] a capacity held against a live baseline's
+//   [C111] a load that is searched
+//   [C112] which SLOs a scenario can have
+//   [C113] the options of requests
+//   [C114] the load that is profiled
+//   [C115] from a scenario to its plan
+//   [C116] a plan in words
+//   [C117] where a gate's server stood
+//   [C118] what of a scenario does not go with several settings
+//   [C119] JSON files of other tools
+//   [C120] one run of another tool, as its file tells it
+//   [C121] result files of AIPerf
+//   [C122] result files of guidellm
+//   [C123] files that tell of their requests in lists, one value of each request in each
+//   [C124] result files of SGLang's bench_serving
+//   [C125] result files of vLLM bench serve
+//   [C126] which tool wrote a result file, and what it tells
+//   [C127] runs of another tool as the repeats of one gate
+//   [C128] engine model
+//   [C129] what a request asks the simulated server
+//   [C130] answers of the simulated server
+//   [C131] the simulated server's page of metrics
+//   [C132] what the simulated server says besides answers
+//   [C133] an engine with the pace of a server that was measured
+//   [C134] our requests in other tools' definitions
+//   [C135] the rows of a table: each metric over the repeats of an arm
+//   [C136] points and round steps of drawings
+//   [C137] distributions: quantiles as lines, of each repeat and of all
+//   [C138] the curve of a search: objectives over the load
+//   [C139] how requests ended, and what their answers say of tokens
+//   [C140] how long made-up prompts were to be, and were
+//   [C141] what each of several programs did, over all repeats
+//   [C142] what a server told of itself, over all repeats
+//   [C143] timelines: repeats in windows of equal length
+//   [C144] all that reports tell of a gate's numbers, computed once
+//   [C145] what other runs of a gate would find
+//   [C146] the fields of a gate: its servers, its load, what it was judged by
+//   [C147] stored results
+//   [C148] the fields of what was measured on a server
+//   [C149] calibration.json
+//   [C150] what result.json tells of events.bin
+//   [C151] the fields of a verdict
+//   [C152] one line of records.jsonl
+//   [C153] shards of a load, put together
+//   [C154] a repeat as bytes, for another program of the same run
+//   [C155] the progress line
+//   [C156] what reports tell of several settings
+//   [C157] several settings in result.json
+//   [C158] what came of a profile
+//   [C159] what reports are made of
+//   [C160] rehearsals: gates on a model of their server
+//   [C161] result.json and calibration.json
+//   [C162] several settings on the console
+//   [C163] words in Markdown
+//   [C164] several settings in summary.md
+//   [C165] how gates are headed
+//   [C166] words of reports
+//   [C167] junit.xml, summary.md, annotations, metrics.txt
+//   [C168] what a console can show
+//   [C169] the console
+//   [C170] the pace of a server in the result of a run
+//   [C171] the report page: style, icons and script
+//   [C172] the report page: drawings
+//   [C173] the report page: verdicts
+//   [C174] the report page: distributions
+//   [C175] the report page: gates beside each other
+//   [C176] the report page: what a search found
+//   [C177] the report page: what else a gate has to say
+//   [C178] the report page: several settings beside each other
+//   [C179] the report page: timelines
+//   [C180] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -208,84 +212,85 @@
 //   [E5] functions of results
 //   [E6] functions of results of several settings
 //   [E7] the clock
-//   [E8] standard output
-//   [E9] errors of the system, in words
-//   [E10] files
-//   [E11] signals, and what else a program has once
-//   [E12] threads that nothing is thrown out of
-//   [E13] programs that MPI started together
-//   [E14] what the environment asks for
+//   [E8] signals, and what else a program has once
+//   [E9] threads that nothing is thrown out of
+//   [E10] programs that MPI started together
+//   [E11] what the environment asks for
+//   [E12] standard output
+//   [E13] errors of the system, in words
+//   [E14] files
 //   [E15] the machine and the commit
 //   [E16] what the system lets one process have
 //   [E17] how long a thread has waited for a core
 //   [E18] what is done again and again beside a load
 //   [E19] all that a scenario names in files
-//   [E20] asio, under every client and the simulated server
-//   [E21] connections, waiting for them, and whoever is told of them
-//   [E22] TLS
-//   [E23] one request and its answer over one socket
-//   [E24] sockets and addresses
-//   [E25] waiting for sockets, on every other system
-//   [E26] waiting for sockets, on Linux
-//   [E27] the network that a thread has
-//   [E28] an HTTP server and the way to it
-//   [E29] requests that are not measured
-//   [E30] a made-up machine: its time and its network
-//   [E31] the network of a made-up machine
-//   [E32] the warm-up of a load, watched until it has settled
-//   [E33] what a load is told and delivers
-//   [E34] one connection of the load
-//   [E35] what one client thread has to send, and when
-//   [E36] the connections of one client thread
-//   [E37] what came back to one client thread
-//   [E38] one client thread
-//   [E39] the load of one repeat
-//   [E40] what of asio a server needs beyond a client
-//   [E41] a connection of the simulated server
-//   [E42] what the simulated server does with requests
-//   [E43] the simulated server's sockets
-//   [E44] the simulated server in a made-up world
-//   [E45] who asks a server
-//   [E46] what a server's first words say against a load
-//   [E47] what a server is asked before the load
-//   [E48] the pages on which a server tells of itself
-//   [E49] server processes
-//   [E50] servers that a gate starts
-//   [E51] targets brought up
-//   [E52] a server's pages, read beside a load
-//   [E53] whether two targets are one server, and two arms one
-//   [E54] records.jsonl and events.bin, written while the load runs
-//   [E55] all gates of a program and their reports
-//   [E56] gates inside doctest
-//   [E57] the models that stand in for servers in a rehearsal
-//   [E58] what the environment asks of a gate
-//   [E59] the servers of a gate
-//   [E60] the progress of a repeat
-//   [E61] one repeat
-//   [E62] one repeat of a load that ranks of MPI send
-//   [E63] a load that several programs send without a word to each other
-//   [E64] one repeat of a load that several programs send
-//   [E65] one repeat, whoever sends it, and the files that it leaves
-//   [E66] which repeat is measured next, and which are evidence
-//   [E67] the repeats of a gate, on its servers
-//   [E68] what a gate says before its load
-//   [E69] the search for a capacity, on the servers of a gate
-//   [E70] what another rank than the first does of a gate
-//   [E71] profiles of servers
-//   [E72] profiles that could not be ended
-//   [E73] a gate, from its servers to all that its repeats show
-//   [E74] what the result of a gate holds
-//   [E75] what one program does of a plan that several share
-//   [E76] gates take turns
-//   [E77] gates in virtual time
-//   [E78] one gate from its scenario to its result
-//   [E79] a run that is over, with its requests
-//   [E80] what others have measured, judged as a gate
-//   [E81] several settings of a server, measured in turns
-//   [E82] several settings from a scenario to their result
-//   [E83] public functions
-//   [E84] records judged again
-//   [E85] main
+//   [E20] the folder of a history, read
+//   [E21] asio, under every client and the simulated server
+//   [E22] connections, waiting for them, and whoever is told of them
+//   [E23] TLS
+//   [E24] one request and its answer over one socket
+//   [E25] sockets and addresses
+//   [E26] waiting for sockets, on every other system
+//   [E27] waiting for sockets, on Linux
+//   [E28] the network that a thread has
+//   [E29] an HTTP server and the way to it
+//   [E30] requests that are not measured
+//   [E31] a made-up machine: its time and its network
+//   [E32] the network of a made-up machine
+//   [E33] the warm-up of a load, watched until it has settled
+//   [E34] what a load is told and delivers
+//   [E35] one connection of the load
+//   [E36] what one client thread has to send, and when
+//   [E37] the connections of one client thread
+//   [E38] what came back to one client thread
+//   [E39] one client thread
+//   [E40] the load of one repeat
+//   [E41] what of asio a server needs beyond a client
+//   [E42] a connection of the simulated server
+//   [E43] what the simulated server does with requests
+//   [E44] the simulated server's sockets
+//   [E45] the simulated server in a made-up world
+//   [E46] who asks a server
+//   [E47] what a server's first words say against a load
+//   [E48] what a server is asked before the load
+//   [E49] the pages on which a server tells of itself
+//   [E50] server processes
+//   [E51] servers that a gate starts
+//   [E52] targets brought up
+//   [E53] a server's pages, read beside a load
+//   [E54] whether two targets are one server, and two arms one
+//   [E55] records.jsonl and events.bin, written while the load runs
+//   [E56] all gates of a program and their reports
+//   [E57] gates inside doctest
+//   [E58] the models that stand in for servers in a rehearsal
+//   [E59] what the environment asks of a gate
+//   [E60] the servers of a gate
+//   [E61] the progress of a repeat
+//   [E62] one repeat
+//   [E63] one repeat of a load that ranks of MPI send
+//   [E64] a load that several programs send without a word to each other
+//   [E65] one repeat of a load that several programs send
+//   [E66] one repeat, whoever sends it, and the files that it leaves
+//   [E67] which repeat is measured next, and which are evidence
+//   [E68] the repeats of a gate, on its servers
+//   [E69] what a gate says before its load
+//   [E70] the search for a capacity, on the servers of a gate
+//   [E71] what another rank than the first does of a gate
+//   [E72] profiles of servers
+//   [E73] profiles that could not be ended
+//   [E74] a gate, from its servers to all that its repeats show
+//   [E75] what the result of a gate holds
+//   [E76] what one program does of a plan that several share
+//   [E77] gates take turns
+//   [E78] gates in virtual time
+//   [E79] one gate from its scenario to its result
+//   [E80] a run that is over, with its requests
+//   [E81] what others have measured, judged as a gate
+//   [E82] several settings of a server, measured in turns
+//   [E83] several settings from a scenario to their result
+//   [E84] public functions
+//   [E85] records judged again
+//   [E86] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -2308,7 +2313,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <type_traits>  // is_same_v, which JSON a value becomes
 #include <utility>  // move, pair, exchange, as_const, swap
 #include <variant>
-#include <vector>
+#include <vector>  // erase_if
 
 #include <locale.h>  // newlocale, uselocale
 #include <picojson.h>  // JSON of servers
@@ -10370,7 +10375,447 @@ inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] the rule: looks, bounds, prior noise ================================================
+// ===== [C53] what a history says of one statistic of one gate ====================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The last valid run of a UTC date.
+struct history_night {
+    std::string id{};
+    std::string at{};      // UTC, "2026-11-23T02:15:04Z"
+    std::string commit{};  // "" where nobody knows it
+    std::vector<double> repeats{};  // the statistic in each, in SI units, > 0
+    /// Facts that do not make another cohort: name and value, "server" "vllm 0.33.0".
+    std::vector<std::pair<std::string, std::string>> watched{};
+    bool is_left_out = false;  // by a mark
+};
+
+enum class history_mark_kind { accept, step, no_step, leave_out };
+
+struct history_mark {
+    history_mark_kind kind = history_mark_kind::accept;
+    std::string at{};  // the date, or the night, that it is about
+    std::string why{}, by{};
+};
+
+/// One statistic of a gate in one cohort, oldest night first, and the marks that are about it.
+struct history_series {
+    std::string statistic{};  // "mean(tpot)"
+    std::vector<history_night> nights{};
+    std::vector<history_mark> marks{};
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C54] lines of a history's files ==========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr const char* history_schema = "llmbench/history/1";
+inline constexpr std::size_t longest_history_line = 65536;  // bytes
+inline constexpr std::size_t most_history_repeats = 1000;   // of one statistic in one run
+
+inline const char* to_string(history_mark_kind k) {
+    return name_at({"accept", "step", "no_step", "leave_out"}, k);
+}
+
+/// A fact or a statistic by its name.
+using named_text = std::pair<std::string, std::string>;
+struct named_repeats {
+    std::string name{};             // "mean(tpot)"
+    std::vector<double> repeats{};  // SI units, > 0
+};
+
+/// One gate of one program run.
+struct history_run {
+    std::string id{};  // of this line, whatever file it is in
+    std::string at{};  // UTC, when its program began
+    std::string gate{}, cohort{}, commit{};
+    std::vector<named_text> watched{};
+    std::string outcome{};
+    std::vector<named_repeats> values{};
+};
+/// What a person says of a gate's nights.
+struct history_note {
+    std::string id{};
+    std::string gate{}, cohort{};  // "": of every cohort
+    history_mark mark{};
+};
+
+/// What files hold: oldest first, equal ids once.
+struct history_lines {
+    std::vector<history_run> runs{};
+    std::vector<history_note> notes{};
+};
+
+/// "2026-11-23T02:15:04Z", with a month, a day and a time that there are.
+inline bool is_utc_time(std::string_view s) {
+    constexpr std::string_view form = "dddd-dd-ddTdd:dd:ddZ";
+    if (s.size() != form.size()) return false;
+    for (std::size_t i = 0; i < s.size(); ++i)
+        if (form[i] == 'd' ? s[i] < '0' || s[i] > '9' : s[i] != form[i]) return false;
+    const auto at = [&](std::size_t i) { return (s[i] - '0') * 10 + s[i + 1] - '0'; };
+    return at(5) >= 1 && at(5) <= 12 && at(8) >= 1 && at(8) <= 31 && at(11) < 24 && at(14) < 60 &&
+           at(17) <= 60;
+}
+inline bool is_utc_date(std::string_view s) {
+    return is_utc_time(std::string(s) + "T00:00:00Z");
+}
+
+inline void fields_of(field_visitor& v, history_run& r) {
+    std::string schema = history_schema;
+    v.text({"schema"}, schema);
+    v.text({"id"}, r.id);
+    v.text({"at"}, r.at);
+    v.must(is_utc_time(r.at), "at", "a time such as 2026-11-23T02:15:04Z is allowed");
+    v.text({"gate"}, r.gate);
+    v.text({"cohort"}, r.cohort);
+    v.quoted({"commit"}, r.commit, false);
+    if (v.begin({"watched"})) {
+        std::vector<std::string> names;
+        for (const named_text& w : r.watched) names.push_back(w.first);
+        names = v.names(names);
+        if (v.assigns()) r.watched.resize(names.size());
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            v.quoted({names[i].c_str()}, r.watched[i].second, false);
+            if (v.assigns()) r.watched[i].first = printable(names[i], 60);
+        }
+        v.end();
+    }
+    v.text({"outcome"}, r.outcome);
+    if (!v.begin({"values", "of each statistic its repeats, in SI units"})) return;
+    std::vector<std::string> names;
+    for (const named_repeats& n : r.values) names.push_back(n.name);
+    names = v.names(names);
+    if (v.assigns()) r.values.resize(names.size());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        named_repeats& n = r.values[i];
+        if (v.assigns()) n.name = names[i];
+        v.numbers({names[i].c_str()}, n.repeats, any_number, layout::one_line);
+        const auto is_none = [](double x) { return !std::isfinite(x) || !(x > 0); };
+        const bool holds = !n.repeats.empty() && n.repeats.size() <= most_history_repeats &&
+                           std::none_of(n.repeats.begin(), n.repeats.end(), is_none);
+        v.must(holds, names[i].c_str(), "one to 1000 numbers above 0 are allowed");
+    }
+    v.end();
+}
+inline void fields_of(field_visitor& v, history_note& n) {
+    std::string schema = history_schema;
+    v.text({"schema"}, schema);
+    v.text({"id"}, n.id);
+    v.choice({"mark"}, n.mark.kind, history_mark_kind::leave_out);
+    v.text({"gate"}, n.gate);
+    v.text({"cohort", "of every one where there is none", at_times}, n.cohort);
+    v.quoted({"at", "a date, or the id of a run"}, n.mark.at, false);
+    v.quoted({"why"}, n.mark.why, false);
+    v.must(!n.mark.why.empty(), "why", "a text that is not empty is allowed");
+    v.quoted({"by", "", at_times}, n.mark.by, false);
+}
+
+/// With its end.
+template <class T>
+std::string history_line(const T& of) {
+    json_writer j(true);
+    j.open('{');
+    write_fields(j, of);
+    j.close();
+    return j.text() + "\n";
+}
+
+/// Six digits, which no noise of a server is as fine as.
+inline double in_six_digits(double v) {
+    return parsed_number<double>(printed("%.5e", v)).value_or(not_a_number);
+}
+
+/// Adds what a line holds. `where` is its file and number. Throws std::invalid_argument with one
+/// sentence for what is none, is of a later schema or of a time after `now`.
+inline void read_history_line(std::string_view line, const std::string& where,
+                              const std::string& now, history_lines& to) {
+    picojson::value v;
+    const bool is_object = line.size() <= longest_history_line && parse_json(line, v) &&
+                           v.is<picojson::object>();
+    const std::string schema = is_object ? string_member(v, "schema") : "";
+    constexpr std::string_view family = "llmbench/history/";
+    if (schema.compare(0, family.size(), family) != 0)
+        refuse({where, " is no line of a history: ", printable(line, 60)});
+    if (schema != history_schema)
+        refuse({where, " has the schema ", printable(schema, 60), ", which a later llmbench wrote; "
+                "this one reads ", history_schema});
+    const checked_object of(v, where, "");
+    document_digits digits(line);
+    field_reader reader(of, digits, 0, true);
+    try {
+        if (member(v, "mark")) {
+            history_note n;
+            fields_of(reader, n);
+            to.notes.push_back(std::move(n));
+            return;
+        }
+        history_run r;
+        fields_of(reader, r);
+        if (r.at > now)
+            refuse({where, " is of ", r.at, ", and now it is ", now,
+                    ": one of the two clocks is wrong"});
+        to.runs.push_back(std::move(r));
+    } catch (const std::invalid_argument& e) {
+        const std::string why = e.what();
+        if (why.compare(0, where.size(), where) == 0) throw;
+        refuse({where, ": ", why});
+    }
+}
+/// A line that is whole, as we write them, and about another gate. It is not taken apart: a program
+/// of many gates reads the lines of each alone.
+inline bool is_of_another_gate(std::string_view line, const std::string& gate) {
+    constexpr std::string_view begins = R"({"schema":"llmbench/history/1",)", key = R"("gate":)";
+    if (gate.empty() || line.substr(0, begins.size()) != begins || line.back() != '}') return false;
+    const std::size_t at = line.find(key);
+    if (at == std::string_view::npos) return false;
+    const std::string_view named = line.substr(at + key.size());
+    return named.front() == '"' && named.compare(0, gate.size(), gate) != 0;
+}
+/// All lines of a file, or those of one gate. Empty ones are passed over.
+inline void read_history_file(std::string_view text, const std::string& file,
+                              const std::string& now, history_lines& to,
+                              const std::string& gate = "") {
+    const std::string quoted = gate.empty() ? "" : json_quoted(gate);
+    for (std::size_t number = 1; !text.empty(); ++number) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        const std::string_view line = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (!trimmed(line).empty() && !is_of_another_gate(line, quoted))
+            read_history_line(line, file + ":" + std::to_string(number), now, to);
+    }
+}
+
+/// Oldest first, equal ids once: files may be put together, and kept beside what they were.
+inline history_lines in_order(history_lines all) {
+    const auto earlier = [](const history_run& a, const history_run& b) {
+        return a.at != b.at ? a.at < b.at : a.id < b.id;
+    };
+    const auto noted_before = [](const history_note& a, const history_note& b) {
+        return a.mark.at != b.mark.at ? a.mark.at < b.mark.at : a.id < b.id;
+    };
+    const auto same = [](const auto& a, const auto& b) { return a.id == b.id; };
+    if (!std::is_sorted(all.runs.begin(), all.runs.end(), earlier))
+        std::stable_sort(all.runs.begin(), all.runs.end(), earlier);
+    std::stable_sort(all.notes.begin(), all.notes.end(), noted_before);
+    all.runs.erase(std::unique(all.runs.begin(), all.runs.end(), same), all.runs.end());
+    all.notes.erase(std::unique(all.notes.begin(), all.notes.end(), same), all.notes.end());
+    return all;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C55] what runs must have in common to be nights of one history ===========================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr const char* cohort_schema = "llmbench/cohort/1";
+
+/// What is equal in all runs of a cohort, in words; "" where it is not known or there is none.
+struct cohort {
+    std::string gate{}, definitions{}, model{}, api{};
+    std::string arrivals{}, workload{}, extent{}, options{}, seed{}, trace_hash{};
+    std::string server{};        // its kind, "vLLM", or a simulated one's settings
+    std::string accelerators{};  // "8 x NVIDIA H100 80GB HBM3"
+    std::string cpu{}, cores{};  // of the server's machine; cores that it may use
+    std::string machine{};       // LLMBENCH_MACHINE
+};
+
+inline void fields_of(field_visitor& v, cohort& c) {
+    v.quoted({"gate"}, c.gate, false);
+    v.quoted({"definitions"}, c.definitions, false);
+    v.quoted({"model"}, c.model, false);
+    v.quoted({"api"}, c.api, false);
+    v.quoted({"arrivals"}, c.arrivals, false);
+    v.quoted({"workload"}, c.workload, false);
+    v.quoted({"extent"}, c.extent, false);
+    v.quoted({"options"}, c.options, false);
+    v.quoted({"seed"}, c.seed, false);
+    v.quoted({"trace_hash"}, c.trace_hash, false);
+    v.quoted({"server"}, c.server, false);
+    v.quoted({"accelerators"}, c.accelerators, false);
+    v.quoted({"cpu"}, c.cpu, false);
+    v.quoted({"cores"}, c.cores, false);
+    v.quoted({"machine"}, c.machine, false);
+}
+
+/// Goes through texts alone, in their order.
+class text_reader : public field_visitor {
+public:
+    text_reader() : field_visitor(false) {}
+    std::vector<named_text> all{};
+
+protected:
+    bool visit_text(const field& f, std::string_view t, std::string&) override {
+        all.emplace_back(f.name, t);
+        return false;
+    }
+};
+inline std::vector<named_text> facts_of(const cohort& c) {
+    text_reader r;
+    fields_of(r, const_cast<cohort&>(c));  // nothing is assigned
+    return r.all;
+}
+
+/// 16 hexadecimal digits: a hash of every fact and its name.
+inline std::string id_of(const cohort& c) {
+    fnv1a hash;
+    for (const auto& [name, value] : facts_of(c))
+        for (const std::string& part : {name, value}) {
+            hash.add(part.data(), part.size());
+            hash.add("", 1);  // so that no two lists of facts are the same bytes
+        }
+    return hash.text();
+}
+
+/// Of a machine as a sentence names it: "2 x NVIDIA L4", "AMD EPYC 7763, 4 cores", "bench-7".
+inline std::string machine_words(const cohort& c) {
+    std::string words = c.accelerators;
+    if (words.empty() && !c.cpu.empty())
+        words = c.cpu + (c.cores.empty() ? "" : ", " + c.cores + " cores");
+    if (words.empty() && c.cpu.empty()) words = c.machine.empty() ? c.server : "";
+    if (c.machine.empty()) return words;
+    return words.empty() ? c.machine : c.machine + " (" + words + ")";
+}
+
+/// Where two cohorts differ, "cpu \"AMD EPYC 7763\", there \"AMD EPYC 9V74\"", "" where nowhere.
+inline std::string first_difference(const cohort& is, const cohort& there) {
+    const std::vector<named_text> a = facts_of(is), b = facts_of(there);
+    for (std::size_t i = 0; i < a.size(); ++i)
+        if (a[i].second != b[i].second)
+            return joined({a[i].first, " \"", printable(a[i].second, 100), "\", there \"",
+                           printable(b[i].second, 100), "\""});
+    return {};
+}
+
+/// cohorts/<id>.json.
+inline std::string cohort_json(const cohort& c) {
+    json_writer j;
+    j.open('{').key("schema").value(std::string_view(cohort_schema));
+    write_fields(j, c);
+    return j.close().text() + "\n";
+}
+/// Throws std::invalid_argument where the text is none.
+inline cohort read_cohort(const std::string& json, const std::string& file) {
+    picojson::value root;
+    if (!parse_json(json, root) || string_member(root, "schema") != cohort_schema)
+        refuse({file, " is no cohort of a history (", cohort_schema, ")"});
+    cohort c;
+    document_digits digits(json);
+    read_fields(checked_object(root, file, ""), digits, c);
+    return c;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C56] from the lines of a history to its nights ===========================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A date's night is its last valid run, whatever that one measured.
+inline bool is_valid_run(const history_run& r) {
+    return r.outcome == "passed" || r.outcome == "failed" || r.outcome == "inconclusive";
+}
+
+/// Of one gate in one cohort, each date once, oldest first.
+inline std::vector<const history_run*> nights_of(const history_lines& all, const std::string& gate,
+                                                 const std::string& cohort) {
+    std::vector<const history_run*> nights;
+    for (const history_run& r : all.runs) {
+        if (r.gate != gate || r.cohort != cohort || !is_valid_run(r)) continue;
+        const bool is_same_date =
+            !nights.empty() && nights.back()->at.compare(0, 10, r.at, 0, 10) == 0;
+        if (is_same_date) nights.back() = &r;
+        else nights.push_back(&r);
+    }
+    return nights;
+}
+
+/// How many nights each cohort of a gate has.
+inline std::map<std::string, std::size_t> nights_by_cohort(const history_lines& all,
+                                                           const std::string& gate) {
+    std::map<std::string, std::size_t> found;
+    for (const history_run& r : all.runs)
+        if (r.gate == gate) found[r.cohort] = 0;
+    for (auto& [cohort, nights] : found) nights = nights_of(all, gate, cohort).size();
+    return found;
+}
+
+/// A mark names a run, or the date of a night.
+inline bool is_about(const history_mark& m, const history_run& r) {
+    return m.at == r.id || m.at == r.at || (m.at.size() == 10 && r.at.compare(0, 10, m.at) == 0);
+}
+
+/// Those nights that have the statistic, and the marks on this gate in this cohort.
+inline history_series series_of(const history_lines& all, const std::string& gate,
+                                const std::string& cohort, const std::string& statistic) {
+    history_series s;
+    s.statistic = statistic;
+    for (const history_note& n : all.notes)
+        if (n.gate == gate && (n.cohort.empty() || n.cohort == cohort)) s.marks.push_back(n.mark);
+    for (const history_run* r : nights_of(all, gate, cohort)) {
+        const auto named = [&](const named_repeats& v) { return v.name == statistic; };
+        const auto at = std::find_if(r->values.begin(), r->values.end(), named);
+        if (at == r->values.end()) continue;
+        const auto leaves_out = [&](const history_mark& m) {
+            return m.kind == history_mark_kind::leave_out && is_about(m, *r);
+        };
+        s.nights.push_back({r->id, r->at, r->commit, at->repeats, r->watched,
+                            std::any_of(s.marks.begin(), s.marks.end(), leaves_out)});
+    }
+    return s;
+}
+
+/// What was there at a date (all of that day), a time, or the last run of a commit, of which seven
+/// digits are enough; "" is now. Throws std::invalid_argument where it is none of these.
+inline history_lines as_of(history_lines all, const std::string& when) {
+    if (when.empty()) return all;
+    const char* const name = "LLMBENCH_HISTORY_AT is \"";
+    std::string until;
+    if (is_utc_time(when)) until = when;
+    else if (is_utc_date(when)) until = when + "T23:59:60Z";
+    else {
+        if (when.size() < 7 || when.find_first_not_of("0123456789abcdef") != std::string::npos)
+            refuse({name, printable(when, 60), "\": it must be a date such as 2026-11-23, a time "
+                    "such as 2026-11-23T02:15:04Z, or a commit by 7 of its digits or more"});
+        for (const history_run& r : all.runs) {
+            const std::size_t n = std::min(r.commit.size(), when.size());
+            if (n >= 7 && r.commit.compare(0, n, when, 0, n) == 0) until = r.at;
+        }
+        if (until.empty())
+            refuse({name, printable(when, 60), "\": the history has no run of that commit"});
+    }
+    std::erase_if(all.runs, [&](const history_run& r) { return r.at > until; });
+    const auto is_later = [&](const history_note& n) {
+        const auto has_id = [&](const history_run& r) { return r.id == n.mark.at; };
+        const bool is_dated = is_utc_date(n.mark.at) || is_utc_time(n.mark.at);
+        return is_dated ? n.mark.at > until
+                        : std::none_of(all.runs.begin(), all.runs.end(), has_id);
+    };
+    std::erase_if(all.notes, is_later);
+    return all;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C57] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -10559,7 +11004,7 @@ inline interim_analysis analysis_of_repeats(const std::vector<double>& distances
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] what is decided on an objective, and why ============================================
+// ===== [C58] what is decided on an objective, and why ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10734,7 +11179,7 @@ inline double headroom(const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] what verdicts are given on ==========================================================
+// ===== [C59] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10833,7 +11278,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] what evidence is held against =======================================================
+// ===== [C60] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10896,7 +11341,7 @@ inline judging_rule rule_for(const evidence& e, const terms& t, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] counts: fractions, and quantiles of fresh traffic ===================================
+// ===== [C61] counts: fractions, and quantiles of fresh traffic ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11158,7 +11603,7 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] errors of a baseline ================================================================
+// ===== [C62] errors of a baseline ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11191,7 +11636,7 @@ inline cause errors_of_baseline(const evidence& e, const terms& t, const slo& li
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] what the client can say against its own numbers =====================================
+// ===== [C63] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11324,7 +11769,7 @@ inline own_check self_check_of(const evidence& e) { return self_check_of(e, e); 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] verdicts on a drift =================================================================
+// ===== [C64] verdicts on a drift =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11434,7 +11879,7 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C65] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11455,7 +11900,7 @@ inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] distances from a limit ==============================================================
+// ===== [C66] distances from a limit ==============================================================
 // Values differ from run to run by a fraction of themselves, so they are compared with their limit
 // on a log scale. A metric that can be zero has an offset, below which its ratios mean nothing: it
 // is compared on log(x + offset) (Tukey's started logarithm, Exploratory Data Analysis, 1977).
@@ -11508,7 +11953,7 @@ inline double fraction_of_limit(const slo& s, double distance) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] values: times, speeds and rates =====================================================
+// ===== [C67] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11838,7 +12283,7 @@ inline decision judge_fresh_mean(const evidence& e, const terms& t, const slo& s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] what the numbers alone say of an objective ==========================================
+// ===== [C68] what the numbers alone say of an objective ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11932,7 +12377,7 @@ inline decision judge_evidence(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] verdicts that the client may have decided ===========================================
+// ===== [C69] verdicts that the client may have decided ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12081,7 +12526,7 @@ inline decision settled(const evidence& e, const terms& t, decision v,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] how many requests a verdict rests on at least =======================================
+// ===== [C70] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -12159,7 +12604,7 @@ inline cause sample_fault(const evidence& e, const judging_rule& rule, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] what a server's answers can say against its numbers =================================
+// ===== [C71] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12385,7 +12830,7 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] verdicts that stand although tokens were buffered ===================================
+// ===== [C72] verdicts that stand although tokens were buffered ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12415,7 +12860,7 @@ inline bool stands_though_buffered(const evidence& e, const terms& t, const answ
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] servers that cannot keep up =========================================================
+// ===== [C73] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12520,7 +12965,7 @@ inline cause over_saturation_of(const evidence& e, const arm_list& arms) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] what a server's state explains ======================================================
+// ===== [C74] what a server's state explains ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12602,7 +13047,7 @@ inline std::vector<cause> server_state_of(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] the cross-check of our numbers with the server's ====================================
+// ===== [C75] the cross-check of our numbers with the server's ====================================
 // What its page counts in the time of a repeat is compared with what we sent and received.
 
 namespace llmbench {
@@ -12741,7 +13186,7 @@ inline cause server_metrics_fault(const evidence& e, const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] what makes a measurement invalid ====================================================
+// ===== [C76] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12843,7 +13288,7 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] the verdicts of a gate ==============================================================
+// ===== [C77] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13045,7 +13490,7 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] what a calibration finds ============================================================
+// ===== [C78] what a calibration finds ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13063,7 +13508,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] limits that have become too easy ====================================================
+// ===== [C79] limits that have become too easy ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13111,7 +13556,7 @@ inline std::optional<easy_limit> too_easy(const terms& t, const verdict_numbers&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] from verdicts to an exit code =======================================================
+// ===== [C80] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13196,7 +13641,7 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] calibration =========================================================================
+// ===== [C81] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13244,7 +13689,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] a sentence for each cause ===========================================================
+// ===== [C82] a sentence for each cause ===========================================================
 // Numbers stand in braces, in the order in which a cause has them:
 //   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
 //   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
@@ -13580,7 +14025,7 @@ inline std::string described(const cause& c, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] decisions in sentences ==============================================================
+// ===== [C83] decisions in sentences ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13829,7 +14274,7 @@ inline std::string difference_text(const cross_check& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] verdicts in words ===================================================================
+// ===== [C84] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13968,7 +14413,7 @@ inline std::string room_text(const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] settings beside each other: turns, ratios, what differs significantly ===============
+// ===== [C85] settings beside each other: turns, ratios, what differs significantly ===============
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -14159,7 +14604,7 @@ inline compared_statistic compared(const statistic_data& what,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] settings beside each other: from what was measured of each ==========================
+// ===== [C86] settings beside each other: from what was measured of each ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14328,7 +14773,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] settings beside each other, in words ================================================
+// ===== [C87] settings beside each other, in words ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14526,7 +14971,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] files of others' making, value by value =============================================
+// ===== [C88] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -14730,7 +15175,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] datasets ============================================================================
+// ===== [C89] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15095,7 +15540,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] traces ==============================================================================
+// ===== [C90] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15260,7 +15705,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] when requests are sent ==============================================================
+// ===== [C91] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15423,7 +15868,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] arrivals ============================================================================
+// ===== [C92] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15529,7 +15974,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] lengths =============================================================================
+// ===== [C93] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15589,7 +16034,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] prompts of a given number of tokens =================================================
+// ===== [C94] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15788,7 +16233,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] places of a trace ===================================================================
+// ===== [C95] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -15863,7 +16308,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] the part of a load that one of several programs sends ===============================
+// ===== [C96] the part of a load that one of several programs sends ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15896,7 +16341,7 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] conversations, recorded and made up =================================================
+// ===== [C97] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -16005,7 +16450,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] prompts that stand alone ============================================================
+// ===== [C98] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -16128,7 +16573,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] where prompts come from =============================================================
+// ===== [C99] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16154,7 +16599,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] the plan of a gate ==================================================================
+// ===== [C100] the plan of a gate =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16407,7 +16852,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] from a workload to its part of the plan =============================================
+// ===== [C101] from a workload to its part of the plan ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16626,7 +17071,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] the hash of all that a plan sends ===================================================
+// ===== [C102] the hash of all that a plan sends ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16663,7 +17108,7 @@ inline std::string trace_hash(const planned_traffic& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] the requests of a plan ==============================================================
+// ===== [C103] the requests of a plan =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16743,7 +17188,7 @@ inline bool asks_about_images(const planned_traffic& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] what of its prompts a workload lets a prefix cache have ============================
+// ===== [C104] what of its prompts a workload lets a prefix cache have ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16799,7 +17244,7 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] what a plan says of the evidence that it will bring ================================
+// ===== [C105] what a plan says of the evidence that it will bring ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16840,7 +17285,7 @@ inline double most_skew_of_ranks(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] the search for a capacity ==========================================================
+// ===== [C106] the search for a capacity ==========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -17294,7 +17739,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] what probes say of a load ==========================================================
+// ===== [C107] what probes say of a load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17378,7 +17823,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] the capacity that probes show ======================================================
+// ===== [C108] the capacity that probes show ======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 namespace llmbench {
@@ -17665,7 +18110,7 @@ inline decision capacity_verdict(const evidence& e, const terms& t, const ground
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] the capacity of a candidate beside that of a baseline ==============================
+// ===== [C109] the capacity of a candidate beside that of a baseline ==============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -17914,7 +18359,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] a capacity held against a live baseline's ==========================================
+// ===== [C110] a capacity held against a live baseline's ==========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -18118,7 +18563,7 @@ inline decision judged_also_of_loads(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] a load that is searched ============================================================
+// ===== [C111] a load that is searched ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18380,7 +18825,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] which SLOs a scenario can have =====================================================
+// ===== [C112] which SLOs a scenario can have =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18561,7 +19006,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] the options of requests ============================================================
+// ===== [C113] the options of requests ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18656,7 +19101,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] the load that is profiled ==========================================================
+// ===== [C114] the load that is profiled ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18705,7 +19150,7 @@ inline plan profiled(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] from a scenario to its plan ========================================================
+// ===== [C115] from a scenario to its plan ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18945,7 +19390,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] a plan in words ====================================================================
+// ===== [C116] a plan in words ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19060,7 +19505,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] where a gate's server stood ========================================================
+// ===== [C117] where a gate's server stood ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19100,7 +19545,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] what of a scenario does not go with several settings ===============================
+// ===== [C118] what of a scenario does not go with several settings ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19159,7 +19604,7 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] JSON files of other tools ==========================================================
+// ===== [C119] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -19317,7 +19762,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] one run of another tool, as its file tells it ======================================
+// ===== [C120] one run of another tool, as its file tells it ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19582,7 +20027,7 @@ inline repeat_data repeat_of(imported_run& run, int index) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] result files of AIPerf =============================================================
+// ===== [C121] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -19876,7 +20321,7 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] result files of guidellm ===========================================================
+// ===== [C122] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -20108,7 +20553,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C123] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 namespace llmbench {
@@ -20236,7 +20681,7 @@ struct odd_answers {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] result files of SGLang's bench_serving =============================================
+// ===== [C124] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 namespace llmbench {
@@ -20378,7 +20823,7 @@ inline imported_run read_sglang_run(const picojson::value& v, const std::string&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] result files of vLLM bench serve ===================================================
+// ===== [C125] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
 
 namespace llmbench {
@@ -20561,7 +21006,7 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] which tool wrote a result file, and what it tells ==================================
+// ===== [C126] which tool wrote a result file, and what it tells ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20619,7 +21064,7 @@ inline imported_run read_imported_run(std::string_view bytes, const std::string&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C123] runs of another tool as the repeats of one gate ====================================
+// ===== [C127] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -20877,7 +21322,7 @@ inline terms terms_of_files(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C124] engine model =======================================================================
+// ===== [C128] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -21086,7 +21531,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C125] what a request asks the simulated server ===========================================
+// ===== [C129] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21211,7 +21656,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C126] answers of the simulated server ====================================================
+// ===== [C130] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -21483,7 +21928,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C127] the simulated server's page of metrics =============================================
+// ===== [C131] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -21655,7 +22100,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C128] what the simulated server says besides answers =====================================
+// ===== [C132] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21732,7 +22177,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C129] an engine with the pace of a server that was measured ==============================
+// ===== [C133] an engine with the pace of a server that was measured ==============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21783,7 +22228,7 @@ inline engine engine_at_pace(const measured_pace& m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C130] our requests in other tools' definitions ===========================================
+// ===== [C134] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -21964,7 +22409,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C131] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C135] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21993,7 +22438,7 @@ inline double run_value(metric_id id, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C132] points and round steps of drawings =================================================
+// ===== [C136] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22023,7 +22468,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C133] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C137] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22087,7 +22532,7 @@ inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C134] the curve of a search: objectives over the load ====================================
+// ===== [C138] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22146,7 +22591,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C135] how requests ended, and what their answers say of tokens ===========================
+// ===== [C139] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22270,7 +22715,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C136] how long made-up prompts were to be, and were ======================================
+// ===== [C140] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22317,7 +22762,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C137] what each of several programs did, over all repeats ================================
+// ===== [C141] what each of several programs did, over all repeats ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22390,7 +22835,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C138] what a server told of itself, over all repeats =====================================
+// ===== [C142] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22477,7 +22922,7 @@ inline std::string cross_check_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C139] timelines: repeats in windows of equal length ======================================
+// ===== [C143] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22611,7 +23056,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C140] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C144] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22815,7 +23260,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] what other runs of a gate would find ===============================================
+// ===== [C145] what other runs of a gate would find ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22994,7 +23439,7 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] the fields of a gate: its servers, its load, what it was judged by =================
+// ===== [C146] the fields of a gate: its servers, its load, what it was judged by =================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23222,7 +23667,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C143] stored results =====================================================================
+// ===== [C147] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -23535,7 +23980,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C144] the fields of what was measured on a server ========================================
+// ===== [C148] the fields of what was measured on a server ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23696,7 +24141,7 @@ inline void fields_of(field_visitor& v, other_view& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C145] calibration.json ===================================================================
+// ===== [C149] calibration.json ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23761,7 +24206,7 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C146] what result.json tells of events.bin ===============================================
+// ===== [C150] what result.json tells of events.bin ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23787,7 +24232,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C147] the fields of a verdict ============================================================
+// ===== [C151] the fields of a verdict ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23862,7 +24307,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C148] one line of records.jsonl ==========================================================
+// ===== [C152] one line of records.jsonl ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23916,7 +24361,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C149] shards of a load, put together =====================================================
+// ===== [C153] shards of a load, put together =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24065,7 +24510,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C150] a repeat as bytes, for another program of the same run =============================
+// ===== [C154] a repeat as bytes, for another program of the same run =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24126,7 +24571,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C151] the progress line ==================================================================
+// ===== [C155] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24189,7 +24634,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C152] what reports tell of several settings ==============================================
+// ===== [C156] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24206,7 +24651,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C153] several settings in result.json ====================================================
+// ===== [C157] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24281,7 +24726,7 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C154] what came of a profile =============================================================
+// ===== [C158] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24344,7 +24789,7 @@ inline void fields_of(field_visitor& v, taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C155] what reports are made of ===========================================================
+// ===== [C159] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24394,7 +24839,7 @@ struct environment_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C156] rehearsals: gates on a model of their server =======================================
+// ===== [C160] rehearsals: gates on a model of their server =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24465,7 +24910,7 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C157] result.json and calibration.json ===================================================
+// ===== [C161] result.json and calibration.json ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24586,7 +25031,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C158] several settings on the console ====================================================
+// ===== [C162] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24681,7 +25126,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C159] words in Markdown ==================================================================
+// ===== [C163] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24717,7 +25162,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C160] several settings in summary.md =====================================================
+// ===== [C164] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24759,7 +25204,7 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C161] how gates are headed ===============================================================
+// ===== [C165] how gates are headed ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24850,7 +25295,7 @@ inline std::string headline_text(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C162] words of reports ===================================================================
+// ===== [C166] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25145,7 +25590,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C163] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C167] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25458,7 +25903,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C164] what a console can show ============================================================
+// ===== [C168] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25487,7 +25932,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C165] the console ========================================================================
+// ===== [C169] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25676,7 +26121,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C166] the pace of a server in the result of a run ========================================
+// ===== [C170] the pace of a server in the result of a run ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25739,7 +26184,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C167] the report page: style, icons and script ===========================================
+// ===== [C171] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -25949,7 +26394,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C168] the report page: drawings ==========================================================
+// ===== [C172] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26204,7 +26649,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C169] the report page: verdicts ==========================================================
+// ===== [C173] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26377,7 +26822,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C170] the report page: distributions =====================================================
+// ===== [C174] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26493,7 +26938,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C171] the report page: gates beside each other ===========================================
+// ===== [C175] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26602,7 +27047,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C172] the report page: what a search found ===============================================
+// ===== [C176] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26690,7 +27135,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C173] the report page: what else a gate has to say =======================================
+// ===== [C177] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26886,7 +27331,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C174] the report page: several settings beside each other ================================
+// ===== [C178] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26981,7 +27426,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C175] the report page: timelines =========================================================
+// ===== [C179] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27151,7 +27596,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C176] the report page: the whole =========================================================
+// ===== [C180] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27330,11 +27775,11 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <cerrno>  // errno, EINTR, EAGAIN, EWOULDBLOCK, EINPROGRESS, EMFILE, ETIMEDOUT, ECONNRESET
 #include <chrono>
 #include <condition_variable>
-#include <ctime>  // clock_gettime, timespec, time_t, strftime
+#include <ctime>  // clock_gettime, strftime, time_t, timespec
 #include <exception>  // exception, current_exception, rethrow_exception
 #include <filesystem>  // error_code, equivalent, where reports go
 #include <fstream>  // ifstream, ios, istreambuf_iterator, getline, ofstream, istream
-#include <iostream>  // cout, cerr
+#include <iostream>  // cerr, cout
 #include <list>
 #include <mutex>  // unique_lock, lock_guard, call_once
 #include <new>  // bad_alloc
@@ -27353,8 +27798,8 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <sys/file.h>  // flock
 #include <sys/ioctl.h>  // the width of a terminal
 #include <sys/resource.h>  // how many files may be open, how much memory was used
-#include <sys/types.h>  // ssize_t, pid_t
-#include <unistd.h>  // STDOUT_FILENO, unlink, write, close, _exit, isatty, gethostname, pread, ...
+#include <sys/types.h>  // pid_t, ssize_t
+#include <unistd.h>  // _exit, isatty, STDOUT_FILENO, unlink, write, close, gethostname, pread, ...
 
 // ===== [E1] functions of text ====================================================================
 
@@ -27843,10 +28288,19 @@ inline long long now_ns() {
         .count();
 }
 /// Seconds since 1970, by the machine's clock: for what others say in such seconds. It may jump.
-inline double unix_s() {
-    if (current_world) return current_world->unix_s();
+inline double machine_unix_s() {
     return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
         .count();
+}
+inline double unix_s() { return current_world ? current_world->unix_s() : machine_unix_s(); }
+/// "2026-11-23T02:15:04Z"
+inline std::string utc_text(double unix_time_s) {
+    const auto t = static_cast<std::time_t>(unix_time_s);
+    std::tm utc{};
+    gmtime_r(&t, &utc);
+    char buffer[32];
+    std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return buffer;
 }
 inline std::chrono::steady_clock::time_point time_point_of(long long ns) {
     return std::chrono::steady_clock::time_point(
@@ -27887,179 +28341,7 @@ inline const long long program_began_ns = now_ns();
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E8] standard output ======================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// Columns of the terminal, 80 where they are not known.
-inline std::size_t console_width() {
-    winsize size{};
-    const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    return known ? size.ws_col : 80;
-}
-
-inline void say(const std::string& s) { std::cout << s << std::flush; }
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [E9] errors of the system, in words =======================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// In English: reports are the same in every locale.
-inline std::string error_text(int code) {
-    const in_c_locale in_english;
-    return std::strerror(code);
-}
-inline std::string resolver_error_text(int code) {
-    const in_c_locale in_english;
-    return ::gai_strerror(code);
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [E10] files ===============================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-inline std::string file_content(const std::string& path, const std::string& what) {
-    std::ifstream in(path, std::ios::binary);
-    std::error_code ignored;
-    if (!in || std::filesystem::is_directory(path, ignored))
-        refuse({what, ": ", path, " cannot be read"});
-    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-/// A file that was not there before. Whatever had its name is unlinked, and where a symbolic link
-/// of that name leads is never written to: a report directory may come with a checkout.
-class new_file {
-public:
-    new_file() = default;
-    new_file(const new_file&) = delete;
-    new_file& operator=(const new_file&) = delete;
-    ~new_file() { close(); }
-
-    /// 0, or the errno that says why it cannot be had.
-    int open(const std::filesystem::path& path) {
-        close();
-        std::size_t none = 0;
-        if (const int problem = used_disk(none)) return problem;
-        ::unlink(path.c_str());
-        fd_ = ::open(path.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0666);
-        return fd_ < 0 ? errno : 0;
-    }
-    bool is_open() const { return fd_ >= 0; }
-    int fd() const { return fd_; }
-    /// 0, or the errno that says why not all of it is written.
-    int append(std::string_view bytes) {
-        while (!bytes.empty()) {
-            std::size_t taken = bytes.size();
-            if (const int problem = used_disk(taken)) return problem;
-            const ssize_t n = ::write(fd_, bytes.data(), taken);
-            if (n < 0 && errno == EINTR) continue;
-            if (n < 0) return errno;
-            bytes.remove_prefix(static_cast<std::size_t>(n));
-        }
-        return 0;
-    }
-    int close() { return fd_ >= 0 && ::close(std::exchange(fd_, -1)) != 0 ? errno : 0; }
-
-private:
-    static int used_disk(std::size_t& bytes) {
-        return current_world ? current_world->use_disk(bytes) : 0;
-    }
-    int fd_ = -1;
-};
-
-/// Files that appear whole and together: none of them does before publish(), whatever happens.
-class drafted_files {
-public:
-    drafted_files() = default;
-    drafted_files(const drafted_files&) = delete;
-    drafted_files& operator=(const drafted_files&) = delete;
-    ~drafted_files() {
-        for (const std::filesystem::path& path : paths_) ::unlink(draft_of(path).c_str());
-    }
-    void add(const std::filesystem::path& path, std::string_view content) {
-        paths_.push_back(path);
-        new_file out;
-        int problem = out.open(draft_of(path));
-        if (problem == 0) problem = out.append(content);
-        if (const int at_end = out.close(); problem == 0) problem = at_end;
-        check(problem, path);
-    }
-    void publish() {
-        for (; !paths_.empty(); paths_.pop_back())
-            check(::rename(draft_of(paths_.back()).c_str(), paths_.back().c_str()) ? errno : 0,
-                  paths_.back());
-    }
-
-private:
-    static std::string draft_of(const std::filesystem::path& path) {
-        return path.string() + ".tmp";
-    }
-    static void check(int problem, const std::filesystem::path& path) {
-        if (problem == 0) return;
-        throw std::runtime_error("cannot write " + path.string() + ": " + error_text(problem));
-    }
-    std::vector<std::filesystem::path> paths_{};
-};
-inline void write_file(const std::filesystem::path& path, std::string_view content) {
-    drafted_files one;
-    one.add(path, content);
-    one.publish();
-}
-
-/// One number a line; empty lines are passed over.
-inline std::vector<double> read_numbers(const std::string& path, const char* field) {
-    std::ifstream in(path);
-    if (!in)
-        refuse({printed("%s is empirical(\"%s\"): the file cannot be read", field, path.c_str())});
-    std::vector<double> values;
-    std::string line;
-    for (int number = 1; std::getline(in, line); ++number) {
-        const std::string_view t = trimmed(line);
-        if (t.empty() || t == "\r") continue;
-        std::string_view rest = t;
-        const double v = leading_number<double>(rest).value_or(not_a_number);
-        if (!((rest.empty() || rest == "\r") && v >= 1 && v <= 1e7))
-            refuse({printed("%s:%d is \"%s\": %s needs one length from 1 to 10000000 a line",
-                            path.c_str(), number, printable(t, 60).c_str(), field)});
-        values.push_back(v);
-    }
-    if (values.empty())
-        refuse({field, " is empirical(\"", path, "\"): the file holds no lengths"});
-    return values;
-}
-
-/// The file's bytes, read as they are asked for.
-inline byte_stream bytes_of(const std::string& path, const char* field) {
-    auto in = std::make_shared<std::ifstream>(path, std::ios::binary);
-    std::error_code ignored;
-    if (!*in || std::filesystem::is_directory(path, ignored))
-        refuse({printed("%s is \"%s\": the file cannot be read", field, path.c_str())});
-    return {[in](char* room, std::size_t n) {
-                in->read(room, static_cast<std::streamsize>(n));
-                return static_cast<std::size_t>(in->gcount());
-            },
-            path};
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [E11] signals, and what else a program has once ===========================================
+// ===== [E8] signals, and what else a program has once ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28118,7 +28400,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E12] threads that nothing is thrown out of ===============================================
+// ===== [E9] threads that nothing is thrown out of ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28154,7 +28436,7 @@ std::thread contained_thread(Work work, Failed failed) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E13] programs that MPI started together ==================================================
+// ===== [E10] programs that MPI started together ==================================================
 // Rank 0 plans, judges and reports; the others send their share of the load and hand over what they
 // saw. Nothing but this part calls MPI, from one thread (MPI_THREAD_FUNNELED), and of its functions
 // it calls nine: Init_thread, Comm_rank, Comm_size, Bcast, Barrier, Allreduce, Gatherv, Finalize,
@@ -28385,7 +28667,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E14] what the environment asks for =======================================================
+// ===== [E11] what the environment asks for =======================================================
 
 extern "C" char** environ;  // not every system's headers declare it
 
@@ -28664,6 +28946,178 @@ inline const std::string& report_directory() { return surroundings_of_program().
 }  // inline namespace v0
 }  // namespace detail
 
+// ===== [E12] standard output =====================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Columns of the terminal, 80 where they are not known.
+inline std::size_t console_width() {
+    winsize size{};
+    const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return known ? size.ws_col : 80;
+}
+
+inline void say(const std::string& s) { std::cout << s << std::flush; }
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E13] errors of the system, in words ======================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// In English: reports are the same in every locale.
+inline std::string error_text(int code) {
+    const in_c_locale in_english;
+    return std::strerror(code);
+}
+inline std::string resolver_error_text(int code) {
+    const in_c_locale in_english;
+    return ::gai_strerror(code);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E14] files ===============================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline std::string file_content(const std::string& path, const std::string& what) {
+    std::ifstream in(path, std::ios::binary);
+    std::error_code ignored;
+    if (!in || std::filesystem::is_directory(path, ignored))
+        refuse({what, ": ", path, " cannot be read"});
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// A file that was not there before. Whatever had its name is unlinked, and where a symbolic link
+/// of that name leads is never written to: a report directory may come with a checkout.
+class new_file {
+public:
+    new_file() = default;
+    new_file(const new_file&) = delete;
+    new_file& operator=(const new_file&) = delete;
+    ~new_file() { close(); }
+
+    /// 0, or the errno that says why it cannot be had.
+    int open(const std::filesystem::path& path) {
+        close();
+        std::size_t none = 0;
+        if (const int problem = used_disk(none)) return problem;
+        ::unlink(path.c_str());
+        fd_ = ::open(path.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0666);
+        return fd_ < 0 ? errno : 0;
+    }
+    bool is_open() const { return fd_ >= 0; }
+    int fd() const { return fd_; }
+    /// 0, or the errno that says why not all of it is written.
+    int append(std::string_view bytes) {
+        while (!bytes.empty()) {
+            std::size_t taken = bytes.size();
+            if (const int problem = used_disk(taken)) return problem;
+            const ssize_t n = ::write(fd_, bytes.data(), taken);
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0) return errno;
+            bytes.remove_prefix(static_cast<std::size_t>(n));
+        }
+        return 0;
+    }
+    int close() { return fd_ >= 0 && ::close(std::exchange(fd_, -1)) != 0 ? errno : 0; }
+
+private:
+    static int used_disk(std::size_t& bytes) {
+        return current_world ? current_world->use_disk(bytes) : 0;
+    }
+    int fd_ = -1;
+};
+
+/// Files that appear whole and together: none of them does before publish(), whatever happens.
+class drafted_files {
+public:
+    drafted_files() = default;
+    drafted_files(const drafted_files&) = delete;
+    drafted_files& operator=(const drafted_files&) = delete;
+    ~drafted_files() {
+        for (const std::filesystem::path& path : paths_) ::unlink(draft_of(path).c_str());
+    }
+    void add(const std::filesystem::path& path, std::string_view content) {
+        paths_.push_back(path);
+        new_file out;
+        int problem = out.open(draft_of(path));
+        if (problem == 0) problem = out.append(content);
+        if (const int at_end = out.close(); problem == 0) problem = at_end;
+        check(problem, path);
+    }
+    void publish() {
+        for (; !paths_.empty(); paths_.pop_back())
+            check(::rename(draft_of(paths_.back()).c_str(), paths_.back().c_str()) ? errno : 0,
+                  paths_.back());
+    }
+
+private:
+    static std::string draft_of(const std::filesystem::path& path) {
+        return path.string() + ".tmp";
+    }
+    static void check(int problem, const std::filesystem::path& path) {
+        if (problem == 0) return;
+        throw std::runtime_error("cannot write " + path.string() + ": " + error_text(problem));
+    }
+    std::vector<std::filesystem::path> paths_{};
+};
+inline void write_file(const std::filesystem::path& path, std::string_view content) {
+    drafted_files one;
+    one.add(path, content);
+    one.publish();
+}
+
+/// One number a line; empty lines are passed over.
+inline std::vector<double> read_numbers(const std::string& path, const char* field) {
+    std::ifstream in(path);
+    if (!in)
+        refuse({printed("%s is empirical(\"%s\"): the file cannot be read", field, path.c_str())});
+    std::vector<double> values;
+    std::string line;
+    for (int number = 1; std::getline(in, line); ++number) {
+        const std::string_view t = trimmed(line);
+        if (t.empty() || t == "\r") continue;
+        std::string_view rest = t;
+        const double v = leading_number<double>(rest).value_or(not_a_number);
+        if (!((rest.empty() || rest == "\r") && v >= 1 && v <= 1e7))
+            refuse({printed("%s:%d is \"%s\": %s needs one length from 1 to 10000000 a line",
+                            path.c_str(), number, printable(t, 60).c_str(), field)});
+        values.push_back(v);
+    }
+    if (values.empty())
+        refuse({field, " is empirical(\"", path, "\"): the file holds no lengths"});
+    return values;
+}
+
+/// The file's bytes, read as they are asked for.
+inline byte_stream bytes_of(const std::string& path, const char* field) {
+    auto in = std::make_shared<std::ifstream>(path, std::ios::binary);
+    std::error_code ignored;
+    if (!*in || std::filesystem::is_directory(path, ignored))
+        refuse({printed("%s is \"%s\": the file cannot be read", field, path.c_str())});
+    return {[in](char* room, std::size_t n) {
+                in->read(room, static_cast<std::streamsize>(n));
+                return static_cast<std::size_t>(in->gcount());
+            },
+            path};
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
 // ===== [E15] the machine and the commit ==========================================================
 
 #ifdef __APPLE__
@@ -28739,12 +29193,7 @@ inline environment_facts environment_now() {
     f.cpu = name_of_the_processor();
     f.cores = static_cast<int>(std::thread::hardware_concurrency());
     f.compiler = __VERSION__;
-    const std::time_t now = static_cast<std::time_t>(unix_s());
-    std::tm utc{};
-    gmtime_r(&now, &utc);
-    char buffer[32];
-    std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    f.started_at = buffer;
+    f.started_at = utc_text(unix_s());
     f.commit = commit_now();
     f.program = name_of_the_program();
     return f;
@@ -29027,7 +29476,142 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E20] asio, under every client and the simulated server ===================================
+// ===== [E20] the folder of a history, read =======================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::size_t most_history_files = 10000;
+inline constexpr std::size_t most_history_bytes = std::size_t{256} << 20;  // of all together
+
+/// All that a folder holds.
+struct history_store {
+    std::string folder{};
+    history_lines lines{};
+    std::map<std::string, cohort> cohorts{};  // by their ids, those that are described
+};
+
+/// Clocks of machines that write and read are a few minutes apart at most.
+inline constexpr double most_clock_skew_s = 600;
+
+/// The *.jsonl below a folder and its cohorts/*.json, in the order of their names. Nothing that is
+/// hidden (a worktree's .git, a file that is being written), no symbolic link.
+struct history_files {
+    std::vector<std::filesystem::path> lines{}, cohorts{};
+};
+inline history_files files_of_history(const std::filesystem::path& folder) {
+    namespace fs = std::filesystem;
+    history_files found;
+    std::error_code problem;
+    fs::recursive_directory_iterator at(folder, problem);
+    for (const fs::recursive_directory_iterator end; !problem && at != end; at.increment(problem)) {
+        const fs::path& path = at->path();
+        std::error_code none;
+        const fs::file_status is = at->symlink_status(none);
+        if (path.filename().string().front() == '.') {
+            if (fs::is_directory(is)) at.disable_recursion_pending();
+            continue;
+        }
+        if (!fs::is_regular_file(is)) continue;
+        const bool is_cohort =
+            path.extension() == ".json" && path.parent_path().filename() == "cohorts";
+        if (is_cohort) found.cohorts.push_back(path);
+        if (path.extension() == ".jsonl") found.lines.push_back(path);
+        if (std::max(found.lines.size(), found.cohorts.size()) > most_history_files)
+            refuse({folder.string(), printed(" has more than %zu files", most_history_files),
+                    ": put those of a year together, such as by cat 2026/*/*.jsonl > 2026.jsonl, "
+                    "and remove them"});
+    }
+    if (problem) refuse({folder.string(), " cannot be read: ", problem.message()});
+    std::sort(found.lines.begin(), found.lines.end());
+    std::sort(found.cohorts.begin(), found.cohorts.end());
+    return found;
+}
+
+/// The bytes of a file; of all files together there may be so many more.
+inline std::string bounded_content(const std::filesystem::path& path, std::size_t& room) {
+    std::ifstream in(path, std::ios::binary | std::ios::ate);
+    const std::streamoff size = in ? static_cast<std::streamoff>(in.tellg()) : -1;
+    if (size < 0) refuse({path.string(), " cannot be read"});
+    const auto n = static_cast<std::size_t>(size);
+    if (n > room)
+        refuse({path.string(), printed(": a history may have %zu MiB, and with this file it has "
+                                       "more", most_history_bytes >> 20)});
+    room -= n;
+    std::string bytes(n, '\0');
+    in.seekg(0);
+    in.read(bytes.data(), size);
+    bytes.resize(static_cast<std::size_t>(in.gcount()));
+    return bytes;
+}
+
+/// Of one gate, or of all of them where it is "". Throws std::invalid_argument with one sentence
+/// where the folder is not there, or something in it is no history, of a later version, or of a
+/// time after `now`.
+inline history_store read_history(const std::string& folder, const std::string& now,
+                                  const std::string& gate = "") {
+    std::error_code none;
+    if (!std::filesystem::is_directory(folder, none))
+        refuse({"there is no history at ", folder, ": LLMBENCH_HISTORY=append on main makes it"});
+    history_store all;
+    all.folder = folder;
+    const history_files files = files_of_history(folder);
+    std::size_t room = most_history_bytes;
+    for (const std::filesystem::path& path : files.lines)
+        read_history_file(bounded_content(path, room), path.string(), now, all.lines, gate);
+    for (const std::filesystem::path& path : files.cohorts)
+        all.cohorts[path.stem().string()] = read_cohort(bounded_content(path, room), path.string());
+    all.lines = in_order(std::move(all.lines));
+    return all;
+}
+
+enum class history_use : unsigned char { read, append, off };
+
+/// What the LLMBENCH_HISTORY variables ask.
+struct history_settings {
+    history_use use = history_use::read;
+    std::string folder{};  // instead of the gate's own
+    std::string at{};      // as of then
+    std::string machine{};
+};
+/// Throws std::invalid_argument with one sentence for what is none of what a variable may be.
+inline history_settings history_settings_of(const variable_lookup& look_up) {
+    history_settings s;
+    const std::string use = look_up("LLMBENCH_HISTORY");
+    if (use == "append") s.use = history_use::append;
+    else if (use == "off") s.use = history_use::off;
+    else if (!use.empty())
+        refuse({"LLMBENCH_HISTORY is \"", printable(use, 40), "\": it must be append or off, or "
+                "not be set, to read"});
+    s.folder = look_up("LLMBENCH_HISTORY_DIR");
+    s.at = look_up("LLMBENCH_HISTORY_AT");
+    s.machine = printable(trimmed(look_up("LLMBENCH_MACHINE")), 100);
+    if (s.use == history_use::append && !s.at.empty())
+        refuse({"LLMBENCH_HISTORY=append and LLMBENCH_HISTORY_AT are both set: nothing is added to "
+                "the past"});
+    return s;
+}
+
+/// What a run of a gate in a cohort is held against: all that its folder, or LLMBENCH_HISTORY_DIR,
+/// has of that gate, as of LLMBENCH_HISTORY_AT. series_of() makes nights of it. Nights are of this
+/// machine's time, in a made-up world, too.
+inline history_store history_of_gate(const std::string& folder, const std::string& gate,
+                                     const history_settings& asked) {
+    history_store all =
+        read_history(asked.folder.empty() ? folder : asked.folder,
+                     utc_text(machine_unix_s() + most_clock_skew_s), gate);
+    all.lines = as_of(std::move(all.lines), asked.at);
+    std::erase_if(all.lines.runs, [&](const history_run& r) { return r.gate != gate; });
+    std::erase_if(all.lines.notes, [&](const history_note& n) { return n.gate != gate; });
+    return all;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E21] asio, under every client and the simulated server ===================================
 
 #ifndef ASIO_STANDALONE
 #define ASIO_STANDALONE
@@ -29053,7 +29637,7 @@ using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E21] connections, waiting for them, and whoever is told of them ==========================
+// ===== [E22] connections, waiting for them, and whoever is told of them ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29123,7 +29707,7 @@ public:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E22] TLS =================================================================================
+// ===== [E23] TLS =================================================================================
 
 #ifdef LLMBENCH_WITH_TLS
 #include <openssl/err.h>
@@ -29320,7 +29904,7 @@ inline constexpr const char* tls_was_cut = "the connection was cut without an en
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E23] one request and its answer over one socket ==========================================
+// ===== [E24] one request and its answer over one socket ==========================================
 // What every client of this program stands on. It never waits: whoever has it knows when.
 
 namespace llmbench {
@@ -29480,7 +30064,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E24] sockets and addresses ===============================================================
+// ===== [E25] sockets and addresses ===============================================================
 
 #ifndef __linux__
 #include <fcntl.h>  // what a socket is made with elsewhere
@@ -29726,7 +30310,7 @@ inline int free_port() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E25] waiting for sockets, on every other system ==========================================
+// ===== [E26] waiting for sockets, on every other system ==========================================
 
 #if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
 #include <asio/executor_work_guard.hpp>  // a context without work would stop
@@ -29875,7 +30459,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E26] waiting for sockets, on Linux =======================================================
+// ===== [E27] waiting for sockets, on Linux =======================================================
 
 #ifdef __linux__
 #include <sys/epoll.h>  // epoll_event
@@ -29997,7 +30581,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E27] the network that a thread has =======================================================
+// ===== [E28] the network that a thread has =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30031,7 +30615,7 @@ inline std::unique_ptr<network> new_network() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E28] an HTTP server and the way to it ====================================================
+// ===== [E29] an HTTP server and the way to it ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30090,7 +30674,7 @@ inline http_server server_at(const http_url& u, std::shared_ptr<tls_client> tls 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E29] requests that are not measured ======================================================
+// ===== [E30] requests that are not measured ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30270,7 +30854,7 @@ inline http_answer blocking_get(const http_server& at, const std::string& path,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E30] a made-up machine: its time and its network =========================================
+// ===== [E31] a made-up machine: its time and its network =========================================
 // Everything in it happens in one thread, in the order of its times: the same world is the same to
 // the byte every time.
 
@@ -30501,7 +31085,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E31] the network of a made-up machine ====================================================
+// ===== [E32] the network of a made-up machine ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30637,7 +31221,7 @@ inline std::unique_ptr<network> virtual_world::new_network() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E32] the warm-up of a load, watched until it has settled =================================
+// ===== [E33] the warm-up of a load, watched until it has settled =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30708,7 +31292,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E33] what a load is told and delivers ====================================================
+// ===== [E34] what a load is told and delivers ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30841,7 +31425,7 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E34] one connection of the load ==========================================================
+// ===== [E35] one connection of the load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31209,7 +31793,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E35] what one client thread has to send, and when ========================================
+// ===== [E36] what one client thread has to send, and when ========================================
 // No clock and no sockets: whoever asks says what time it is.
 
 namespace llmbench {
@@ -31468,7 +32052,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E36] the connections of one client thread ================================================
+// ===== [E37] the connections of one client thread ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31552,7 +32136,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E37] what came back to one client thread =================================================
+// ===== [E38] what came back to one client thread =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31619,7 +32203,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E38] one client thread ===================================================================
+// ===== [E39] one client thread ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31863,7 +32447,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E39] the load of one repeat ==============================================================
+// ===== [E40] the load of one repeat ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32009,7 +32593,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E40] what of asio a server needs beyond a client =========================================
+// ===== [E41] what of asio a server needs beyond a client =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32022,7 +32606,7 @@ using tcp_acceptor = asio::basic_socket_acceptor<asio::ip::tcp, io_executor>;
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E41] a connection of the simulated server ================================================
+// ===== [E42] a connection of the simulated server ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32137,7 +32721,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E42] what the simulated server does with requests ========================================
+// ===== [E43] what the simulated server does with requests ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32401,7 +32985,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E43] the simulated server's sockets ======================================================
+// ===== [E44] the simulated server's sockets ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32524,7 +33108,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E44] the simulated server in a made-up world =============================================
+// ===== [E45] the simulated server in a made-up world =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32627,7 +33211,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E45] who asks a server ===================================================================
+// ===== [E46] who asks a server ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32714,7 +33298,7 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E46] what a server's first words say against a load ======================================
+// ===== [E47] what a server's first words say against a load ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32804,7 +33388,7 @@ inline std::string why_not_served(const load_target& to, const char* method,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E47] what a server is asked before the load ==============================================
+// ===== [E48] what a server is asked before the load ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33032,7 +33616,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E48] the pages on which a server tells of itself =========================================
+// ===== [E49] the pages on which a server tells of itself =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33194,7 +33778,7 @@ inline std::string why_any_unreported(const server_pages& on, const std::vector<
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E49] server processes ====================================================================
+// ===== [E50] server processes ====================================================================
 
 #ifdef __linux__
 #include <sys/prctl.h>  // a server that ends with us
@@ -33398,7 +33982,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E50] servers that a gate starts ==========================================================
+// ===== [E51] servers that a gate starts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33503,7 +34087,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E51] targets brought up ==================================================================
+// ===== [E52] targets brought up ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33737,7 +34321,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E52] a server's pages, read beside a load ================================================
+// ===== [E53] a server's pages, read beside a load ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33861,7 +34445,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E53] whether two targets are one server, and two arms one ================================
+// ===== [E54] whether two targets are one server, and two arms one ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33998,7 +34582,7 @@ inline void check_other_requests(const plan& p, const load_target& mine,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E54] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E55] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34151,7 +34735,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E55] all gates of a program and their reports ============================================
+// ===== [E56] all gates of a program and their reports ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34534,7 +35118,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E56] gates inside doctest ================================================================
+// ===== [E57] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34652,7 +35236,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E57] the models that stand in for servers in a rehearsal =================================
+// ===== [E58] the models that stand in for servers in a rehearsal =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34709,7 +35293,7 @@ inline void check_rehearsal(const slo_list& slos) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E58] what the environment asks of a gate =================================================
+// ===== [E59] what the environment asks of a gate =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34807,7 +35391,7 @@ inline void check_writable(const std::string& file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E59] the servers of a gate ===============================================================
+// ===== [E60] the servers of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34885,7 +35469,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E60] the progress of a repeat ============================================================
+// ===== [E61] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35018,7 +35602,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E61] one repeat ==========================================================================
+// ===== [E62] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35260,7 +35844,7 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm ar
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E62] one repeat of a load that ranks of MPI send =========================================
+// ===== [E63] one repeat of a load that ranks of MPI send =========================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -35459,7 +36043,7 @@ inline void ask_other_ranks(const rank_command& c) {
 }  // namespace llmbench
 #endif
 
-// ===== [E63] a load that several programs send without a word to each other ======================
+// ===== [E64] a load that several programs send without a word to each other ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35570,7 +36154,7 @@ inline long long steady_ns_at(double unix_time_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E64] one repeat of a load that several programs send =====================================
+// ===== [E65] one repeat of a load that several programs send =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35619,7 +36203,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E65] one repeat, whoever sends it, and the files that it leaves ==========================
+// ===== [E66] one repeat, whoever sends it, and the files that it leaves ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35651,7 +36235,7 @@ inline repeat_data recorded_repeat(const plan& what, live_target& target, run_ar
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E66] which repeat is measured next, and which are evidence ===============================
+// ===== [E67] which repeat is measured next, and which are evidence ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35704,7 +36288,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E67] the repeats of a gate, on its servers ===============================================
+// ===== [E68] the repeats of a gate, on its servers ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35883,7 +36467,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E68] what a gate says before its load ====================================================
+// ===== [E69] what a gate says before its load ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35922,7 +36506,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E69] the search for a capacity, on the servers of a gate =================================
+// ===== [E70] the search for a capacity, on the servers of a gate =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36005,7 +36589,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E70] what another rank than the first does of a gate =====================================
+// ===== [E71] what another rank than the first does of a gate =====================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -36035,7 +36619,7 @@ inline void follow_rank_0(const plan& p, gate_servers& servers, progress_meter& 
 }  // namespace llmbench
 #endif
 
-// ===== [E71] profiles of servers =================================================================
+// ===== [E72] profiles of servers =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36187,7 +36771,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E72] profiles that could not be ended ====================================================
+// ===== [E73] profiles that could not be ended ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36234,7 +36818,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E73] a gate, from its servers to all that its repeats show ===============================
+// ===== [E74] a gate, from its servers to all that its repeats show ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36384,7 +36968,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E74] what the result of a gate holds =====================================================
+// ===== [E75] what the result of a gate holds =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36427,7 +37011,7 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E75] what one program does of a plan that several share ==================================
+// ===== [E76] what one program does of a plan that several share ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36487,7 +37071,7 @@ inline plan as_rank(plan p, const scenario& s, const settings& asked) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E76] gates take turns ====================================================================
+// ===== [E77] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36518,7 +37102,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E77] gates in virtual time ===============================================================
+// ===== [E78] gates in virtual time ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36578,7 +37162,7 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E78] one gate from its scenario to its result ============================================
+// ===== [E79] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37012,7 +37596,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E79] a run that is over, with its requests ===============================================
+// ===== [E80] a run that is over, with its requests ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37172,7 +37756,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E80] what others have measured, judged as a gate =========================================
+// ===== [E81] what others have measured, judged as a gate =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37264,7 +37848,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E81] several settings of a server, measured in turns =====================================
+// ===== [E82] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37502,7 +38086,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E82] several settings from a scenario to their result ====================================
+// ===== [E83] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37672,7 +38256,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E83] public functions ====================================================================
+// ===== [E84] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37770,7 +38354,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E84] records judged again ================================================================
+// ===== [E85] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37827,7 +38411,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E85] main ================================================================================
+// ===== [E86] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

@@ -55,6 +55,7 @@ FLOORS = {
     "core/reports/page": "C",
     "core/bodies": "E",
     "effects/system": "E",
+    "effects/history": "E",
     "effects/net": "E",
     "effects/load": "E",
     "effects/simulated": "E",

@@ -9,10 +9,11 @@
 #include <cmath>  // llround
 #include <condition_variable>
 #include <cstddef>  // size_t
-#include <ctime>  // clock_gettime, timespec
+#include <ctime>  // clock_gettime, strftime, time_t, timespec
 #include <functional>  // what happens at a time
 #include <memory>  // unique_ptr
 #include <mutex>  // unique_lock
+#include <string>
 #include <thread>  // this_thread
 #include <utility>  // exchange, forward
 #include <vector>
@@ -68,10 +69,19 @@ inline long long now_ns() {
         .count();
 }
 /// Seconds since 1970, by the machine's clock: for what others say in such seconds. It may jump.
-inline double unix_s() {
-    if (current_world) return current_world->unix_s();
+inline double machine_unix_s() {
     return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
         .count();
+}
+inline double unix_s() { return current_world ? current_world->unix_s() : machine_unix_s(); }
+/// "2026-11-23T02:15:04Z"
+inline std::string utc_text(double unix_time_s) {
+    const auto t = static_cast<std::time_t>(unix_time_s);
+    std::tm utc{};
+    gmtime_r(&t, &utc);
+    char buffer[32];
+    std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return buffer;
 }
 inline std::chrono::steady_clock::time_point time_point_of(long long ns) {
     return std::chrono::steady_clock::time_point(

@@ -6,7 +6,6 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/settings.hpp"
 
-#include <ctime>  // time_t, strftime
 #include <filesystem>  // error_code
 #include <fstream>  // ifstream, getline
 #include <string>
@@ -86,12 +85,7 @@ inline environment_facts environment_now() {
     f.cpu = name_of_the_processor();
     f.cores = static_cast<int>(std::thread::hardware_concurrency());
     f.compiler = __VERSION__;
-    const std::time_t now = static_cast<std::time_t>(unix_s());
-    std::tm utc{};
-    gmtime_r(&now, &utc);
-    char buffer[32];
-    std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    f.started_at = buffer;
+    f.started_at = utc_text(unix_s());
     f.commit = commit_now();
     f.program = name_of_the_program();
     return f;

@@ -1,0 +1,221 @@
+// lines of a history's files
+#pragma once
+
+#include "core/base/checked_json.hpp"
+#include "core/base/field_json.hpp"
+#include "core/base/fields.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/history/night.hpp"
+
+#include <algorithm>  // is_sorted, min, none_of, stable_sort, unique
+#include <cmath>  // isfinite
+#include <cstddef>  // size_t
+#include <stdexcept>  // invalid_argument
+#include <string>
+#include <string_view>
+#include <utility>  // move, pair
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr const char* history_schema = "llmbench/history/1";
+inline constexpr std::size_t longest_history_line = 65536;  // bytes
+inline constexpr std::size_t most_history_repeats = 1000;   // of one statistic in one run
+
+inline const char* to_string(history_mark_kind k) {
+    return name_at({"accept", "step", "no_step", "leave_out"}, k);
+}
+
+/// A fact or a statistic by its name.
+using named_text = std::pair<std::string, std::string>;
+struct named_repeats {
+    std::string name{};             // "mean(tpot)"
+    std::vector<double> repeats{};  // SI units, > 0
+};
+
+/// One gate of one program run.
+struct history_run {
+    std::string id{};  // of this line, whatever file it is in
+    std::string at{};  // UTC, when its program began
+    std::string gate{}, cohort{}, commit{};
+    std::vector<named_text> watched{};
+    std::string outcome{};
+    std::vector<named_repeats> values{};
+};
+/// What a person says of a gate's nights.
+struct history_note {
+    std::string id{};
+    std::string gate{}, cohort{};  // "": of every cohort
+    history_mark mark{};
+};
+
+/// What files hold: oldest first, equal ids once.
+struct history_lines {
+    std::vector<history_run> runs{};
+    std::vector<history_note> notes{};
+};
+
+/// "2026-11-23T02:15:04Z", with a month, a day and a time that there are.
+inline bool is_utc_time(std::string_view s) {
+    constexpr std::string_view form = "dddd-dd-ddTdd:dd:ddZ";
+    if (s.size() != form.size()) return false;
+    for (std::size_t i = 0; i < s.size(); ++i)
+        if (form[i] == 'd' ? s[i] < '0' || s[i] > '9' : s[i] != form[i]) return false;
+    const auto at = [&](std::size_t i) { return (s[i] - '0') * 10 + s[i + 1] - '0'; };
+    return at(5) >= 1 && at(5) <= 12 && at(8) >= 1 && at(8) <= 31 && at(11) < 24 && at(14) < 60 &&
+           at(17) <= 60;
+}
+inline bool is_utc_date(std::string_view s) {
+    return is_utc_time(std::string(s) + "T00:00:00Z");
+}
+
+inline void fields_of(field_visitor& v, history_run& r) {
+    std::string schema = history_schema;
+    v.text({"schema"}, schema);
+    v.text({"id"}, r.id);
+    v.text({"at"}, r.at);
+    v.must(is_utc_time(r.at), "at", "a time such as 2026-11-23T02:15:04Z is allowed");
+    v.text({"gate"}, r.gate);
+    v.text({"cohort"}, r.cohort);
+    v.quoted({"commit"}, r.commit, false);
+    if (v.begin({"watched"})) {
+        std::vector<std::string> names;
+        for (const named_text& w : r.watched) names.push_back(w.first);
+        names = v.names(names);
+        if (v.assigns()) r.watched.resize(names.size());
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            v.quoted({names[i].c_str()}, r.watched[i].second, false);
+            if (v.assigns()) r.watched[i].first = printable(names[i], 60);
+        }
+        v.end();
+    }
+    v.text({"outcome"}, r.outcome);
+    if (!v.begin({"values", "of each statistic its repeats, in SI units"})) return;
+    std::vector<std::string> names;
+    for (const named_repeats& n : r.values) names.push_back(n.name);
+    names = v.names(names);
+    if (v.assigns()) r.values.resize(names.size());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        named_repeats& n = r.values[i];
+        if (v.assigns()) n.name = names[i];
+        v.numbers({names[i].c_str()}, n.repeats, any_number, layout::one_line);
+        const auto is_none = [](double x) { return !std::isfinite(x) || !(x > 0); };
+        const bool holds = !n.repeats.empty() && n.repeats.size() <= most_history_repeats &&
+                           std::none_of(n.repeats.begin(), n.repeats.end(), is_none);
+        v.must(holds, names[i].c_str(), "one to 1000 numbers above 0 are allowed");
+    }
+    v.end();
+}
+inline void fields_of(field_visitor& v, history_note& n) {
+    std::string schema = history_schema;
+    v.text({"schema"}, schema);
+    v.text({"id"}, n.id);
+    v.choice({"mark"}, n.mark.kind, history_mark_kind::leave_out);
+    v.text({"gate"}, n.gate);
+    v.text({"cohort", "of every one where there is none", at_times}, n.cohort);
+    v.quoted({"at", "a date, or the id of a run"}, n.mark.at, false);
+    v.quoted({"why"}, n.mark.why, false);
+    v.must(!n.mark.why.empty(), "why", "a text that is not empty is allowed");
+    v.quoted({"by", "", at_times}, n.mark.by, false);
+}
+
+/// With its end.
+template <class T>
+std::string history_line(const T& of) {
+    json_writer j(true);
+    j.open('{');
+    write_fields(j, of);
+    j.close();
+    return j.text() + "\n";
+}
+
+/// Six digits, which no noise of a server is as fine as.
+inline double in_six_digits(double v) {
+    return parsed_number<double>(printed("%.5e", v)).value_or(not_a_number);
+}
+
+/// Adds what a line holds. `where` is its file and number. Throws std::invalid_argument with one
+/// sentence for what is none, is of a later schema or of a time after `now`.
+inline void read_history_line(std::string_view line, const std::string& where,
+                              const std::string& now, history_lines& to) {
+    picojson::value v;
+    const bool is_object = line.size() <= longest_history_line && parse_json(line, v) &&
+                           v.is<picojson::object>();
+    const std::string schema = is_object ? string_member(v, "schema") : "";
+    constexpr std::string_view family = "llmbench/history/";
+    if (schema.compare(0, family.size(), family) != 0)
+        refuse({where, " is no line of a history: ", printable(line, 60)});
+    if (schema != history_schema)
+        refuse({where, " has the schema ", printable(schema, 60), ", which a later llmbench wrote; "
+                "this one reads ", history_schema});
+    const checked_object of(v, where, "");
+    document_digits digits(line);
+    field_reader reader(of, digits, 0, true);
+    try {
+        if (member(v, "mark")) {
+            history_note n;
+            fields_of(reader, n);
+            to.notes.push_back(std::move(n));
+            return;
+        }
+        history_run r;
+        fields_of(reader, r);
+        if (r.at > now)
+            refuse({where, " is of ", r.at, ", and now it is ", now,
+                    ": one of the two clocks is wrong"});
+        to.runs.push_back(std::move(r));
+    } catch (const std::invalid_argument& e) {
+        const std::string why = e.what();
+        if (why.compare(0, where.size(), where) == 0) throw;
+        refuse({where, ": ", why});
+    }
+}
+/// A line that is whole, as we write them, and about another gate. It is not taken apart: a program
+/// of many gates reads the lines of each alone.
+inline bool is_of_another_gate(std::string_view line, const std::string& gate) {
+    constexpr std::string_view begins = R"({"schema":"llmbench/history/1",)", key = R"("gate":)";
+    if (gate.empty() || line.substr(0, begins.size()) != begins || line.back() != '}') return false;
+    const std::size_t at = line.find(key);
+    if (at == std::string_view::npos) return false;
+    const std::string_view named = line.substr(at + key.size());
+    return named.front() == '"' && named.compare(0, gate.size(), gate) != 0;
+}
+/// All lines of a file, or those of one gate. Empty ones are passed over.
+inline void read_history_file(std::string_view text, const std::string& file,
+                              const std::string& now, history_lines& to,
+                              const std::string& gate = "") {
+    const std::string quoted = gate.empty() ? "" : json_quoted(gate);
+    for (std::size_t number = 1; !text.empty(); ++number) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        const std::string_view line = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (!trimmed(line).empty() && !is_of_another_gate(line, quoted))
+            read_history_line(line, file + ":" + std::to_string(number), now, to);
+    }
+}
+
+/// Oldest first, equal ids once: files may be put together, and kept beside what they were.
+inline history_lines in_order(history_lines all) {
+    const auto earlier = [](const history_run& a, const history_run& b) {
+        return a.at != b.at ? a.at < b.at : a.id < b.id;
+    };
+    const auto noted_before = [](const history_note& a, const history_note& b) {
+        return a.mark.at != b.mark.at ? a.mark.at < b.mark.at : a.id < b.id;
+    };
+    const auto same = [](const auto& a, const auto& b) { return a.id == b.id; };
+    if (!std::is_sorted(all.runs.begin(), all.runs.end(), earlier))
+        std::stable_sort(all.runs.begin(), all.runs.end(), earlier);
+    std::stable_sort(all.notes.begin(), all.notes.end(), noted_before);
+    all.runs.erase(std::unique(all.runs.begin(), all.runs.end(), same), all.runs.end());
+    all.notes.erase(std::unique(all.notes.begin(), all.notes.end(), same), all.notes.end());
+    return all;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,153 @@
+// the folder of a history, read
+#pragma once
+
+#include "core/base/text.hpp"
+#include "core/history/cohort.hpp"
+#include "core/history/line.hpp"
+#include "core/history/night.hpp"
+#include "core/history/series.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/system/settings.hpp"
+
+#include <algorithm>  // max, sort
+#include <cstddef>  // size_t
+#include <filesystem>
+#include <fstream>  // ifstream, ios
+#include <map>
+#include <string>
+#include <system_error>  // error_code
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::size_t most_history_files = 10000;
+inline constexpr std::size_t most_history_bytes = std::size_t{256} << 20;  // of all together
+
+/// All that a folder holds.
+struct history_store {
+    std::string folder{};
+    history_lines lines{};
+    std::map<std::string, cohort> cohorts{};  // by their ids, those that are described
+};
+
+/// Clocks of machines that write and read are a few minutes apart at most.
+inline constexpr double most_clock_skew_s = 600;
+
+/// The *.jsonl below a folder and its cohorts/*.json, in the order of their names. Nothing that is
+/// hidden (a worktree's .git, a file that is being written), no symbolic link.
+struct history_files {
+    std::vector<std::filesystem::path> lines{}, cohorts{};
+};
+inline history_files files_of_history(const std::filesystem::path& folder) {
+    namespace fs = std::filesystem;
+    history_files found;
+    std::error_code problem;
+    fs::recursive_directory_iterator at(folder, problem);
+    for (const fs::recursive_directory_iterator end; !problem && at != end; at.increment(problem)) {
+        const fs::path& path = at->path();
+        std::error_code none;
+        const fs::file_status is = at->symlink_status(none);
+        if (path.filename().string().front() == '.') {
+            if (fs::is_directory(is)) at.disable_recursion_pending();
+            continue;
+        }
+        if (!fs::is_regular_file(is)) continue;
+        const bool is_cohort =
+            path.extension() == ".json" && path.parent_path().filename() == "cohorts";
+        if (is_cohort) found.cohorts.push_back(path);
+        if (path.extension() == ".jsonl") found.lines.push_back(path);
+        if (std::max(found.lines.size(), found.cohorts.size()) > most_history_files)
+            refuse({folder.string(), printed(" has more than %zu files", most_history_files),
+                    ": put those of a year together, such as by cat 2026/*/*.jsonl > 2026.jsonl, "
+                    "and remove them"});
+    }
+    if (problem) refuse({folder.string(), " cannot be read: ", problem.message()});
+    std::sort(found.lines.begin(), found.lines.end());
+    std::sort(found.cohorts.begin(), found.cohorts.end());
+    return found;
+}
+
+/// The bytes of a file; of all files together there may be so many more.
+inline std::string bounded_content(const std::filesystem::path& path, std::size_t& room) {
+    std::ifstream in(path, std::ios::binary | std::ios::ate);
+    const std::streamoff size = in ? static_cast<std::streamoff>(in.tellg()) : -1;
+    if (size < 0) refuse({path.string(), " cannot be read"});
+    const auto n = static_cast<std::size_t>(size);
+    if (n > room)
+        refuse({path.string(), printed(": a history may have %zu MiB, and with this file it has "
+                                       "more", most_history_bytes >> 20)});
+    room -= n;
+    std::string bytes(n, '\0');
+    in.seekg(0);
+    in.read(bytes.data(), size);
+    bytes.resize(static_cast<std::size_t>(in.gcount()));
+    return bytes;
+}
+
+/// Of one gate, or of all of them where it is "". Throws std::invalid_argument with one sentence
+/// where the folder is not there, or something in it is no history, of a later version, or of a
+/// time after `now`.
+inline history_store read_history(const std::string& folder, const std::string& now,
+                                  const std::string& gate = "") {
+    std::error_code none;
+    if (!std::filesystem::is_directory(folder, none))
+        refuse({"there is no history at ", folder, ": LLMBENCH_HISTORY=append on main makes it"});
+    history_store all;
+    all.folder = folder;
+    const history_files files = files_of_history(folder);
+    std::size_t room = most_history_bytes;
+    for (const std::filesystem::path& path : files.lines)
+        read_history_file(bounded_content(path, room), path.string(), now, all.lines, gate);
+    for (const std::filesystem::path& path : files.cohorts)
+        all.cohorts[path.stem().string()] = read_cohort(bounded_content(path, room), path.string());
+    all.lines = in_order(std::move(all.lines));
+    return all;
+}
+
+enum class history_use : unsigned char { read, append, off };
+
+/// What the LLMBENCH_HISTORY variables ask.
+struct history_settings {
+    history_use use = history_use::read;
+    std::string folder{};  // instead of the gate's own
+    std::string at{};      // as of then
+    std::string machine{};
+};
+/// Throws std::invalid_argument with one sentence for what is none of what a variable may be.
+inline history_settings history_settings_of(const variable_lookup& look_up) {
+    history_settings s;
+    const std::string use = look_up("LLMBENCH_HISTORY");
+    if (use == "append") s.use = history_use::append;
+    else if (use == "off") s.use = history_use::off;
+    else if (!use.empty())
+        refuse({"LLMBENCH_HISTORY is \"", printable(use, 40), "\": it must be append or off, or "
+                "not be set, to read"});
+    s.folder = look_up("LLMBENCH_HISTORY_DIR");
+    s.at = look_up("LLMBENCH_HISTORY_AT");
+    s.machine = printable(trimmed(look_up("LLMBENCH_MACHINE")), 100);
+    if (s.use == history_use::append && !s.at.empty())
+        refuse({"LLMBENCH_HISTORY=append and LLMBENCH_HISTORY_AT are both set: nothing is added to "
+                "the past"});
+    return s;
+}
+
+/// What a run of a gate in a cohort is held against: all that its folder, or LLMBENCH_HISTORY_DIR,
+/// has of that gate, as of LLMBENCH_HISTORY_AT. series_of() makes nights of it. Nights are of this
+/// machine's time, in a made-up world, too.
+inline history_store history_of_gate(const std::string& folder, const std::string& gate,
+                                     const history_settings& asked) {
+    history_store all =
+        read_history(asked.folder.empty() ? folder : asked.folder,
+                     utc_text(machine_unix_s() + most_clock_skew_s), gate);
+    all.lines = as_of(std::move(all.lines), asked.at);
+    std::erase_if(all.lines.runs, [&](const history_run& r) { return r.gate != gate; });
+    std::erase_if(all.lines.notes, [&](const history_note& n) { return n.gate != gate; });
+    return all;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,80 @@
+#include "llmbench.hpp"
+#include "core/history/line.hpp"
+#include "effects/history/folder.hpp"
+#include "effects/system/files.hpp"
+#include "support/scratch.hpp"
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+
+namespace {
+
+const std::string now = "2026-11-24T00:00:00Z";
+
+std::string line(const std::string& id, const std::string& gate = "chat") {
+    const history_run r{.id = id, .at = "2026-11-20T00:00:00Z", .gate = gate, .cohort = "c",
+                        .commit = "", .outcome = "passed", .values = {{"mean(tpot)", {1}}}};
+    return history_line(r);
+}
+void put(const std::string& file, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(file).parent_path());
+    write_file(file, text);
+}
+history_settings asked(std::map<std::string, std::string> variables) {
+    return history_settings_of([=](const char* name) {
+        const auto at = variables.find(name);
+        return at == variables.end() ? std::string() : at->second;
+    });
+}
+
+}  // namespace
+
+TEST_CASE("every file below a folder is read, but for hidden ones and links") {
+    const files::scratch dir;
+    put(dir.file("2026/11/a.jsonl"), line("a") + line("b"));
+    put(dir.file("2025.jsonl"), line("b") + line("c", "other"));
+    put(dir.file("2026/.b.jsonl.tmp"), "half");
+    put(dir.file(".git/c.jsonl"), "half");
+    put(dir.file("README.md"), "words");
+    put(dir.file("cohorts/c.json"), cohort_json({.gate = "chat"}));
+    std::filesystem::create_symlink("/dev/zero", dir.file("zero.jsonl"));
+    const history_store all = read_history(dir.file(""), now);
+    CHECK(all.lines.runs.size() == 3);
+    CHECK(all.cohorts.at("c").gate == "chat");
+    const history_store of = history_of_gate(dir.file(""), "chat", {});
+    CHECK(of.lines.runs.size() == 2);
+    CHECK(history_of_gate("nowhere", "other", asked({{"LLMBENCH_HISTORY_DIR", dir.file("")}}))
+              .lines.runs.size() == 1);
+    CHECK_THROWS_WITH_AS(history_of_gate(dir.file(""), "chat", {.at = "2020-01"}),
+                         doctest::Contains("LLMBENCH_HISTORY_AT"), std::invalid_argument);
+    put(dir.file("half.jsonl"), line("d").substr(0, 50));
+    CHECK_THROWS_WITH_AS(read_history(dir.file(""), now),
+                         doctest::Contains("half.jsonl:1 is no line of a history"),
+                         std::invalid_argument);
+}
+TEST_CASE("a folder that is not there, and one of too many files, are refused") {
+    const files::scratch dir;
+    CHECK_THROWS_WITH(read_history(dir.file("none"), now),
+                      ("there is no history at " + dir.file("none") +
+                       ": LLMBENCH_HISTORY=append on main makes it").c_str());
+    for (std::size_t i = 0; i < most_history_files; ++i)
+        write_file(dir.file(std::to_string(i) + ".jsonl"), "");
+    CHECK(read_history(dir.file(""), now).lines.runs.empty());
+    write_file(dir.file("more.jsonl"), "");
+    CHECK_THROWS_WITH_AS(read_history(dir.file(""), now), doctest::Contains("more than 10000 files"),
+                         std::invalid_argument);
+}
+TEST_CASE("the variables of a history") {
+    CHECK(asked({}).use == history_use::read);
+    CHECK(asked({{"LLMBENCH_HISTORY", "append"}}).use == history_use::append);
+    CHECK(asked({{"LLMBENCH_HISTORY", "off"}}).use == history_use::off);
+    CHECK_THROWS_WITH_AS(asked({{"LLMBENCH_HISTORY", "yes"}}),
+                         doctest::Contains("it must be append or off"), std::invalid_argument);
+    CHECK_THROWS_AS(asked({{"LLMBENCH_HISTORY", "append"}, {"LLMBENCH_HISTORY_AT", "2026-11-20"}}),
+                    std::invalid_argument);
+    CHECK(asked({{"LLMBENCH_MACHINE", " bench-7\n"}}).machine == "bench-7\\n");
+}
