@@ -79,131 +79,133 @@
 //   [C53] what a history says of one statistic of one gate
 //   [C54] lines of a history's files
 //   [C55] what runs must have in common to be nights of one history
-//   [C56] from the lines of a history to its nights
-//   [C57] the rule: looks, bounds, prior noise
-//   [C58] what is decided on an objective, and why
-//   [C59] what verdicts are given on
-//   [C60] what evidence is held against
-//   [C61] counts: fractions, and quantiles of fresh traffic
-//   [C62] errors of a baseline
-//   [C63] what the client can say against its own numbers
-//   [C64] verdicts on a drift
-//   [C65] pairs: repeats in turns with those of a baseline
-//   [C66] distances from a limit
-//   [C67] values: times, speeds and rates
-//   [C68] what the numbers alone say of an objective
-//   [C69] verdicts that the client may have decided
-//   [C70] how many requests a verdict rests on at least
-//   [C71] what a server's answers can say against its numbers
-//   [C72] verdicts that stand although tokens were buffered
-//   [C73] servers that cannot keep up
-//   [C74] what a server's state explains
-//   [C75] the cross-check of our numbers with the server's
-//   [C76] what makes a measurement invalid
-//   [C77] the verdicts of a gate
-//   [C78] what a calibration finds
-//   [C79] limits that have become too easy
-//   [C80] from verdicts to an exit code
-//   [C81] calibration
-//   [C82] a sentence for each cause
-//   [C83] decisions in sentences
-//   [C84] verdicts in words
-//   [C85] settings beside each other: turns, ratios, what differs significantly
-//   [C86] settings beside each other: from what was measured of each
-//   [C87] settings beside each other, in words
-//   [C88] files of others' making, value by value
-//   [C89] datasets
-//   [C90] traces
-//   [C91] when requests are sent
-//   [C92] arrivals
-//   [C93] lengths
-//   [C94] prompts of a given number of tokens
-//   [C95] places of a trace
-//   [C96] the part of a load that one of several programs sends
-//   [C97] conversations, recorded and made up
-//   [C98] prompts that stand alone
-//   [C99] where prompts come from
-//   [C100] the plan of a gate
-//   [C101] from a workload to its part of the plan
-//   [C102] the hash of all that a plan sends
-//   [C103] the requests of a plan
-//   [C104] what of its prompts a workload lets a prefix cache have
-//   [C105] what a plan says of the evidence that it will bring
-//   [C106] the search for a capacity
-//   [C107] what probes say of a load
-//   [C108] the capacity that probes show
-//   [C109] the capacity of a candidate beside that of a baseline
-//   [C110] a capacity held against a live baseline's
-//   [C111] a load that is searched
-//   [C112] which SLOs a scenario can have
-//   [C113] the options of requests
-//   [C114] the load that is profiled
-//   [C115] from a scenario to its plan
-//   [C116] a plan in words
-//   [C117] where a gate's server stood
-//   [C118] what of a scenario does not go with several settings
-//   [C119] JSON files of other tools
-//   [C120] one run of another tool, as its file tells it
-//   [C121] result files of AIPerf
-//   [C122] result files of guidellm
-//   [C123] files that tell of their requests in lists, one value of each request in each
-//   [C124] result files of SGLang's bench_serving
-//   [C125] result files of vLLM bench serve
-//   [C126] which tool wrote a result file, and what it tells
-//   [C127] runs of another tool as the repeats of one gate
-//   [C128] engine model
-//   [C129] what a request asks the simulated server
-//   [C130] answers of the simulated server
-//   [C131] the simulated server's page of metrics
-//   [C132] what the simulated server says besides answers
-//   [C133] an engine with the pace of a server that was measured
-//   [C134] our requests in other tools' definitions
-//   [C135] the rows of a table: each metric over the repeats of an arm
-//   [C136] points and round steps of drawings
-//   [C137] distributions: quantiles as lines, of each repeat and of all
-//   [C138] the curve of a search: objectives over the load
-//   [C139] how requests ended, and what their answers say of tokens
-//   [C140] how long made-up prompts were to be, and were
-//   [C141] what each of several programs did, over all repeats
-//   [C142] what a server told of itself, over all repeats
-//   [C143] timelines: repeats in windows of equal length
-//   [C144] all that reports tell of a gate's numbers, computed once
-//   [C145] what other runs of a gate would find
-//   [C146] the fields of a gate: its servers, its load, what it was judged by
-//   [C147] stored results
-//   [C148] the fields of what was measured on a server
-//   [C149] calibration.json
-//   [C150] what result.json tells of events.bin
-//   [C151] the fields of a verdict
-//   [C152] one line of records.jsonl
-//   [C153] shards of a load, put together
-//   [C154] a repeat as bytes, for another program of the same run
-//   [C155] the progress line
-//   [C156] what reports tell of several settings
-//   [C157] several settings in result.json
-//   [C158] what came of a profile
-//   [C159] what reports are made of
-//   [C160] rehearsals: gates on a model of their server
-//   [C161] result.json and calibration.json
-//   [C162] several settings on the console
-//   [C163] words in Markdown
-//   [C164] several settings in summary.md
-//   [C165] how gates are headed
-//   [C166] words of reports
-//   [C167] junit.xml, summary.md, annotations, metrics.txt
-//   [C168] what a console can show
-//   [C169] the console
-//   [C170] the pace of a server in the result of a run
-//   [C171] the report page: style, icons and script
-//   [C172] the report page: drawings
-//   [C173] the report page: verdicts
-//   [C174] the report page: distributions
-//   [C175] the report page: gates beside each other
-//   [C176] the report page: what a search found
-//   [C177] the report page: what else a gate has to say
-//   [C178] the report page: several settings beside each other
-//   [C179] the report page: timelines
-//   [C180] the report page: the whole
+//   [C56] what a server and its machine say of themselves, for a history
+//   [C57] from the lines of a history to its nights
+//   [C58] the rule: looks, bounds, prior noise
+//   [C59] what is decided on an objective, and why
+//   [C60] what verdicts are given on
+//   [C61] what evidence is held against
+//   [C62] counts: fractions, and quantiles of fresh traffic
+//   [C63] errors of a baseline
+//   [C64] what the client can say against its own numbers
+//   [C65] verdicts on a drift
+//   [C66] pairs: repeats in turns with those of a baseline
+//   [C67] distances from a limit
+//   [C68] values: times, speeds and rates
+//   [C69] what the numbers alone say of an objective
+//   [C70] verdicts that the client may have decided
+//   [C71] how many requests a verdict rests on at least
+//   [C72] what a server's answers can say against its numbers
+//   [C73] verdicts that stand although tokens were buffered
+//   [C74] servers that cannot keep up
+//   [C75] what a server's state explains
+//   [C76] the cross-check of our numbers with the server's
+//   [C77] what makes a measurement invalid
+//   [C78] the verdicts of a gate
+//   [C79] what a calibration finds
+//   [C80] limits that have become too easy
+//   [C81] from verdicts to an exit code
+//   [C82] calibration
+//   [C83] a sentence for each cause
+//   [C84] decisions in sentences
+//   [C85] verdicts in words
+//   [C86] settings beside each other: turns, ratios, what differs significantly
+//   [C87] settings beside each other: from what was measured of each
+//   [C88] settings beside each other, in words
+//   [C89] files of others' making, value by value
+//   [C90] datasets
+//   [C91] traces
+//   [C92] when requests are sent
+//   [C93] arrivals
+//   [C94] lengths
+//   [C95] prompts of a given number of tokens
+//   [C96] places of a trace
+//   [C97] the part of a load that one of several programs sends
+//   [C98] conversations, recorded and made up
+//   [C99] prompts that stand alone
+//   [C100] where prompts come from
+//   [C101] the plan of a gate
+//   [C102] from a workload to its part of the plan
+//   [C103] the hash of all that a plan sends
+//   [C104] the requests of a plan
+//   [C105] what of its prompts a workload lets a prefix cache have
+//   [C106] what a plan says of the evidence that it will bring
+//   [C107] the search for a capacity
+//   [C108] what probes say of a load
+//   [C109] the capacity that probes show
+//   [C110] the capacity of a candidate beside that of a baseline
+//   [C111] a capacity held against a live baseline's
+//   [C112] a load that is searched
+//   [C113] which SLOs a scenario can have
+//   [C114] the options of requests
+//   [C115] the load that is profiled
+//   [C116] from a scenario to its plan
+//   [C117] a plan in words
+//   [C118] where a gate's server stood
+//   [C119] what of a scenario does not go with several settings
+//   [C120] JSON files of other tools
+//   [C121] one run of another tool, as its file tells it
+//   [C122] result files of AIPerf
+//   [C123] result files of guidellm
+//   [C124] files that tell of their requests in lists, one value of each request in each
+//   [C125] result files of SGLang's bench_serving
+//   [C126] result files of vLLM bench serve
+//   [C127] which tool wrote a result file, and what it tells
+//   [C128] runs of another tool as the repeats of one gate
+//   [C129] engine model
+//   [C130] what a request asks the simulated server
+//   [C131] answers of the simulated server
+//   [C132] the simulated server's page of metrics
+//   [C133] what the simulated server says besides answers
+//   [C134] an engine with the pace of a server that was measured
+//   [C135] our requests in other tools' definitions
+//   [C136] the rows of a table: each metric over the repeats of an arm
+//   [C137] points and round steps of drawings
+//   [C138] distributions: quantiles as lines, of each repeat and of all
+//   [C139] the curve of a search: objectives over the load
+//   [C140] how requests ended, and what their answers say of tokens
+//   [C141] how long made-up prompts were to be, and were
+//   [C142] what each of several programs did, over all repeats
+//   [C143] what a server told of itself, over all repeats
+//   [C144] timelines: repeats in windows of equal length
+//   [C145] all that reports tell of a gate's numbers, computed once
+//   [C146] what other runs of a gate would find
+//   [C147] the fields of a gate: its servers, its load, what it was judged by
+//   [C148] stored results
+//   [C149] the fields of what was measured on a server
+//   [C150] calibration.json
+//   [C151] what result.json tells of events.bin
+//   [C152] the fields of a verdict
+//   [C153] from a gate that was measured to its line of a history
+//   [C154] one line of records.jsonl
+//   [C155] shards of a load, put together
+//   [C156] a repeat as bytes, for another program of the same run
+//   [C157] the progress line
+//   [C158] what reports tell of several settings
+//   [C159] several settings in result.json
+//   [C160] what came of a profile
+//   [C161] what reports are made of
+//   [C162] rehearsals: gates on a model of their server
+//   [C163] result.json and calibration.json
+//   [C164] several settings on the console
+//   [C165] words in Markdown
+//   [C166] several settings in summary.md
+//   [C167] how gates are headed
+//   [C168] words of reports
+//   [C169] junit.xml, summary.md, annotations, metrics.txt
+//   [C170] what a console can show
+//   [C171] the console
+//   [C172] the pace of a server in the result of a run
+//   [C173] the report page: style, icons and script
+//   [C174] the report page: drawings
+//   [C175] the report page: verdicts
+//   [C176] the report page: distributions
+//   [C177] the report page: gates beside each other
+//   [C178] the report page: what a search found
+//   [C179] the report page: what else a gate has to say
+//   [C180] the report page: several settings beside each other
+//   [C181] the report page: timelines
+//   [C182] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -225,72 +227,75 @@
 //   [E18] what is done again and again beside a load
 //   [E19] all that a scenario names in files
 //   [E20] the folder of a history, read
-//   [E21] asio, under every client and the simulated server
-//   [E22] connections, waiting for them, and whoever is told of them
-//   [E23] TLS
-//   [E24] one request and its answer over one socket
-//   [E25] sockets and addresses
-//   [E26] waiting for sockets, on every other system
-//   [E27] waiting for sockets, on Linux
-//   [E28] the network that a thread has
-//   [E29] an HTTP server and the way to it
-//   [E30] requests that are not measured
-//   [E31] a made-up machine: its time and its network
-//   [E32] the network of a made-up machine
-//   [E33] the warm-up of a load, watched until it has settled
-//   [E34] what a load is told and delivers
-//   [E35] one connection of the load
-//   [E36] what one client thread has to send, and when
-//   [E37] the connections of one client thread
-//   [E38] what came back to one client thread
-//   [E39] one client thread
-//   [E40] the load of one repeat
-//   [E41] what of asio a server needs beyond a client
-//   [E42] a connection of the simulated server
-//   [E43] what the simulated server does with requests
-//   [E44] the simulated server's sockets
-//   [E45] the simulated server in a made-up world
-//   [E46] who asks a server
+//   [E21] a run added to the folder of a history
+//   [E22] asio, under every client and the simulated server
+//   [E23] connections, waiting for them, and whoever is told of them
+//   [E24] TLS
+//   [E25] one request and its answer over one socket
+//   [E26] sockets and addresses
+//   [E27] waiting for sockets, on every other system
+//   [E28] waiting for sockets, on Linux
+//   [E29] the network that a thread has
+//   [E30] an HTTP server and the way to it
+//   [E31] requests that are not measured
+//   [E32] a made-up machine: its time and its network
+//   [E33] the network of a made-up machine
+//   [E34] the warm-up of a load, watched until it has settled
+//   [E35] what a load is told and delivers
+//   [E36] one connection of the load
+//   [E37] what one client thread has to send, and when
+//   [E38] the connections of one client thread
+//   [E39] what came back to one client thread
+//   [E40] one client thread
+//   [E41] the load of one repeat
+//   [E42] what of asio a server needs beyond a client
+//   [E43] a connection of the simulated server
+//   [E44] what the simulated server does with requests
+//   [E45] the simulated server's sockets
+//   [E46] the simulated server in a made-up world
 //   [E47] what a server's first words say against a load
 //   [E48] what a server is asked before the load
-//   [E49] the pages on which a server tells of itself
-//   [E50] server processes
-//   [E51] servers that a gate starts
-//   [E52] targets brought up
-//   [E53] a server's pages, read beside a load
-//   [E54] whether two targets are one server, and two arms one
-//   [E55] records.jsonl and events.bin, written while the load runs
-//   [E56] all gates of a program and their reports
-//   [E57] gates inside doctest
-//   [E58] the models that stand in for servers in a rehearsal
-//   [E59] what the environment asks of a gate
-//   [E60] the servers of a gate
-//   [E61] the progress of a repeat
-//   [E62] one repeat
-//   [E63] one repeat of a load that ranks of MPI send
-//   [E64] a load that several programs send without a word to each other
-//   [E65] one repeat of a load that several programs send
-//   [E66] one repeat, whoever sends it, and the files that it leaves
-//   [E67] which repeat is measured next, and which are evidence
-//   [E68] the repeats of a gate, on its servers
-//   [E69] what a gate says before its load
-//   [E70] the search for a capacity, on the servers of a gate
-//   [E71] what another rank than the first does of a gate
-//   [E72] profiles of servers
-//   [E73] profiles that could not be ended
-//   [E74] a gate, from its servers to all that its repeats show
-//   [E75] what the result of a gate holds
-//   [E76] what one program does of a plan that several share
-//   [E77] gates take turns
-//   [E78] gates in virtual time
-//   [E79] one gate from its scenario to its result
-//   [E80] a run that is over, with its requests
-//   [E81] what others have measured, judged as a gate
-//   [E82] several settings of a server, measured in turns
-//   [E83] several settings from a scenario to their result
-//   [E84] public functions
-//   [E85] records judged again
-//   [E86] main
+//   [E49] who asks a server
+//   [E50] the pages on which a server tells of itself
+//   [E51] server processes
+//   [E52] servers that a gate starts
+//   [E53] targets brought up
+//   [E54] a server and its machine asked what they are
+//   [E55] a server's pages, read beside a load
+//   [E56] whether two targets are one server, and two arms one
+//   [E57] records.jsonl and events.bin, written while the load runs
+//   [E58] all gates of a program and their reports
+//   [E59] gates inside doctest
+//   [E60] the models that stand in for servers in a rehearsal
+//   [E61] what the environment asks of a gate
+//   [E62] the servers of a gate
+//   [E63] the progress of a repeat
+//   [E64] one repeat
+//   [E65] one repeat of a load that ranks of MPI send
+//   [E66] a load that several programs send without a word to each other
+//   [E67] one repeat of a load that several programs send
+//   [E68] one repeat, whoever sends it, and the files that it leaves
+//   [E69] which repeat is measured next, and which are evidence
+//   [E70] the repeats of a gate, on its servers
+//   [E71] what a gate says before its load
+//   [E72] the search for a capacity, on the servers of a gate
+//   [E73] what another rank than the first does of a gate
+//   [E74] profiles of servers
+//   [E75] profiles that could not be ended
+//   [E76] a gate, from its servers to all that its repeats show
+//   [E77] what the result of a gate holds
+//   [E78] gates that are added to a history
+//   [E79] what one program does of a plan that several share
+//   [E80] gates take turns
+//   [E81] gates in virtual time
+//   [E82] one gate from its scenario to its result
+//   [E83] a run that is over, with its requests
+//   [E84] what others have measured, judged as a gate
+//   [E85] several settings of a server, measured in turns
+//   [E86] several settings from a scenario to their result
+//   [E87] public functions
+//   [E88] records judged again
+//   [E89] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -10721,7 +10726,196 @@ inline cohort read_cohort(const std::string& json, const std::string& file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] from the lines of a history to its nights ===========================================
+// ===== [C56] what a server and its machine say of themselves, for a history ======================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// "" for what nobody tells.
+struct fingerprint {
+    std::string server{}, version{};  // "vLLM", "0.33.0"
+    std::string arguments{};          // a hash
+    std::string accelerators{};       // "8 x NVIDIA H100 80GB HBM3"
+    std::string cards{};              // a hash of what tells one from another
+    std::string driver{}, power{}, kernel{};
+    std::string cpu{}, cores{};
+};
+
+inline std::string short_hash(std::string_view s) {
+    fnv1a hash;
+    hash.add(s.data(), s.size());
+    return hash.text().substr(8);
+}
+
+// ---- its software
+
+/// Where a server tells its version, and how that answer is known from others'.
+struct version_page {
+    const char *server, *path, *version, *more;  // "": there is nothing more
+};
+inline constexpr version_page version_pages[] = {
+    {"vLLM", "/version", "version", ""},        {"TensorRT-LLM", "/version", "version", ""},
+    {"SGLang", "/server_info", "version", ""},  {"SGLang", "/get_server_info", "version", ""},
+    {"llama.cpp", "/props", "build_info", ""},  {"Ollama", "/api/version", "version", ""},
+    {"TGI", "/info", "version", "sha"},         {"Triton", "/v2", "version", ""}};
+
+/// Those to ask, in turn: a known server's own, else all paths, each once.
+inline std::vector<version_page> version_pages_of(const std::string& server) {
+    std::vector<version_page> pages;
+    for (const version_page& p : version_pages)
+        if (server == p.server) pages.push_back(p);
+    if (!server.empty()) return pages;
+    for (const version_page& p : version_pages) {
+        const auto same = [&](const version_page& x) { return std::string_view(x.path) == p.path; };
+        if (std::find_if(pages.begin(), pages.end(), same) == pages.end()) pages.push_back(p);
+    }
+    return pages;
+}
+/// "0.33.0", "3.1.0 (4d5e6f70)"; "" where the answer is another one's.
+inline std::string told_version(const version_page& p, const std::string& body) {
+    picojson::value v;
+    if (!parse_json(body, v)) return {};
+    const std::string version = printable(string_member(v, p.version), 60);
+    const std::string more = *p.more ? printable(string_member(v, p.more), 12) : "";
+    return version.empty() || more.empty() ? version : version + " (" + more + ")";
+}
+/// Of a server that did not say on its page of metrics what it is: its API's name, or that of whose
+/// path it answers. vLLM and trtllm-serve answer the same one.
+inline std::string server_behind(const std::string& path) {
+    for (const version_page& p : version_pages)
+        if (path == p.path) return path == "/version" ? "vLLM or TensorRT-LLM" : p.server;
+    return {};
+}
+
+/// Of a command what makes a server what it is: not where it listens, where its files are, who may
+/// ask it and where its dice begin.
+inline std::string hash_of_arguments(std::string_view command) {
+    constexpr std::string_view idle[] = {"host", "port", "path", "dir",  "file",
+                                         "root", "seed", "key",  "token"};
+    const auto ends_with = [](std::string_view s, std::string_view end) {
+        return s.size() >= end.size() && s.substr(s.size() - end.size()) == end;
+    };
+    std::string kept;
+    bool passes_value = false;
+    while (!command.empty()) {
+        const std::size_t n = std::min(command.find_first_of(" \t\n"), command.size());
+        const std::string_view word = command.substr(0, n);
+        command.remove_prefix(std::min(n + 1, command.size()));
+        if (word.empty()) continue;
+        const bool is_option = word.front() == '-';
+        const bool is_value = std::exchange(passes_value, false) && !is_option;
+        const std::size_t sign = word.find('=');
+        const std::string_view name = word.substr(0, sign);
+        bool is_idle = is_value || (!is_option && name.find('/') != std::string_view::npos);
+        for (const std::string_view end : idle)
+            if (is_option && ends_with(name, end)) {
+                is_idle = true;
+                passes_value = sign == std::string_view::npos;
+            }
+        if (!is_idle) kept.append(word).append(" ");
+    }
+    return kept.empty() ? "" : short_hash(kept);
+}
+
+// ---- its accelerators
+
+/// "2 x NVIDIA L4, NVIDIA T4": the names of all, counted.
+inline std::string counted_names(std::vector<std::string> names) {
+    std::sort(names.begin(), names.end());
+    std::string words;
+    for (std::size_t i = 0, n = 0; i < names.size(); i += n) {
+        for (n = 1; i + n < names.size() && names[i + n] == names[i];) ++n;
+        words += (words.empty() ? "" : ", ") + printed("%zu x ", n) + names[i];
+    }
+    return words;
+}
+/// Each card once, in no order of its own.
+inline std::string hash_of_cards(std::vector<std::string> ids) {
+    std::sort(ids.begin(), ids.end());
+    std::string all;
+    for (const std::string& id : ids) all += id + "\n";
+    return ids.empty() ? "" : short_hash(all);
+}
+
+/// Adds the cards of a page of dcgm-exporter to those that other pages have told.
+struct told_cards {
+    std::vector<std::string> ids{}, names{}, drivers{};
+};
+inline void read_cards(const metrics_page& page, told_cards& to) {
+    for (const page_sample& s : page.samples) {
+        const std::string id = printable(label_of(page, s, "UUID"), 60);
+        const std::string name = printable(label_of(page, s, "modelName"), 60);
+        if (id.empty() || name.empty()) continue;
+        if (std::find(to.ids.begin(), to.ids.end(), id) != to.ids.end()) continue;
+        to.ids.push_back(id);
+        to.names.push_back(name);
+        const std::string_view driver = label_of(page, s, "DCGM_FI_DRIVER_VERSION");
+        if (!driver.empty()) to.drivers.push_back(printable(driver, 30));
+    }
+}
+/// Of `nvidia-smi --query-gpu=name,uuid,driver_version,memory.total,power.limit
+/// --format=csv,noheader`: a line a card, none where it says something else.
+inline void read_nvidia_smi(std::string_view csv, fingerprint& to) {
+    std::vector<std::string> names, cards, powers;
+    while (!csv.empty()) {
+        const std::size_t end = std::min(csv.find('\n'), csv.size());
+        std::string_view line = csv.substr(0, end);
+        csv.remove_prefix(std::min(end + 1, csv.size()));
+        std::vector<std::string> cells;
+        for (std::size_t n = 0; !line.empty(); line.remove_prefix(std::min(n + 1, line.size()))) {
+            n = std::min(line.find(','), line.size());
+            cells.push_back(printable(trimmed(line.substr(0, n)), 60));
+        }
+        if (cells.size() != 5 || cells[1].compare(0, 4, "GPU-") != 0) continue;
+        names.push_back(cells[0]);
+        cards.push_back(cells[1] + " " + cells[3]);
+        powers.push_back(cells[4]);
+        to.driver = cells[2];
+    }
+    if (names.empty()) return;
+    to.accelerators = counted_names(names);
+    to.cards = hash_of_cards(cards);
+    std::sort(powers.begin(), powers.end());
+    powers.erase(std::unique(powers.begin(), powers.end()), powers.end());
+    to.power = powers.size() == 1 ? powers[0] : "";
+}
+
+// ---- a simulated one
+
+/// All that its speed depends on, but for its dice and its faults.
+inline std::string engine_words(const engine& e) {
+    return printed("simulated, %lld slots, steps of %g s + %g s a sequence + %g s a prompt token, "
+                   "%lld tokens a step, ", static_cast<long long>(e.slots), e.decode_step.seconds(),
+                   e.step_per_sequence.seconds(), e.prefill_per_token.seconds(),
+                   static_cast<long long>(e.prefill_budget)) +
+           printed("%s%s%s%lld tokens an event, jitter %g",
+                   e.chunked_prefill ? "" : "whole prompts, ",
+                   e.static_batching ? "static batches, " : "",
+                   e.prefix_cache ? "" : "no prefix cache, ",
+                   static_cast<long long>(e.tokens_per_event), e.jitter);
+}
+
+/// What is watched, and named where it changes at a step.
+inline std::vector<named_text> watched_facts(const fingerprint& f) {
+    std::vector<named_text> all;
+    const auto add = [&](const char* name, const std::string& value) {
+        if (!value.empty()) all.emplace_back(name, value);
+    };
+    add("arguments", f.arguments);
+    add("card", f.cards);
+    add("driver", f.driver);
+    add("kernel", f.kernel);
+    add("power", f.power);
+    add("server", f.version.empty() ? "" : f.server + " " + f.version);
+    return all;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C57] from the lines of a history to its nights ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10815,7 +11009,7 @@ inline history_lines as_of(history_lines all, const std::string& when) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] the rule: looks, bounds, prior noise ================================================
+// ===== [C58] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -11004,7 +11198,7 @@ inline interim_analysis analysis_of_repeats(const std::vector<double>& distances
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] what is decided on an objective, and why ============================================
+// ===== [C59] what is decided on an objective, and why ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11179,7 +11373,7 @@ inline double headroom(const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] what verdicts are given on ==========================================================
+// ===== [C60] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11278,7 +11472,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] what evidence is held against =======================================================
+// ===== [C61] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11341,7 +11535,7 @@ inline judging_rule rule_for(const evidence& e, const terms& t, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] counts: fractions, and quantiles of fresh traffic ===================================
+// ===== [C62] counts: fractions, and quantiles of fresh traffic ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11603,7 +11797,7 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] errors of a baseline ================================================================
+// ===== [C63] errors of a baseline ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11636,7 +11830,7 @@ inline cause errors_of_baseline(const evidence& e, const terms& t, const slo& li
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] what the client can say against its own numbers =====================================
+// ===== [C64] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11769,7 +11963,7 @@ inline own_check self_check_of(const evidence& e) { return self_check_of(e, e); 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] verdicts on a drift =================================================================
+// ===== [C65] verdicts on a drift =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11879,7 +12073,7 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C66] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11900,7 +12094,7 @@ inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] distances from a limit ==============================================================
+// ===== [C67] distances from a limit ==============================================================
 // Values differ from run to run by a fraction of themselves, so they are compared with their limit
 // on a log scale. A metric that can be zero has an offset, below which its ratios mean nothing: it
 // is compared on log(x + offset) (Tukey's started logarithm, Exploratory Data Analysis, 1977).
@@ -11953,7 +12147,7 @@ inline double fraction_of_limit(const slo& s, double distance) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] values: times, speeds and rates =====================================================
+// ===== [C68] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12283,7 +12477,7 @@ inline decision judge_fresh_mean(const evidence& e, const terms& t, const slo& s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] what the numbers alone say of an objective ==========================================
+// ===== [C69] what the numbers alone say of an objective ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12377,7 +12571,7 @@ inline decision judge_evidence(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] verdicts that the client may have decided ===========================================
+// ===== [C70] verdicts that the client may have decided ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12526,7 +12720,7 @@ inline decision settled(const evidence& e, const terms& t, decision v,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] how many requests a verdict rests on at least =======================================
+// ===== [C71] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -12604,7 +12798,7 @@ inline cause sample_fault(const evidence& e, const judging_rule& rule, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] what a server's answers can say against its numbers =================================
+// ===== [C72] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12830,7 +13024,7 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] verdicts that stand although tokens were buffered ===================================
+// ===== [C73] verdicts that stand although tokens were buffered ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12860,7 +13054,7 @@ inline bool stands_though_buffered(const evidence& e, const terms& t, const answ
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] servers that cannot keep up =========================================================
+// ===== [C74] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12965,7 +13159,7 @@ inline cause over_saturation_of(const evidence& e, const arm_list& arms) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] what a server's state explains ======================================================
+// ===== [C75] what a server's state explains ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13047,7 +13241,7 @@ inline std::vector<cause> server_state_of(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] the cross-check of our numbers with the server's ====================================
+// ===== [C76] the cross-check of our numbers with the server's ====================================
 // What its page counts in the time of a repeat is compared with what we sent and received.
 
 namespace llmbench {
@@ -13186,7 +13380,7 @@ inline cause server_metrics_fault(const evidence& e, const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] what makes a measurement invalid ====================================================
+// ===== [C77] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13288,7 +13482,7 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] the verdicts of a gate ==============================================================
+// ===== [C78] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13490,7 +13684,7 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] what a calibration finds ============================================================
+// ===== [C79] what a calibration finds ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13508,7 +13702,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] limits that have become too easy ====================================================
+// ===== [C80] limits that have become too easy ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13556,7 +13750,7 @@ inline std::optional<easy_limit> too_easy(const terms& t, const verdict_numbers&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] from verdicts to an exit code =======================================================
+// ===== [C81] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13641,7 +13835,7 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] calibration =========================================================================
+// ===== [C82] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13689,7 +13883,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] a sentence for each cause ===========================================================
+// ===== [C83] a sentence for each cause ===========================================================
 // Numbers stand in braces, in the order in which a cause has them:
 //   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
 //   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
@@ -14025,7 +14219,7 @@ inline std::string described(const cause& c, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] decisions in sentences ==============================================================
+// ===== [C84] decisions in sentences ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14274,7 +14468,7 @@ inline std::string difference_text(const cross_check& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] verdicts in words ===================================================================
+// ===== [C85] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14413,7 +14607,7 @@ inline std::string room_text(const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] settings beside each other: turns, ratios, what differs significantly ===============
+// ===== [C86] settings beside each other: turns, ratios, what differs significantly ===============
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -14604,7 +14798,7 @@ inline compared_statistic compared(const statistic_data& what,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] settings beside each other: from what was measured of each ==========================
+// ===== [C87] settings beside each other: from what was measured of each ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14773,7 +14967,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] settings beside each other, in words ================================================
+// ===== [C88] settings beside each other, in words ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14971,7 +15165,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] files of others' making, value by value =============================================
+// ===== [C89] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -15175,7 +15369,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] datasets ============================================================================
+// ===== [C90] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15540,7 +15734,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] traces ==============================================================================
+// ===== [C91] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15705,7 +15899,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] when requests are sent ==============================================================
+// ===== [C92] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15868,7 +16062,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] arrivals ============================================================================
+// ===== [C93] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15974,7 +16168,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] lengths =============================================================================
+// ===== [C94] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16034,7 +16228,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] prompts of a given number of tokens =================================================
+// ===== [C95] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16233,7 +16427,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] places of a trace ===================================================================
+// ===== [C96] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -16308,7 +16502,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] the part of a load that one of several programs sends ===============================
+// ===== [C97] the part of a load that one of several programs sends ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16341,7 +16535,7 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] conversations, recorded and made up =================================================
+// ===== [C98] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -16450,7 +16644,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] prompts that stand alone ============================================================
+// ===== [C99] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -16573,7 +16767,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] where prompts come from =============================================================
+// ===== [C100] where prompts come from ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16599,7 +16793,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] the plan of a gate =================================================================
+// ===== [C101] the plan of a gate =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16852,7 +17046,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] from a workload to its part of the plan ============================================
+// ===== [C102] from a workload to its part of the plan ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17071,7 +17265,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] the hash of all that a plan sends ==================================================
+// ===== [C103] the hash of all that a plan sends ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17108,7 +17302,7 @@ inline std::string trace_hash(const planned_traffic& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] the requests of a plan =============================================================
+// ===== [C104] the requests of a plan =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17188,7 +17382,7 @@ inline bool asks_about_images(const planned_traffic& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] what of its prompts a workload lets a prefix cache have ============================
+// ===== [C105] what of its prompts a workload lets a prefix cache have ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17244,7 +17438,7 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] what a plan says of the evidence that it will bring ================================
+// ===== [C106] what a plan says of the evidence that it will bring ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17285,7 +17479,7 @@ inline double most_skew_of_ranks(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] the search for a capacity ==========================================================
+// ===== [C107] the search for a capacity ==========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -17739,7 +17933,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] what probes say of a load ==========================================================
+// ===== [C108] what probes say of a load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17823,7 +18017,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] the capacity that probes show ======================================================
+// ===== [C109] the capacity that probes show ======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 namespace llmbench {
@@ -18110,7 +18304,7 @@ inline decision capacity_verdict(const evidence& e, const terms& t, const ground
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] the capacity of a candidate beside that of a baseline ==============================
+// ===== [C110] the capacity of a candidate beside that of a baseline ==============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -18359,7 +18553,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] a capacity held against a live baseline's ==========================================
+// ===== [C111] a capacity held against a live baseline's ==========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -18563,7 +18757,7 @@ inline decision judged_also_of_loads(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] a load that is searched ============================================================
+// ===== [C112] a load that is searched ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18825,7 +19019,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] which SLOs a scenario can have =====================================================
+// ===== [C113] which SLOs a scenario can have =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19006,7 +19200,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] the options of requests ============================================================
+// ===== [C114] the options of requests ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19101,7 +19295,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] the load that is profiled ==========================================================
+// ===== [C115] the load that is profiled ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19150,7 +19344,7 @@ inline plan profiled(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] from a scenario to its plan ========================================================
+// ===== [C116] from a scenario to its plan ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19390,7 +19584,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] a plan in words ====================================================================
+// ===== [C117] a plan in words ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19505,7 +19699,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] where a gate's server stood ========================================================
+// ===== [C118] where a gate's server stood ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19545,7 +19739,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] what of a scenario does not go with several settings ===============================
+// ===== [C119] what of a scenario does not go with several settings ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19604,7 +19798,7 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] JSON files of other tools ==========================================================
+// ===== [C120] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -19762,7 +19956,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] one run of another tool, as its file tells it ======================================
+// ===== [C121] one run of another tool, as its file tells it ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20027,7 +20221,7 @@ inline repeat_data repeat_of(imported_run& run, int index) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] result files of AIPerf =============================================================
+// ===== [C122] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -20321,7 +20515,7 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] result files of guidellm ===========================================================
+// ===== [C123] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -20553,7 +20747,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C123] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C124] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 namespace llmbench {
@@ -20681,7 +20875,7 @@ struct odd_answers {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C124] result files of SGLang's bench_serving =============================================
+// ===== [C125] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 namespace llmbench {
@@ -20823,7 +21017,7 @@ inline imported_run read_sglang_run(const picojson::value& v, const std::string&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C125] result files of vLLM bench serve ===================================================
+// ===== [C126] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
 
 namespace llmbench {
@@ -21006,7 +21200,7 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C126] which tool wrote a result file, and what it tells ==================================
+// ===== [C127] which tool wrote a result file, and what it tells ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21064,7 +21258,7 @@ inline imported_run read_imported_run(std::string_view bytes, const std::string&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C127] runs of another tool as the repeats of one gate ====================================
+// ===== [C128] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -21322,7 +21516,7 @@ inline terms terms_of_files(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C128] engine model =======================================================================
+// ===== [C129] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -21531,7 +21725,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C129] what a request asks the simulated server ===========================================
+// ===== [C130] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21656,7 +21850,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C130] answers of the simulated server ====================================================
+// ===== [C131] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -21928,7 +22122,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C131] the simulated server's page of metrics =============================================
+// ===== [C132] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -22100,7 +22294,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C132] what the simulated server says besides answers =====================================
+// ===== [C133] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22177,7 +22371,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C133] an engine with the pace of a server that was measured ==============================
+// ===== [C134] an engine with the pace of a server that was measured ==============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22228,7 +22422,7 @@ inline engine engine_at_pace(const measured_pace& m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C134] our requests in other tools' definitions ===========================================
+// ===== [C135] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -22409,7 +22603,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C135] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C136] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22438,7 +22632,7 @@ inline double run_value(metric_id id, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C136] points and round steps of drawings =================================================
+// ===== [C137] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22468,7 +22662,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C137] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C138] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22532,7 +22726,7 @@ inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C138] the curve of a search: objectives over the load ====================================
+// ===== [C139] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22591,7 +22785,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C139] how requests ended, and what their answers say of tokens ===========================
+// ===== [C140] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22715,7 +22909,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C140] how long made-up prompts were to be, and were ======================================
+// ===== [C141] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22762,7 +22956,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] what each of several programs did, over all repeats ================================
+// ===== [C142] what each of several programs did, over all repeats ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22835,7 +23029,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] what a server told of itself, over all repeats =====================================
+// ===== [C143] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22922,7 +23116,7 @@ inline std::string cross_check_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C143] timelines: repeats in windows of equal length ======================================
+// ===== [C144] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23056,7 +23250,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C144] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C145] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23260,7 +23454,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C145] what other runs of a gate would find ===============================================
+// ===== [C146] what other runs of a gate would find ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23439,7 +23633,7 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C146] the fields of a gate: its servers, its load, what it was judged by =================
+// ===== [C147] the fields of a gate: its servers, its load, what it was judged by =================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23667,7 +23861,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C147] stored results =====================================================================
+// ===== [C148] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -23980,7 +24174,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C148] the fields of what was measured on a server ========================================
+// ===== [C149] the fields of what was measured on a server ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24141,7 +24335,7 @@ inline void fields_of(field_visitor& v, other_view& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C149] calibration.json ===================================================================
+// ===== [C150] calibration.json ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24206,7 +24400,7 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C150] what result.json tells of events.bin ===============================================
+// ===== [C151] what result.json tells of events.bin ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24232,7 +24426,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C151] the fields of a verdict ============================================================
+// ===== [C152] the fields of a verdict ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24307,7 +24501,133 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C152] one line of records.jsonl ==========================================================
+// ===== [C153] from a gate that was measured to its line of a history =============================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Where it is, unless somebody names another folder.
+inline constexpr const char* usual_history = "perf-history";
+
+/// What is added where nobody asks for another number of repeats: from two a night has no spread of
+/// its own to speak of.
+inline constexpr int repeats_of_a_night = 3;
+
+/// The cohort of a gate, before its load: what a stored baseline must have in common, and where it
+/// ran.
+inline cohort cohort_of(const plan& p, const target_facts& target, const fingerprint& print,
+                        const std::string& machine) {
+    const load_facts load = load_facts_of(p);
+    return {.gate = p.name,
+            .definitions = definitions_version,
+            .model = target.model,
+            .api = target.api,
+            .arrivals = load.arrivals,
+            .workload = load.workload,
+            .extent = load.extent,
+            .options = load.options,
+            .seed = load.seed,
+            .trace_hash = load.trace_hash,
+            .server = print.server,
+            .accelerators = print.accelerators,
+            .cpu = print.cpu,
+            .cores = print.cores,
+            .machine = machine};
+}
+
+/// A gate that is to be added, or why it is not.
+struct history_entry {
+    std::string folder{};
+    cohort in{};
+    history_run run{};  // its id and its time are the program's
+    std::string why_not{};
+};
+
+/// Those of the gate's objectives, and what most histories are asked for.
+inline std::vector<std::string> statistics_of_a_night(const plan& p) {
+    std::vector<std::string> names;
+    const auto add = [&](const std::string& name) {
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    };
+    for (const slo& s : p.slos)
+        if (!is_request_fraction(s.what.metric)) add(str(s.what.name));
+    for (const char* usual :
+         {"mean(tpot)", "p50(ttft)", "p90(ttft)", "p50(e2e)", "output_throughput"})
+        add(usual);
+    return names;
+}
+/// Each repeat's, where it has one in all of them.
+inline std::vector<named_repeats> values_of_a_night(const plan& p, const gate_figures& g) {
+    std::vector<named_repeats> values;
+    for (const std::string& name : statistics_of_a_night(p))
+        for (std::size_t i = 0; i < g.kept.size(); ++i) {
+            if (str(g.kept[i].name) != name) continue;
+            named_repeats n{name, {}};
+            for (const repeat_figures& r : g.candidate.repeats)
+                n.repeats.push_back(in_six_digits(r.statistics[i]));
+            const auto is_one = [](double v) { return std::isfinite(v) && v > 0; };
+            if (!n.repeats.empty() && std::all_of(n.repeats.begin(), n.repeats.end(), is_one))
+                values.push_back(std::move(n));
+        }
+    return values;
+}
+inline std::string outcome_of_a_night(const std::vector<slo_verdict>& verdicts) {
+    const auto any = [&](verdict v) {
+        return std::any_of(verdicts.begin(), verdicts.end(), [&](const slo_verdict& x) {
+            return !x.what.is_advisory && x.outcome == v;
+        });
+    };
+    return any(verdict::invalid)        ? "invalid"
+           : any(verdict::fail)         ? "failed"
+           : any(verdict::inconclusive) ? "inconclusive"
+                                        : "passed";
+}
+
+/// Why a gate that was measured is no night, "" where it is one. Its verdict does not matter, else
+/// slow nights would be left out.
+inline std::string why_no_night(const plan& p, const gate_figures& g,
+                                const std::vector<slo_verdict>& verdicts,
+                                const std::string& stopped) {
+    if (p.searches()) return "a capacity was searched, by another load in each run";
+    if (p.rule.traffic == fresh) return "its traffic is fresh, and another one in each run";
+    if (!stopped.empty()) return stopped;
+    for (const slo_verdict& v : verdicts) {
+        if (v.what.is_advisory) continue;
+        if (v.outcome == verdict::invalid) return "it is invalid: " + str(v.reason);
+        if (v.what.what.metric == metric_id::error_rate && v.estimate.value > v.limit)
+            return printed("%.3g %% of its requests failed, where %.3g %% may",
+                           v.estimate.value * 100, v.limit * 100);
+    }
+    const std::size_t repeats = g.candidate.repeats.size();
+    const auto wanted = static_cast<std::size_t>(p.most_repeats);
+    if (repeats < wanted) return printed("it has %zu of %zu repeats", repeats, wanted);
+    return {};
+}
+
+/// `stopped`: why its repeats ended early, "" where they did not.
+inline history_entry history_entry_of(const plan& p, cohort in, const fingerprint& print,
+                                      const gate_figures& g,
+                                      const std::vector<slo_verdict>& verdicts,
+                                      const std::string& stopped) {
+    history_entry e;
+    e.why_not = why_no_night(p, g, verdicts, stopped);
+    if (!e.why_not.empty()) return e;
+    e.in = std::move(in);
+    e.run.gate = p.name;
+    e.run.cohort = id_of(e.in);
+    e.run.watched = watched_facts(print);
+    e.run.outcome = outcome_of_a_night(verdicts);
+    e.run.values = values_of_a_night(p, g);
+    if (e.run.values.empty()) e.why_not = "no repeat has a value above 0";
+    return e;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C154] one line of records.jsonl ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24361,7 +24681,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C153] shards of a load, put together =====================================================
+// ===== [C155] shards of a load, put together =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24510,7 +24830,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C154] a repeat as bytes, for another program of the same run =============================
+// ===== [C156] a repeat as bytes, for another program of the same run =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24571,7 +24891,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C155] the progress line ==================================================================
+// ===== [C157] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24634,7 +24954,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C156] what reports tell of several settings ==============================================
+// ===== [C158] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24651,7 +24971,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C157] several settings in result.json ====================================================
+// ===== [C159] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24726,7 +25046,7 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C158] what came of a profile =============================================================
+// ===== [C160] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24789,7 +25109,7 @@ inline void fields_of(field_visitor& v, taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C159] what reports are made of ===========================================================
+// ===== [C161] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24825,6 +25145,7 @@ struct gate_report {
     rehearsal_report rehearsal{};
     bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
     double took_s = 0;                      // servers brought up and down included
+    maybe<history_entry> night{};           // where it is to be added to a history
 };
 
 struct environment_facts {
@@ -24839,7 +25160,7 @@ struct environment_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C160] rehearsals: gates on a model of their server =======================================
+// ===== [C162] rehearsals: gates on a model of their server =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24910,7 +25231,7 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C161] result.json and calibration.json ===================================================
+// ===== [C163] result.json and calibration.json ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25031,7 +25352,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C162] several settings on the console ====================================================
+// ===== [C164] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25126,7 +25447,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C163] words in Markdown ==================================================================
+// ===== [C165] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25162,7 +25483,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C164] several settings in summary.md =====================================================
+// ===== [C166] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25204,7 +25525,7 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C165] how gates are headed ===============================================================
+// ===== [C167] how gates are headed ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25295,7 +25616,7 @@ inline std::string headline_text(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C166] words of reports ===================================================================
+// ===== [C168] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25557,6 +25878,13 @@ inline std::string others_text(const gate_report& g) {
 }
 
 /// Where a gate's reports are.
+/// Of gates that a file of a history was made of, and of one that was not added.
+inline std::string history_text(const std::string& file, std::size_t gates) {
+    return "history: " + plural(gates, "gate") + " added, " + file + "\n";
+}
+inline std::string no_night_text(const std::string& why) {
+    return wrapped_lines("  not added to the history: " + why) + "\n";
+}
 inline std::string reports_text(const std::string& directory) {
     return "  report: " + directory + "/report.html\n";
 }
@@ -25590,7 +25918,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C167] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C169] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25903,7 +26231,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C168] what a console can show ============================================================
+// ===== [C170] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25932,7 +26260,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C169] the console ========================================================================
+// ===== [C171] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26121,7 +26449,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C170] the pace of a server in the result of a run ========================================
+// ===== [C172] the pace of a server in the result of a run ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26184,7 +26512,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C171] the report page: style, icons and script ===========================================
+// ===== [C173] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -26394,7 +26722,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C172] the report page: drawings ==========================================================
+// ===== [C174] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26649,7 +26977,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C173] the report page: verdicts ==========================================================
+// ===== [C175] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26822,7 +27150,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C174] the report page: distributions =====================================================
+// ===== [C176] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26938,7 +27266,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C175] the report page: gates beside each other ===========================================
+// ===== [C177] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27047,7 +27375,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C176] the report page: what a search found ===============================================
+// ===== [C178] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27135,7 +27463,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C177] the report page: what else a gate has to say =======================================
+// ===== [C179] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27331,7 +27659,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C178] the report page: several settings beside each other ================================
+// ===== [C180] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27426,7 +27754,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C179] the report page: timelines =========================================================
+// ===== [C181] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27596,7 +27924,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C180] the report page: the whole =========================================================
+// ===== [C182] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27772,7 +28100,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 
 #include <atomic>  // memory_order_relaxed
 #include <barrier>  // the start of a load
-#include <cerrno>  // errno, EINTR, EAGAIN, EWOULDBLOCK, EINPROGRESS, EMFILE, ETIMEDOUT, ECONNRESET
+#include <cerrno>  // errno, EINTR, EEXIST, EAGAIN, EWOULDBLOCK, EINPROGRESS, EMFILE, ETIMEDOUT, ...
 #include <chrono>
 #include <condition_variable>
 #include <ctime>  // clock_gettime, strftime, time_t, timespec
@@ -27785,13 +28113,13 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <new>  // bad_alloc
 #include <queue>  // users by the time they are ready
 #include <random>  // random_device, what no other run has sent
-#include <thread>  // this_thread
+#include <thread>  // this_thread, hardware_concurrency
 
 #include <arpa/inet.h>  // ntohs
 #include <asio/basic_socket_acceptor.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/post.hpp>  // what must wait for the current handler
-#include <fcntl.h>  // open
+#include <fcntl.h>  // open, O_DIRECTORY
 #include <netdb.h>  // gai_strerror
 #include <netinet/in.h>  // sockaddr_in6
 #include <signal.h>  // SIGKILL, sigaction, SIGINT, SIGTERM, SIGHUP
@@ -27799,6 +28127,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <sys/ioctl.h>  // the width of a terminal
 #include <sys/resource.h>  // how many files may be open, how much memory was used
 #include <sys/types.h>  // pid_t, ssize_t
+#include <sys/utsname.h>  // the kernel
 #include <unistd.h>  // _exit, isatty, STDOUT_FILENO, unlink, write, close, gethostname, pread, ...
 
 // ===== [E1] functions of text ====================================================================
@@ -28685,6 +29014,17 @@ inline std::string environment(const char* name) {
 
 enum class progress_mode : unsigned char { automatic, off, plain, line };
 
+enum class history_use : unsigned char { read, append, off };
+
+/// What the LLMBENCH_HISTORY variables ask.
+struct history_settings {
+    history_use use = history_use::read;
+    std::string folder{};   // instead of the gate's own
+    std::string at{};       // as of then
+    std::string machine{};  // LLMBENCH_MACHINE
+    bool appends() const { return use == history_use::append; }
+};
+
 /// What the LLMBENCH_ variables ask of a gate, beside its server. Read when the gate begins.
 struct settings {
     std::uint64_t seed = 1;
@@ -28699,6 +29039,7 @@ struct settings {
     load_shard shard{};     // what this program sends of the load
     double start_at_s = 0;  // of its first repeat, Unix time; shards alone
     std::vector<other_tool> show_as{};  // in whose definitions reports show our numbers, too
+    history_settings history{};
 };
 
 inline bool is_no(const std::string& v) {
@@ -28789,6 +29130,24 @@ inline double start_at_of(const std::string& s) {
     return at;
 }
 
+/// Throws std::invalid_argument with one sentence for what is none of what a variable may be.
+inline history_settings history_settings_of(const variable_lookup& look_up) {
+    history_settings s;
+    const std::string use = look_up("LLMBENCH_HISTORY");
+    if (use == "append") s.use = history_use::append;
+    else if (use == "off") s.use = history_use::off;
+    else if (!use.empty())
+        refuse({"LLMBENCH_HISTORY is \"", printable(use, 40), "\": it must be append or off, or "
+                "not be set, to read"});
+    s.folder = look_up("LLMBENCH_HISTORY_DIR");
+    s.at = look_up("LLMBENCH_HISTORY_AT");
+    s.machine = printable(trimmed(look_up("LLMBENCH_MACHINE")), 100);
+    if (s.use == history_use::append && !s.at.empty())
+        refuse({"LLMBENCH_HISTORY=append and LLMBENCH_HISTORY_AT are both set: nothing is added to "
+                "the past"});
+    return s;
+}
+
 /// Throws std::invalid_argument with one sentence for the first variable that cannot be used.
 inline settings settings_of(const variable_lookup& look_up) {
     settings s;
@@ -28803,6 +29162,7 @@ inline settings settings_of(const variable_lookup& look_up) {
     s.rehearse = rehearsal_of(look_up("LLMBENCH_REHEARSE"));
     s.progress = progress_of(look_up("LLMBENCH_PROGRESS"));
     s.show_as = tools_named(look_up("LLMBENCH_SHOW_AS"));
+    s.history = history_settings_of(look_up);
     s.shard = shard_of(look_up("LLMBENCH_SHARD"));
     s.start_at_s = start_at_of(look_up("LLMBENCH_START_AT"));
     if (s.shard.is_whole() != (s.start_at_s == 0))
@@ -28813,6 +29173,12 @@ inline settings settings_of(const variable_lookup& look_up) {
                               : s.write_baseline       ? "LLMBENCH_WRITE_BASELINE"
                               : !s.shard.is_whole()    ? "LLMBENCH_SHARD"
                                                        : nullptr;
+    if (s.history.appends() && other)
+        refuse({"LLMBENCH_HISTORY=append and ", other, " are both set: what is added is a whole "
+                "gate that was judged"});
+    if (!s.rehearse.empty() && s.history.appends())
+        refuse({"LLMBENCH_REHEARSE and LLMBENCH_HISTORY=append are both set: a model has no "
+                "nights"});
     if (!s.rehearse.empty() && other)
         refuse({"LLMBENCH_REHEARSE and ", other, " are both set: a rehearsal is of whole gates on "
                 "a model, and leaves nothing for later runs"});
@@ -28843,6 +29209,10 @@ inline constexpr known_variable known_variables[] = {
     {"LLMBENCH_CALIBRATE", "repeats of a calibration run, 3 to 100"},
     {"LLMBENCH_CALIBRATION", "the calibration.json that one wrote"},
     {"LLMBENCH_WRITE_BASELINE", "1: write stored baselines instead of comparing with them"},
+    {"LLMBENCH_HISTORY", "append: add what gates measure to the history of main"},
+    {"LLMBENCH_HISTORY_DIR", "the folder of that history; default: perf-history"},
+    {"LLMBENCH_HISTORY_AT", "that history as of a date, a time or a commit"},
+    {"LLMBENCH_MACHINE", "a name for the server's machine, for histories"},
     {"LLMBENCH_SHOW_AS", "vllm, sglang, guidellm, aiperf: our numbers in their definitions, too"}};
 
 inline std::string variables_help() {
@@ -29566,33 +29936,6 @@ inline history_store read_history(const std::string& folder, const std::string& 
     return all;
 }
 
-enum class history_use : unsigned char { read, append, off };
-
-/// What the LLMBENCH_HISTORY variables ask.
-struct history_settings {
-    history_use use = history_use::read;
-    std::string folder{};  // instead of the gate's own
-    std::string at{};      // as of then
-    std::string machine{};
-};
-/// Throws std::invalid_argument with one sentence for what is none of what a variable may be.
-inline history_settings history_settings_of(const variable_lookup& look_up) {
-    history_settings s;
-    const std::string use = look_up("LLMBENCH_HISTORY");
-    if (use == "append") s.use = history_use::append;
-    else if (use == "off") s.use = history_use::off;
-    else if (!use.empty())
-        refuse({"LLMBENCH_HISTORY is \"", printable(use, 40), "\": it must be append or off, or "
-                "not be set, to read"});
-    s.folder = look_up("LLMBENCH_HISTORY_DIR");
-    s.at = look_up("LLMBENCH_HISTORY_AT");
-    s.machine = printable(trimmed(look_up("LLMBENCH_MACHINE")), 100);
-    if (s.use == history_use::append && !s.at.empty())
-        refuse({"LLMBENCH_HISTORY=append and LLMBENCH_HISTORY_AT are both set: nothing is added to "
-                "the past"});
-    return s;
-}
-
 /// What a run of a gate in a cohort is held against: all that its folder, or LLMBENCH_HISTORY_DIR,
 /// has of that gate, as of LLMBENCH_HISTORY_AT. series_of() makes nights of it. Nights are of this
 /// machine's time, in a made-up world, too.
@@ -29611,7 +29954,111 @@ inline history_store history_of_gate(const std::string& folder, const std::strin
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E21] asio, under every client and the simulated server ===================================
+// ===== [E21] a run added to the folder of a history ==============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Makes a file of that name and content, whole or not at all, whatever ends this program
+/// meanwhile. False where there is one already. Throws std::runtime_error.
+inline bool add_file(const std::filesystem::path& path, std::string_view content,
+                     std::uint64_t own) {
+    const auto check = [&](int problem) {
+        if (problem != 0)
+            throw std::runtime_error("cannot write " + path.string() + ": " + error_text(problem));
+    };
+    std::error_code none;
+    std::filesystem::create_directories(path.parent_path(), none);
+    if (std::filesystem::exists(std::filesystem::symlink_status(path, none))) return false;
+    const std::filesystem::path draft =
+        path.parent_path() / ("." + path.filename().string() +
+                              printed(".%08llx.tmp", static_cast<unsigned long long>(own)));
+    struct removed {
+        const std::filesystem::path& file;
+        ~removed() { ::unlink(file.c_str()); }
+    } const at_end{draft};
+    new_file out;
+    int problem = out.open(draft);
+    if (problem == 0) problem = out.append(content);
+    if (problem == 0 && ::fsync(out.fd()) != 0) problem = errno;
+    if (const int at_close = out.close(); problem == 0) problem = at_close;
+    check(problem);
+    // Unlike a rename, a link replaces nothing.
+    if (::link(draft.c_str(), path.c_str()) != 0) {
+        if (errno == EEXIST) return false;
+        check(errno);
+    }
+    const int folder = ::open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) {
+        ::fsync(folder);  // the name, too; a file system that cannot has kept it otherwise
+        ::close(folder);
+    }
+    return true;
+}
+
+/// "20261123T021504Z-e2bbe02a-7c1e9f40": when, which commit, and something of its own.
+inline std::string stem_of_run(const std::string& at, const std::string& commit,
+                               std::uint64_t own) {
+    std::string stem;
+    for (const char c : at)
+        if (c != '-' && c != ':') stem += c;
+    const bool is_hash = commit.size() >= 8 &&
+                         commit.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+    return stem + "-" + (is_hash ? commit.substr(0, 8) : "00000000") +
+           printed("-%08llx", static_cast<unsigned long long>(own & 0xFFFFFFFF));
+}
+
+/// A machine whose clock is behind would put tonight's run among those of long ago. `latest`: a day
+/// that nothing can be later than, "20261124".
+inline void check_clock(const std::filesystem::path& folder, const std::string& latest) {
+    std::error_code none;
+    if (!std::filesystem::is_directory(folder, none)) return;
+    for (const std::filesystem::path& file : files_of_history(folder).lines) {
+        const std::string name = file.filename().string();
+        const bool is_dated = name.size() > 8 && name[8] == 'T' &&
+                              name.find_first_not_of("0123456789") == 8;
+        if (is_dated && name.compare(0, 8, latest) > 0)
+            throw std::runtime_error(file.string() + " is of a day that this machine says has not "
+                                     "come: one of the two clocks is wrong");
+    }
+}
+
+/// Adds the gates of one program, each a line, as one file; its name. Cohorts that the folder does
+/// not describe yet are described. Throws std::runtime_error where that is not possible.
+inline std::string append_history(const std::filesystem::path& folder,
+                                  const std::vector<history_entry>& gates, const std::string& at,
+                                  const std::string& commit) {
+    std::random_device random;
+    const auto drawn = [&] { return static_cast<std::uint64_t>(random()); };
+    const std::string tomorrow = utc_text(machine_unix_s() + 86400);
+    check_clock(folder, stem_of_run(tomorrow, "", 0).substr(0, 8));
+    for (const history_entry& e : gates)
+        add_file(folder / "cohorts" / (e.run.cohort + ".json"), cohort_json(e.in), drawn());
+    for (int tries = 0; tries < 5; ++tries) {
+        const std::uint64_t own = drawn();
+        const std::string stem = stem_of_run(at, commit, own);
+        std::string lines;
+        for (std::size_t i = 0; i < gates.size(); ++i) {
+            history_run run = gates[i].run;
+            run.id = stem + "." + std::to_string(i + 1);
+            run.at = at;
+            run.commit = commit.substr(0, 12);
+            lines += history_line(run);
+        }
+        const std::filesystem::path file =
+            folder / at.substr(0, 4) / at.substr(5, 2) / (stem + ".jsonl");
+        if (add_file(file, lines, own)) return file.string();
+    }
+    throw std::runtime_error("cannot write into " + folder.string() +
+                             ": five names are taken already");
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E22] asio, under every client and the simulated server ===================================
 
 #ifndef ASIO_STANDALONE
 #define ASIO_STANDALONE
@@ -29637,7 +30084,7 @@ using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E22] connections, waiting for them, and whoever is told of them ==========================
+// ===== [E23] connections, waiting for them, and whoever is told of them ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29707,7 +30154,7 @@ public:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E23] TLS =================================================================================
+// ===== [E24] TLS =================================================================================
 
 #ifdef LLMBENCH_WITH_TLS
 #include <openssl/err.h>
@@ -29904,7 +30351,7 @@ inline constexpr const char* tls_was_cut = "the connection was cut without an en
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E24] one request and its answer over one socket ==========================================
+// ===== [E25] one request and its answer over one socket ==========================================
 // What every client of this program stands on. It never waits: whoever has it knows when.
 
 namespace llmbench {
@@ -30064,7 +30511,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E25] sockets and addresses ===============================================================
+// ===== [E26] sockets and addresses ===============================================================
 
 #ifndef __linux__
 #include <fcntl.h>  // what a socket is made with elsewhere
@@ -30310,7 +30757,7 @@ inline int free_port() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E26] waiting for sockets, on every other system ==========================================
+// ===== [E27] waiting for sockets, on every other system ==========================================
 
 #if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
 #include <asio/executor_work_guard.hpp>  // a context without work would stop
@@ -30459,7 +30906,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E27] waiting for sockets, on Linux =======================================================
+// ===== [E28] waiting for sockets, on Linux =======================================================
 
 #ifdef __linux__
 #include <sys/epoll.h>  // epoll_event
@@ -30581,7 +31028,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E28] the network that a thread has =======================================================
+// ===== [E29] the network that a thread has =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30615,7 +31062,7 @@ inline std::unique_ptr<network> new_network() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E29] an HTTP server and the way to it ====================================================
+// ===== [E30] an HTTP server and the way to it ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30674,7 +31121,7 @@ inline http_server server_at(const http_url& u, std::shared_ptr<tls_client> tls 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E30] requests that are not measured ======================================================
+// ===== [E31] requests that are not measured ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30854,7 +31301,7 @@ inline http_answer blocking_get(const http_server& at, const std::string& path,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E31] a made-up machine: its time and its network =========================================
+// ===== [E32] a made-up machine: its time and its network =========================================
 // Everything in it happens in one thread, in the order of its times: the same world is the same to
 // the byte every time.
 
@@ -31085,7 +31532,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E32] the network of a made-up machine ====================================================
+// ===== [E33] the network of a made-up machine ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31221,7 +31668,7 @@ inline std::unique_ptr<network> virtual_world::new_network() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E33] the warm-up of a load, watched until it has settled =================================
+// ===== [E34] the warm-up of a load, watched until it has settled =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31292,7 +31739,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E34] what a load is told and delivers ====================================================
+// ===== [E35] what a load is told and delivers ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31425,7 +31872,7 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E35] one connection of the load ==========================================================
+// ===== [E36] one connection of the load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31793,7 +32240,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E36] what one client thread has to send, and when ========================================
+// ===== [E37] what one client thread has to send, and when ========================================
 // No clock and no sockets: whoever asks says what time it is.
 
 namespace llmbench {
@@ -32052,7 +32499,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E37] the connections of one client thread ================================================
+// ===== [E38] the connections of one client thread ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32136,7 +32583,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E38] what came back to one client thread =================================================
+// ===== [E39] what came back to one client thread =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32203,7 +32650,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E39] one client thread ===================================================================
+// ===== [E40] one client thread ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32447,7 +32894,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E40] the load of one repeat ==============================================================
+// ===== [E41] the load of one repeat ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32593,7 +33040,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E41] what of asio a server needs beyond a client =========================================
+// ===== [E42] what of asio a server needs beyond a client =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32606,7 +33053,7 @@ using tcp_acceptor = asio::basic_socket_acceptor<asio::ip::tcp, io_executor>;
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E42] a connection of the simulated server ================================================
+// ===== [E43] a connection of the simulated server ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32721,7 +33168,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E43] what the simulated server does with requests ========================================
+// ===== [E44] what the simulated server does with requests ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32985,7 +33432,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E44] the simulated server's sockets ======================================================
+// ===== [E45] the simulated server's sockets ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33108,7 +33555,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E45] the simulated server in a made-up world =============================================
+// ===== [E46] the simulated server in a made-up world =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33206,93 +33653,6 @@ private:
     std::unique_ptr<simulated_service> service_;
     const std::string url_;
 };
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [E46] who asks a server ===================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// The header lines that all requests to a server share, and what of them is for nobody else.
-struct credentials {
-    std::string fields{};
-    std::vector<std::string> secrets{};
-
-    /// The value of a header or of a variable. A short one ("gzip") is none.
-    void keep_secret(const std::string& value) {
-        if (value.size() >= 8) add_secret(secrets, value);
-    }
-};
-
-/// Throws std::invalid_argument where a gate cannot send such a header.
-inline void check_header(const std::string& name, const std::string& value) {
-    if (!is_token(name))
-        refuse({"endpoint.headers has the name \"", printable(name),
-                "\": it must be one word without a colon"});
-    if (!is_header_safe(value))
-        refuse({"endpoint.headers: the value of ", name,
-                " holds a line break or another control character"});
-    for (const char* ours : {"host", "content-length", "content-type", "transfer-encoding",
-                             "connection", "x-request-id"})
-        if (same_ignoring_case(name, ours))
-            refuse({"endpoint.headers sets ", name, ": that header belongs to llmbench"});
-}
-
-/// The variable that holds the key.
-inline std::string key_variable(const endpoint& e) {
-    return e.api_key_env.empty() ? "LLMBENCH_API_KEY" : str(e.api_key_env);
-}
-
-/// Throws std::invalid_argument where the key was asked for and is not there, or cannot be sent.
-inline void check_key(const endpoint& e, const std::string& key) {
-    const std::string variable = key_variable(e);
-    const bool is_name = variable.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
-                         std::string::npos;
-    if (!e.api_key_env.empty() && key.empty()) {
-        if (is_name)
-            refuse({"endpoint.api_key_env is \"", variable, "\": that variable is not set"});
-        refuse({"endpoint.api_key_env names a variable that is not set; it is not repeated here, "
-                "for it looks like a key and not like a name"});
-    }
-    if (!is_header_safe(key))
-        refuse({"the API key in ", variable, " holds a line break or another control character"});
-}
-
-/// The header line with the key, "" where there is none. Where the gate names a header of that
-/// kind itself, LLMBENCH_API_KEY is for others.
-inline std::string key_line(const endpoint& e, const api_traits& api, const std::string& key) {
-    const std::string_view header = api.key_before;
-    for (const name_value& h : e.headers) {
-        if (!same_ignoring_case(str(h.name), header.substr(0, header.find(':')))) continue;
-        if (!e.api_key_env.empty())
-            refuse({"endpoint.headers sets ", str(h.name), " and ",
-                    "endpoint.api_key_env names a key: give one of them"});
-        return {};
-    }
-    return key.empty() ? key : api.key_before + key + "\r\n";
-}
-
-/// `key`: what key_variable() holds, "" where it is not set. Throws std::invalid_argument.
-inline credentials credentials_of(const endpoint& e, const api_traits& api,
-                                  const std::string& key) {
-    credentials c;
-    c.fields = "User-Agent: llmbench\r\nContent-Type: application/json\r\n";
-    c.fields += api.fields;
-    for (const name_value& h : e.headers) {
-        const std::string name = str(h.name), value = str(h.value);
-        check_header(name, value);
-        c.fields += name + ": " + value + "\r\n";
-        c.keep_secret(value);
-    }
-    check_key(e, key);
-    add_secret(c.secrets, key);
-    c.fields += key_line(e, api, key);
-    return c;
-}
 
 }  // namespace llmbench
 }  // inline namespace v0
@@ -33616,7 +33976,94 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E49] the pages on which a server tells of itself =========================================
+// ===== [E49] who asks a server ===================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The header lines that all requests to a server share, and what of them is for nobody else.
+struct credentials {
+    std::string fields{};
+    std::vector<std::string> secrets{};
+
+    /// The value of a header or of a variable. A short one ("gzip") is none.
+    void keep_secret(const std::string& value) {
+        if (value.size() >= 8) add_secret(secrets, value);
+    }
+};
+
+/// Throws std::invalid_argument where a gate cannot send such a header.
+inline void check_header(const std::string& name, const std::string& value) {
+    if (!is_token(name))
+        refuse({"endpoint.headers has the name \"", printable(name),
+                "\": it must be one word without a colon"});
+    if (!is_header_safe(value))
+        refuse({"endpoint.headers: the value of ", name,
+                " holds a line break or another control character"});
+    for (const char* ours : {"host", "content-length", "content-type", "transfer-encoding",
+                             "connection", "x-request-id"})
+        if (same_ignoring_case(name, ours))
+            refuse({"endpoint.headers sets ", name, ": that header belongs to llmbench"});
+}
+
+/// The variable that holds the key.
+inline std::string key_variable(const endpoint& e) {
+    return e.api_key_env.empty() ? "LLMBENCH_API_KEY" : str(e.api_key_env);
+}
+
+/// Throws std::invalid_argument where the key was asked for and is not there, or cannot be sent.
+inline void check_key(const endpoint& e, const std::string& key) {
+    const std::string variable = key_variable(e);
+    const bool is_name = variable.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+                         std::string::npos;
+    if (!e.api_key_env.empty() && key.empty()) {
+        if (is_name)
+            refuse({"endpoint.api_key_env is \"", variable, "\": that variable is not set"});
+        refuse({"endpoint.api_key_env names a variable that is not set; it is not repeated here, "
+                "for it looks like a key and not like a name"});
+    }
+    if (!is_header_safe(key))
+        refuse({"the API key in ", variable, " holds a line break or another control character"});
+}
+
+/// The header line with the key, "" where there is none. Where the gate names a header of that
+/// kind itself, LLMBENCH_API_KEY is for others.
+inline std::string key_line(const endpoint& e, const api_traits& api, const std::string& key) {
+    const std::string_view header = api.key_before;
+    for (const name_value& h : e.headers) {
+        if (!same_ignoring_case(str(h.name), header.substr(0, header.find(':')))) continue;
+        if (!e.api_key_env.empty())
+            refuse({"endpoint.headers sets ", str(h.name), " and ",
+                    "endpoint.api_key_env names a key: give one of them"});
+        return {};
+    }
+    return key.empty() ? key : api.key_before + key + "\r\n";
+}
+
+/// `key`: what key_variable() holds, "" where it is not set. Throws std::invalid_argument.
+inline credentials credentials_of(const endpoint& e, const api_traits& api,
+                                  const std::string& key) {
+    credentials c;
+    c.fields = "User-Agent: llmbench\r\nContent-Type: application/json\r\n";
+    c.fields += api.fields;
+    for (const name_value& h : e.headers) {
+        const std::string name = str(h.name), value = str(h.value);
+        check_header(name, value);
+        c.fields += name + ": " + value + "\r\n";
+        c.keep_secret(value);
+    }
+    check_key(e, key);
+    add_secret(c.secrets, key);
+    c.fields += key_line(e, api, key);
+    return c;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E50] the pages on which a server tells of itself =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33778,7 +34225,7 @@ inline std::string why_any_unreported(const server_pages& on, const std::vector<
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E50] server processes ====================================================================
+// ===== [E51] server processes ====================================================================
 
 #ifdef __linux__
 #include <sys/prctl.h>  // a server that ends with us
@@ -33982,7 +34429,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E51] servers that a gate starts ==========================================================
+// ===== [E52] servers that a gate starts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34008,6 +34455,7 @@ public:
                     "there; one with a port of its own is an endpoint that runs already"});
         if (!(what_.ready_within.seconds() > 0)) refuse({"process.ready_within must be above 0"});
     }
+    std::string command() const { return str(what_.command); }
     bool restarts() const { return what_.restart_between_repeats; }
     /// What it is told by its environment is for nobody else either, but for where profiles go.
     void keep_secrets(credentials& c) const {
@@ -34087,7 +34535,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E52] targets brought up ==================================================================
+// ===== [E53] targets brought up ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34224,6 +34672,16 @@ public:
         const auto* p = std::get_if<started_process>(&server_);
         return p ? p->environment_value(variable) : std::string();
     }
+    /// How its process is started; "" of a server that runs already.
+    std::string command() const {
+        const auto* p = std::get_if<started_process>(&server_);
+        return p ? p->command() : std::string();
+    }
+    /// Of a simulated one, else null.
+    const engine* model() const {
+        const auto* s = std::get_if<simulated_engine>(&server_);
+        return s ? &s->settings : nullptr;
+    }
     const load_target& load() const { return load_; }
     /// The same server for requests to another of its models, from the next start on.
     void also_serve(const std::string& model) { other_model_ = model; }
@@ -34321,7 +34779,104 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E53] a server's pages, read beside a load ================================================
+// ===== [E54] a server and its machine asked what they are ========================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr double fingerprint_within_s = 2;
+
+/// Cores that this program may use: by its affinity, and by its control group's share of time.
+inline int usable_cores() {
+    const int cores = static_cast<int>(std::thread::hardware_concurrency());
+    std::ifstream in("/sys/fs/cgroup/cpu.max");
+    double quota = 0, period = 0;
+    if (!(in >> quota >> period) || !(quota > 0 && period > 0)) return cores;  // "max 100000"
+    return std::min(cores, static_cast<int>(std::ceil(quota / period)));
+}
+/// What a command says, "" where it fails or takes too long.
+inline std::string said_by(const char* command) {
+    std::string said;
+    std::FILE* const out = ::popen(command, "r");
+    if (!out) return said;
+    char some[4096];
+    for (std::size_t n = 0; (n = std::fread(some, 1, sizeof some, out)) > 0;) {
+        if (said.size() < 65536) said.append(some, n);
+    }
+    return ::pclose(out) == 0 ? said : std::string();
+}
+inline bool is_this_host(const http_url& u) {
+    return !u.socket.empty() || u.host == "localhost" || u.host == "::1" ||
+           u.host.compare(0, 4, "127.") == 0;
+}
+
+inline void ask_for_version(const live_target& of, fingerprint& f) {
+    const load_target& to = of.load();
+    const std::string api = to.api->name;
+    f.server = of.pages().first_is_servers ? of.pages().of : "";
+    if (f.server.empty())
+        f.server = api == "tgi"                    ? "TGI"
+                   : api == "triton"               ? "Triton"
+                   : api.compare(0, 6, "ollama") == 0 ? "Ollama"
+                   : api == "llama_cpp"            ? "llama.cpp"
+                                                   : "";
+    const long long until_ns = now_ns() + ns_of(fingerprint_within_s);
+    for (const version_page& page : version_pages_of(f.server)) {
+        const double left_s = static_cast<double>(until_ns - now_ns()) * 1e-9;
+        if (left_s <= 0) return;
+        const http_answer a = blocking_get(to, inquiry_path(to, page.path), to.fields, left_s);
+        const std::string version = a.status == 200 ? told_version(page, a.body) : "";
+        if (version.empty()) continue;
+        if (f.server.empty()) f.server = server_behind(page.path);
+        f.version = printable(without_secrets(version, to.secrets));
+        return;
+    }
+}
+/// By the pages of its exporters, or by this host where that is its own.
+inline void ask_machine(const live_target& of, fingerprint& f) {
+    told_cards cards;
+    const server_pages& pages = of.pages();
+    for (std::size_t i = pages.first_is_servers ? 1 : 0; i < pages.all.size(); ++i)
+        read_cards(read_page(pages.all[i]).page, cards);
+    f.accelerators = counted_names(cards.names);
+    f.cards = hash_of_cards(cards.ids);
+    if (!cards.drivers.empty()) f.driver = cards.drivers.front();
+    if (!of.is_process() && !is_this_host(of.load().url)) return;
+    if (f.accelerators.empty())
+        read_nvidia_smi(said_by("timeout -k 1 2 nvidia-smi --query-gpu=name,uuid,driver_version,"
+                                "memory.total,power.limit --format=csv,noheader 2>/dev/null"),
+                        f);
+    f.cpu = printable(name_of_the_processor(), 60);
+    f.cores = std::to_string(usable_cores());
+    utsname u{};
+    if (uname(&u) == 0) f.kernel = printable(u.release, 60);
+}
+
+/// Of a server that is up. Throws std::invalid_argument where nothing tells its machine and nobody
+/// names it.
+inline fingerprint fingerprint_of(const live_target& of, const std::string& machine) {
+    fingerprint f;
+    if (const engine* const model = of.model()) {
+        f.server = engine_words(*model);
+        if (current_world) return f;
+    } else {
+        ask_for_version(of, f);
+        f.arguments = hash_of_arguments(of.command());
+    }
+    ask_machine(of, f);
+    if (f.accelerators.empty() && f.cpu.empty() && machine.empty())
+        refuse({"nothing tells which machine ", of.facts().url, " is, and only runs on one machine "
+                "make a history: set LLMBENCH_MACHINE to a name for it, or name the page of its "
+                "dcgm-exporter, endpoint{.telemetry = {\"http://host:9400/metrics\"}}"});
+    return f;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E55] a server's pages, read beside a load ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34445,7 +35000,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E54] whether two targets are one server, and two arms one ================================
+// ===== [E56] whether two targets are one server, and two arms one ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34582,7 +35137,7 @@ inline void check_other_requests(const plan& p, const load_target& mine,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E55] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E57] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34735,7 +35290,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E56] all gates of a program and their reports ============================================
+// ===== [E58] all gates of a program and their reports ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -34872,7 +35427,10 @@ public:
     /// For whoever makes it the exit code: everything is written, and nobody else need say it.
     gate_outcome final_outcome() {
         const std::lock_guard guard(mutex_);
-        if (is_ours()) write_files(true);
+        if (is_ours()) {
+            write_files(true);
+            add_to_history();
+        }
         unheard_ = unheard_by_host_ = gate_outcome::passed;
         return worst();
     }
@@ -34921,6 +35479,7 @@ public:
             cut_off_ = true;
         }
         write_files(true);
+        add_to_history();
         if (!std::exchange(finished_, true) && !gates_.empty())
             with_all_reported(true, [&] { say_at_the_end(); });
     }
@@ -35076,6 +35635,27 @@ private:
             report_not_whole(report_directory(), std::string("the reports: ") + e.what());
         }
     }
+    /// What gates measured since the last time, a file for each folder. After the reports: what is
+    /// added to was told.
+    void add_to_history() {
+        std::map<std::string, std::vector<history_entry>> nights;
+        for (; seen_for_history_ < gates_.size(); ++seen_for_history_) {
+            const gate_report& g = gates_[seen_for_history_];
+            if (g.outcome == gate_outcome::unfinished) break;
+            if (g.night && (*g.night).why_not.empty())
+                nights[(*g.night).folder].push_back(*g.night);
+        }
+        for (const auto& [folder, gates] : nights) try {
+                const std::string file = append_history(folder, gates, environment_.started_at,
+                                                        environment_.commit);
+                std::cout << history_text(file, gates.size()) << std::flush;
+            } catch (const std::exception& e) {
+                reports_whole_ = false;
+                changed_ = true;
+                report_not_whole(folder, std::string("the history: ") + e.what());
+                write_files(true);
+            }
+    }
     void say_at_the_end() const {
         const surroundings& around = surroundings_of_program();
         std::cout << closing_text(gates_, around.style()) << std::flush;
@@ -35108,6 +35688,7 @@ private:
     std::atomic<int> running_{0};
     std::atomic<long long> virtual_ns_{0};
     std::size_t next_writing_ = 1;  // with so many gates
+    std::size_t seen_for_history_ = 0;
     // The worst that nobody has come to hear of yet: outside test cases, and inside.
     gate_outcome unheard_ = gate_outcome::passed, unheard_by_host_ = gate_outcome::passed;
     bool changed_ = false, written_as_over_ = false, finished_ = false, ended_ = false;
@@ -35118,7 +35699,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E57] gates inside doctest ================================================================
+// ===== [E59] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35236,7 +35817,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E58] the models that stand in for servers in a rehearsal =================================
+// ===== [E60] the models that stand in for servers in a rehearsal =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35293,7 +35874,7 @@ inline void check_rehearsal(const slo_list& slos) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E59] what the environment asks of a gate =================================================
+// ===== [E61] what the environment asks of a gate =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35308,12 +35889,14 @@ struct run_mode {
     std::map<std::string, double> noise{};
     std::string noise_file{};
     bool is_shard = false;
+    history_settings history{};  // of a gate that is added to one
     std::optional<rehearsal_model> model{};  // of all servers, in a rehearsal
     stored_gate stored{};  // what a stored baseline's file tells, or would
 
     std::optional<engine> stand_in(run_arm a) const {
         return model ? std::optional(model->of(a)) : std::nullopt;
     }
+    bool appends() const { return history.appends(); }
     bool judges() const { return calibrate == 0 && !write_baseline && !is_shard; }
 };
 /// `began_ns`: when what LLMBENCH_TIME_BUDGET is of began, on the clock that the gate goes by.
@@ -35391,7 +35974,7 @@ inline void check_writable(const std::string& file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E60] the servers of a gate ===============================================================
+// ===== [E62] the servers of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35469,7 +36052,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E61] the progress of a repeat ============================================================
+// ===== [E63] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35602,7 +36185,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E62] one repeat ==========================================================================
+// ===== [E64] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -35844,7 +36427,7 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm ar
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E63] one repeat of a load that ranks of MPI send =========================================
+// ===== [E65] one repeat of a load that ranks of MPI send =========================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -36043,7 +36626,7 @@ inline void ask_other_ranks(const rank_command& c) {
 }  // namespace llmbench
 #endif
 
-// ===== [E64] a load that several programs send without a word to each other ======================
+// ===== [E66] a load that several programs send without a word to each other ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36154,7 +36737,7 @@ inline long long steady_ns_at(double unix_time_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E65] one repeat of a load that several programs send =====================================
+// ===== [E67] one repeat of a load that several programs send =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36203,7 +36786,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E66] one repeat, whoever sends it, and the files that it leaves ==========================
+// ===== [E68] one repeat, whoever sends it, and the files that it leaves ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36235,7 +36818,7 @@ inline repeat_data recorded_repeat(const plan& what, live_target& target, run_ar
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E67] which repeat is measured next, and which are evidence ===============================
+// ===== [E69] which repeat is measured next, and which are evidence ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36288,7 +36871,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E68] the repeats of a gate, on its servers ===============================================
+// ===== [E70] the repeats of a gate, on its servers ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36307,6 +36890,7 @@ struct measured_gate {
     terms judged_by{};
     findings found{};
     taken_profile profile{};  // of the candidate, where it failed
+    fingerprint print{};      // of the candidate, where a history asks for it
 };
 
 /// A probe of a search, where answers take so long.
@@ -36467,7 +37051,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E69] what a gate says before its load ====================================================
+// ===== [E71] what a gate says before its load ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36506,7 +37090,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E70] the search for a capacity, on the servers of a gate =================================
+// ===== [E72] the search for a capacity, on the servers of a gate =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36589,7 +37173,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E71] what another rank than the first does of a gate =====================================
+// ===== [E73] what another rank than the first does of a gate =====================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -36619,7 +37203,7 @@ inline void follow_rank_0(const plan& p, gate_servers& servers, progress_meter& 
 }  // namespace llmbench
 #endif
 
-// ===== [E72] profiles of servers =================================================================
+// ===== [E74] profiles of servers =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36771,7 +37355,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E73] profiles that could not be ended ====================================================
+// ===== [E75] profiles that could not be ended ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36818,7 +37402,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E74] a gate, from its servers to all that its repeats show ===============================
+// ===== [E76] a gate, from its servers to all that its repeats show ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36857,6 +37441,8 @@ public:
         });
         servers_.report(all_.target, all_.baseline);
         servers_.check_objectives();
+        if (mode_.appends())
+            all_.print = fingerprint_of(servers_.candidate(), mode_.history.machine);
         if (!judged_.has_stored_baseline) return true;
         all_.baseline.kind = target_kind::stored;
         all_.baseline.url = str(judged_.stored.file);
@@ -36937,7 +37523,8 @@ private:
             if (repeats_.measure_again(found.bias)) continue;
             // Under too much load a shown miss is told as one, and red takes a third repeat.
             if (count < first_fail && found.on.saturated) continue;
-            if (all_decided(found.verdicts, judged_.repeats_are_asked) && !found.bias) return;
+            if (!mode_.appends() && !found.bias &&  // all nights have as many
+                all_decided(found.verdicts, judged_.repeats_are_asked)) return;
             if (count == judged_.most_repeats && is_noisy(found))
                 repeats_.allow(judged_.most_if_noisy);
             meter_.decided(found.verdicts);
@@ -36968,7 +37555,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E75] what the result of a gate holds =====================================================
+// ===== [E77] what the result of a gate holds =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37011,7 +37598,34 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E76] what one program does of a plan that several share ==================================
+// ===== [E78] gates that are added to a history ===================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A night that ended once its verdict was clear would be chosen by that: all have as many repeats.
+inline scenario as_a_night(scenario s) {
+    if (s.baseline.is_live())
+        refuse({"LLMBENCH_HISTORY=append, and the baseline is a server: a history is of what main "
+                "does alone; gates with such a baseline are for pull requests"});
+    if (s.repeats == 0 && s.traffic != fresh) s.repeats = repeats_of_a_night;
+    return s;
+}
+
+inline history_entry night_of(const plan& p, const measured_gate& m, const gate_report& g,
+                              const history_settings& asked) {
+    history_entry e = history_entry_of(p, cohort_of(p, m.target, m.print, asked.machine), m.print,
+                                       g.figures, g.verdicts, m.seen.stopped);
+    e.folder = asked.folder.empty() ? usual_history : asked.folder;
+    return e;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E79] what one program does of a plan that several share ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37071,7 +37685,7 @@ inline plan as_rank(plan p, const scenario& s, const settings& asked) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E77] gates take turns ====================================================================
+// ===== [E80] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37102,7 +37716,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E78] gates in virtual time ===============================================================
+// ===== [E81] gates in virtual time ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37162,7 +37776,7 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E79] one gate from its scenario to its result ============================================
+// ===== [E82] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37317,6 +37931,7 @@ public:
     result ended_by(gate_outcome outcome, const std::string& why) {
         gate_report g = unmeasured(who_, scenario_, outcome, why);
         if (model_) g.rehearsal.model = model_->words;
+        if (asked_.history.appends() && asserts_) g.night = history_entry{.why_not = why};
         const result r = result_of(g, {}, number_, asked_);
         close(std::move(g));
         return r;
@@ -37343,6 +37958,7 @@ protected:
     void close(gate_report&& g) {
         g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
         say(console_text(g, surroundings_of_program().style()));
+        if (g.night && !(*g.night).why_not.empty()) say(no_night_text((*g.night).why_not));
         if (all_.records().are_open()) say(reports_text(report_directory()));
         all_.close_gate(number_, std::move(g), asserts_, in_test_case_);
     }
@@ -37449,10 +38065,11 @@ private:
         // What is written as a baseline is all of a capacity, not whether one load is carried.
         const bool writes = asked_.write_baseline && scenario_.baseline.is_stored();
         const bool searches = scenario_.arrivals.data().is_searched;
-        plan p = plan_of(scenario_, who_, asked_.seed,
+        plan p = plan_of(appends() ? as_a_night(scenario_) : scenario_, who_, asked_.seed,
                          searches && writes ? scenario_use::find_capacity : use_,
                          api_of(scenario_.target));
         run_mode mode = mode_of(p, asked_, budget_began_ns());
+        if (appends()) mode.history = asked_.history;
         mode.model = model_;
         if (model_) p = with_judging(std::move(p), [](planned_judging& j) { j.on_fail = {}; });
         if (mode.is_shard) p = as_shard(std::move(p), scenario_, asked_, number_);
@@ -37470,6 +38087,10 @@ private:
             j.first_repeats = j.most_repeats;
             j.most_if_noisy = 0;
         }), mode};
+    }
+    bool appends() const {
+        return asked_.history.appends() && use_ == scenario_use::gate &&
+               !scenario_.arrivals.data().is_searched;
     }
     static stored_gate stored_gate_of(const plan& p) {
         const std::string file = str(p.judged->stored.file);
@@ -37508,6 +38129,8 @@ private:
     result reported(const gate_to_run& what, measured_gate m) {
         gate_report g = report_of(what.asked, m, asked_);
         if (what.mode.write_baseline) write_as_baseline(g, m, asked_);
+        if (asked_.history.appends() && use_ == scenario_use::gate)
+            g.night = night_of(what.asked, m, g, asked_.history);
         if (model_) mark_rehearsed(g, m.seen, model_->words, model_->noise);
         const result r = result_of(g, std::move(m), number_, asked_);
         const bool only_notes = !asserts_ && in_test_case_;
@@ -37596,7 +38219,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E80] a run that is over, with its requests ===============================================
+// ===== [E83] a run that is over, with its requests ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37756,7 +38379,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E81] what others have measured, judged as a gate =========================================
+// ===== [E84] what others have measured, judged as a gate =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37848,7 +38471,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E82] several settings of a server, measured in turns =====================================
+// ===== [E85] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38086,7 +38709,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E83] several settings from a scenario to their result ====================================
+// ===== [E86] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38256,7 +38879,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E84] public functions ====================================================================
+// ===== [E87] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38354,7 +38977,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E85] records judged again ================================================================
+// ===== [E88] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38411,7 +39034,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E86] main ================================================================================
+// ===== [E89] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

@@ -11,6 +11,7 @@
 #include "core/traffic/plan.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
+#include "core/stored/history.hpp"
 #include "core/reports/profile.hpp"
 
 #include <string>
@@ -50,6 +51,7 @@ struct gate_report {
     rehearsal_report rehearsal{};
     bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
     double took_s = 0;                      // servers brought up and down included
+    maybe<history_entry> night{};           // where it is to be added to a history
 };
 
 struct environment_facts {

@@ -289,6 +289,13 @@ inline std::string others_text(const gate_report& g) {
 }
 
 /// Where a gate's reports are.
+/// Of gates that a file of a history was made of, and of one that was not added.
+inline std::string history_text(const std::string& file, std::size_t gates) {
+    return "history: " + plural(gates, "gate") + " added, " + file + "\n";
+}
+inline std::string no_night_text(const std::string& why) {
+    return wrapped_lines("  not added to the history: " + why) + "\n";
+}
 inline std::string reports_text(const std::string& directory) {
     return "  report: " + directory + "/report.html\n";
 }

@@ -22,6 +22,7 @@
 #include "core/reports/profile.hpp"
 #include "core/reports/text.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/targets/fingerprint.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/page_watch.hpp"
 #include "effects/gates/gate_servers.hpp"
@@ -57,6 +58,7 @@ struct measured_gate {
     terms judged_by{};
     findings found{};
     taken_profile profile{};  // of the candidate, where it failed
+    fingerprint print{};      // of the candidate, where a history asks for it
 };
 
 /// A probe of a search, where answers take so long.

@@ -19,6 +19,7 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
+#include "effects/targets/fingerprint.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/gates/announcement.hpp"
 #include "effects/gates/capacity_search.hpp"
@@ -73,6 +74,8 @@ public:
         });
         servers_.report(all_.target, all_.baseline);
         servers_.check_objectives();
+        if (mode_.appends())
+            all_.print = fingerprint_of(servers_.candidate(), mode_.history.machine);
         if (!judged_.has_stored_baseline) return true;
         all_.baseline.kind = target_kind::stored;
         all_.baseline.url = str(judged_.stored.file);
@@ -153,7 +156,8 @@ private:
             if (repeats_.measure_again(found.bias)) continue;
             // Under too much load a shown miss is told as one, and red takes a third repeat.
             if (count < first_fail && found.on.saturated) continue;
-            if (all_decided(found.verdicts, judged_.repeats_are_asked) && !found.bias) return;
+            if (!mode_.appends() && !found.bias &&  // all nights have as many
+                all_decided(found.verdicts, judged_.repeats_are_asked)) return;
             if (count == judged_.most_repeats && is_noisy(found))
                 repeats_.allow(judged_.most_if_noisy);
             meter_.decided(found.verdicts);

@@ -39,6 +39,7 @@
 #include "effects/gates/doctest_host.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/held_result.hpp"
+#include "effects/gates/night.hpp"
 #include "effects/gates/rehearsed.hpp"
 #include "effects/gates/session.hpp"
 #include "effects/gates/shared_plan.hpp"
@@ -208,6 +209,7 @@ public:
     result ended_by(gate_outcome outcome, const std::string& why) {
         gate_report g = unmeasured(who_, scenario_, outcome, why);
         if (model_) g.rehearsal.model = model_->words;
+        if (asked_.history.appends() && asserts_) g.night = history_entry{.why_not = why};
         const result r = result_of(g, {}, number_, asked_);
         close(std::move(g));
         return r;
@@ -234,6 +236,7 @@ protected:
     void close(gate_report&& g) {
         g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
         say(console_text(g, surroundings_of_program().style()));
+        if (g.night && !(*g.night).why_not.empty()) say(no_night_text((*g.night).why_not));
         if (all_.records().are_open()) say(reports_text(report_directory()));
         all_.close_gate(number_, std::move(g), asserts_, in_test_case_);
     }
@@ -340,10 +343,11 @@ private:
         // What is written as a baseline is all of a capacity, not whether one load is carried.
         const bool writes = asked_.write_baseline && scenario_.baseline.is_stored();
         const bool searches = scenario_.arrivals.data().is_searched;
-        plan p = plan_of(scenario_, who_, asked_.seed,
+        plan p = plan_of(appends() ? as_a_night(scenario_) : scenario_, who_, asked_.seed,
                          searches && writes ? scenario_use::find_capacity : use_,
                          api_of(scenario_.target));
         run_mode mode = mode_of(p, asked_, budget_began_ns());
+        if (appends()) mode.history = asked_.history;
         mode.model = model_;
         if (model_) p = with_judging(std::move(p), [](planned_judging& j) { j.on_fail = {}; });
         if (mode.is_shard) p = as_shard(std::move(p), scenario_, asked_, number_);
@@ -361,6 +365,10 @@ private:
             j.first_repeats = j.most_repeats;
             j.most_if_noisy = 0;
         }), mode};
+    }
+    bool appends() const {
+        return asked_.history.appends() && use_ == scenario_use::gate &&
+               !scenario_.arrivals.data().is_searched;
     }
     static stored_gate stored_gate_of(const plan& p) {
         const std::string file = str(p.judged->stored.file);
@@ -399,6 +407,8 @@ private:
     result reported(const gate_to_run& what, measured_gate m) {
         gate_report g = report_of(what.asked, m, asked_);
         if (what.mode.write_baseline) write_as_baseline(g, m, asked_);
+        if (asked_.history.appends() && use_ == scenario_use::gate)
+            g.night = night_of(what.asked, m, g, asked_.history);
         if (model_) mark_rehearsed(g, m.seen, model_->words, model_->noise);
         const result r = result_of(g, std::move(m), number_, asked_);
         const bool only_notes = !asserts_ && in_test_case_;

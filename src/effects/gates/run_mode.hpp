@@ -34,12 +34,14 @@ struct run_mode {
     std::map<std::string, double> noise{};
     std::string noise_file{};
     bool is_shard = false;
+    history_settings history{};  // of a gate that is added to one
     std::optional<rehearsal_model> model{};  // of all servers, in a rehearsal
     stored_gate stored{};  // what a stored baseline's file tells, or would
 
     std::optional<engine> stand_in(run_arm a) const {
         return model ? std::optional(model->of(a)) : std::nullopt;
     }
+    bool appends() const { return history.appends(); }
     bool judges() const { return calibrate == 0 && !write_baseline && !is_shard; }
 };
 /// `began_ns`: when what LLMBENCH_TIME_BUDGET is of began, on the clock that the gate goes by.

@@ -15,6 +15,7 @@
 #include "effects/system/machine.hpp"
 #include "effects/system/ranks.hpp"
 #include "effects/system/settings.hpp"
+#include "effects/history/append.hpp"
 #include "effects/load/run_load.hpp"
 #include "effects/gates/record_files.hpp"
 
@@ -175,7 +176,10 @@ public:
     /// For whoever makes it the exit code: everything is written, and nobody else need say it.
     gate_outcome final_outcome() {
         const std::lock_guard guard(mutex_);
-        if (is_ours()) write_files(true);
+        if (is_ours()) {
+            write_files(true);
+            add_to_history();
+        }
         unheard_ = unheard_by_host_ = gate_outcome::passed;
         return worst();
     }
@@ -224,6 +228,7 @@ public:
             cut_off_ = true;
         }
         write_files(true);
+        add_to_history();
         if (!std::exchange(finished_, true) && !gates_.empty())
             with_all_reported(true, [&] { say_at_the_end(); });
     }
@@ -379,6 +384,27 @@ private:
             report_not_whole(report_directory(), std::string("the reports: ") + e.what());
         }
     }
+    /// What gates measured since the last time, a file for each folder. After the reports: what is
+    /// added to was told.
+    void add_to_history() {
+        std::map<std::string, std::vector<history_entry>> nights;
+        for (; seen_for_history_ < gates_.size(); ++seen_for_history_) {
+            const gate_report& g = gates_[seen_for_history_];
+            if (g.outcome == gate_outcome::unfinished) break;
+            if (g.night && (*g.night).why_not.empty())
+                nights[(*g.night).folder].push_back(*g.night);
+        }
+        for (const auto& [folder, gates] : nights) try {
+                const std::string file = append_history(folder, gates, environment_.started_at,
+                                                        environment_.commit);
+                std::cout << history_text(file, gates.size()) << std::flush;
+            } catch (const std::exception& e) {
+                reports_whole_ = false;
+                changed_ = true;
+                report_not_whole(folder, std::string("the history: ") + e.what());
+                write_files(true);
+            }
+    }
     void say_at_the_end() const {
         const surroundings& around = surroundings_of_program();
         std::cout << closing_text(gates_, around.style()) << std::flush;
@@ -411,6 +437,7 @@ private:
     std::atomic<int> running_{0};
     std::atomic<long long> virtual_ns_{0};
     std::size_t next_writing_ = 1;  // with so many gates
+    std::size_t seen_for_history_ = 0;
     // The worst that nobody has come to hear of yet: outside test cases, and inside.
     gate_outcome unheard_ = gate_outcome::passed, unheard_by_host_ = gate_outcome::passed;
     bool changed_ = false, written_as_over_ = false, finished_ = false, ended_ = false;

@@ -107,33 +107,6 @@ inline history_store read_history(const std::string& folder, const std::string& 
     return all;
 }
 
-enum class history_use : unsigned char { read, append, off };
-
-/// What the LLMBENCH_HISTORY variables ask.
-struct history_settings {
-    history_use use = history_use::read;
-    std::string folder{};  // instead of the gate's own
-    std::string at{};      // as of then
-    std::string machine{};
-};
-/// Throws std::invalid_argument with one sentence for what is none of what a variable may be.
-inline history_settings history_settings_of(const variable_lookup& look_up) {
-    history_settings s;
-    const std::string use = look_up("LLMBENCH_HISTORY");
-    if (use == "append") s.use = history_use::append;
-    else if (use == "off") s.use = history_use::off;
-    else if (!use.empty())
-        refuse({"LLMBENCH_HISTORY is \"", printable(use, 40), "\": it must be append or off, or "
-                "not be set, to read"});
-    s.folder = look_up("LLMBENCH_HISTORY_DIR");
-    s.at = look_up("LLMBENCH_HISTORY_AT");
-    s.machine = printable(trimmed(look_up("LLMBENCH_MACHINE")), 100);
-    if (s.use == history_use::append && !s.at.empty())
-        refuse({"LLMBENCH_HISTORY=append and LLMBENCH_HISTORY_AT are both set: nothing is added to "
-                "the past"});
-    return s;
-}
-
 /// What a run of a gate in a cohort is held against: all that its folder, or LLMBENCH_HISTORY_DIR,
 /// has of that gate, as of LLMBENCH_HISTORY_AT. series_of() makes nights of it. Nights are of this
 /// machine's time, in a made-up world, too.

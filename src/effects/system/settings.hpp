@@ -36,6 +36,17 @@ inline std::string environment(const char* name) {
 
 enum class progress_mode : unsigned char { automatic, off, plain, line };
 
+enum class history_use : unsigned char { read, append, off };
+
+/// What the LLMBENCH_HISTORY variables ask.
+struct history_settings {
+    history_use use = history_use::read;
+    std::string folder{};   // instead of the gate's own
+    std::string at{};       // as of then
+    std::string machine{};  // LLMBENCH_MACHINE
+    bool appends() const { return use == history_use::append; }
+};
+
 /// What the LLMBENCH_ variables ask of a gate, beside its server. Read when the gate begins.
 struct settings {
     std::uint64_t seed = 1;
@@ -50,6 +61,7 @@ struct settings {
     load_shard shard{};     // what this program sends of the load
     double start_at_s = 0;  // of its first repeat, Unix time; shards alone
     std::vector<other_tool> show_as{};  // in whose definitions reports show our numbers, too
+    history_settings history{};
 };
 
 inline bool is_no(const std::string& v) {
@@ -140,6 +152,24 @@ inline double start_at_of(const std::string& s) {
     return at;
 }
 
+/// Throws std::invalid_argument with one sentence for what is none of what a variable may be.
+inline history_settings history_settings_of(const variable_lookup& look_up) {
+    history_settings s;
+    const std::string use = look_up("LLMBENCH_HISTORY");
+    if (use == "append") s.use = history_use::append;
+    else if (use == "off") s.use = history_use::off;
+    else if (!use.empty())
+        refuse({"LLMBENCH_HISTORY is \"", printable(use, 40), "\": it must be append or off, or "
+                "not be set, to read"});
+    s.folder = look_up("LLMBENCH_HISTORY_DIR");
+    s.at = look_up("LLMBENCH_HISTORY_AT");
+    s.machine = printable(trimmed(look_up("LLMBENCH_MACHINE")), 100);
+    if (s.use == history_use::append && !s.at.empty())
+        refuse({"LLMBENCH_HISTORY=append and LLMBENCH_HISTORY_AT are both set: nothing is added to "
+                "the past"});
+    return s;
+}
+
 /// Throws std::invalid_argument with one sentence for the first variable that cannot be used.
 inline settings settings_of(const variable_lookup& look_up) {
     settings s;
@@ -154,6 +184,7 @@ inline settings settings_of(const variable_lookup& look_up) {
     s.rehearse = rehearsal_of(look_up("LLMBENCH_REHEARSE"));
     s.progress = progress_of(look_up("LLMBENCH_PROGRESS"));
     s.show_as = tools_named(look_up("LLMBENCH_SHOW_AS"));
+    s.history = history_settings_of(look_up);
     s.shard = shard_of(look_up("LLMBENCH_SHARD"));
     s.start_at_s = start_at_of(look_up("LLMBENCH_START_AT"));
     if (s.shard.is_whole() != (s.start_at_s == 0))
@@ -164,6 +195,12 @@ inline settings settings_of(const variable_lookup& look_up) {
                               : s.write_baseline       ? "LLMBENCH_WRITE_BASELINE"
                               : !s.shard.is_whole()    ? "LLMBENCH_SHARD"
                                                        : nullptr;
+    if (s.history.appends() && other)
+        refuse({"LLMBENCH_HISTORY=append and ", other, " are both set: what is added is a whole "
+                "gate that was judged"});
+    if (!s.rehearse.empty() && s.history.appends())
+        refuse({"LLMBENCH_REHEARSE and LLMBENCH_HISTORY=append are both set: a model has no "
+                "nights"});
     if (!s.rehearse.empty() && other)
         refuse({"LLMBENCH_REHEARSE and ", other, " are both set: a rehearsal is of whole gates on "
                 "a model, and leaves nothing for later runs"});
@@ -194,6 +231,10 @@ inline constexpr known_variable known_variables[] = {
     {"LLMBENCH_CALIBRATE", "repeats of a calibration run, 3 to 100"},
     {"LLMBENCH_CALIBRATION", "the calibration.json that one wrote"},
     {"LLMBENCH_WRITE_BASELINE", "1: write stored baselines instead of comparing with them"},
+    {"LLMBENCH_HISTORY", "append: add what gates measure to the history of main"},
+    {"LLMBENCH_HISTORY_DIR", "the folder of that history; default: perf-history"},
+    {"LLMBENCH_HISTORY_AT", "that history as of a date, a time or a commit"},
+    {"LLMBENCH_MACHINE", "a name for the server's machine, for histories"},
     {"LLMBENCH_SHOW_AS", "vllm, sglang, guidellm, aiperf: our numbers in their definitions, too"}};
 
 inline std::string variables_help() {

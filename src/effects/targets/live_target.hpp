@@ -169,6 +169,16 @@ public:
         const auto* p = std::get_if<started_process>(&server_);
         return p ? p->environment_value(variable) : std::string();
     }
+    /// How its process is started; "" of a server that runs already.
+    std::string command() const {
+        const auto* p = std::get_if<started_process>(&server_);
+        return p ? p->command() : std::string();
+    }
+    /// Of a simulated one, else null.
+    const engine* model() const {
+        const auto* s = std::get_if<simulated_engine>(&server_);
+        return s ? &s->settings : nullptr;
+    }
     const load_target& load() const { return load_; }
     /// The same server for requests to another of its models, from the next start on.
     void also_serve(const std::string& model) { other_model_ = model; }

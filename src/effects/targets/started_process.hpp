@@ -48,6 +48,7 @@ public:
                     "there; one with a port of its own is an endpoint that runs already"});
         if (!(what_.ready_within.seconds() > 0)) refuse({"process.ready_within must be above 0"});
     }
+    std::string command() const { return str(what_.command); }
     bool restarts() const { return what_.restart_between_repeats; }
     /// What it is told by its environment is for nobody else either, but for where profiles go.
     void keep_secrets(credentials& c) const {
