@@ -47,7 +47,7 @@ class LlmbenchConan(ConanFile):
 
     def generate(self):
         toolchain = CMakeToolchain(self)
-        for option in ("TESTS", "EXAMPLES", "BENCH"):
+        for option in ("TESTS", "EXAMPLES", "TOOLS", "BENCH"):
             toolchain.cache_variables[f"LLMBENCH_BUILD_{option}"] = "OFF"
         toolchain.cache_variables["LLMBENCH_WITH_TLS"] = "ON" if self.options.with_tls else "OFF"
         toolchain.generate()

@@ -70,7 +70,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
                     const types::text& gate = {}, const char* file = __builtin_FILE(),
                     int line = __builtin_LINE());
 
-/// Reads a result.json, to compare runs with each other (ci/history.cpp). Throws
+/// Reads a result.json, to compare runs with each other. Throws
 /// std::invalid_argument where the file is none.
 past_result read_result(const types::text& file);
 

@@ -30,7 +30,8 @@ type=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0)
 options=(-DLLMBENCH_SOURCE="$source" "${type[@]}")
 if [[ $kind == package ]]; then
     "$cmake" -S "$source" -B "$work/llmbench" -DCMAKE_INSTALL_PREFIX="$work/prefix" \
-        -DLLMBENCH_BUILD_TESTS=OFF -DLLMBENCH_BUILD_EXAMPLES=OFF -DLLMBENCH_BUILD_BENCH=OFF
+        -DLLMBENCH_BUILD_TESTS=OFF -DLLMBENCH_BUILD_EXAMPLES=OFF -DLLMBENCH_BUILD_TOOLS=OFF \
+        -DLLMBENCH_BUILD_BENCH=OFF
     "$cmake" --install "$work/llmbench"
     options=(-DCMAKE_PREFIX_PATH="$work/prefix" "${type[@]}")
 fi

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every example runs, and ci/history.cpp behind them: several at a time because they mostly wait. Each
+# Every example runs: several at a time because they mostly wait. Each
 # ends as it says it does, and what they leave is held against the schemas of those who read it.
 #   tests/examples/run.sh DIRECTORY        where they were built
 # Exits 77 where all is well but what the machine stalled.
@@ -99,21 +99,6 @@ finish
 grep -q 'vLLM bench serve' "$work"/judge_files/llmbench-report/{report.html,result.json,summary.md} || failed=1
 
 results=("$work"/*/llmbench-report/result.json)
-start 0 history "$bin/llmbench_history" --page page.html "${results[@]}"
-start 0 history-newest "$bin/llmbench_history" --smaller smaller.json --bigger bigger.json \
-    "$work/quickstart/llmbench-report/result.json" "$work/saturated/llmbench-report/result.json"
-start 0 history-one "$bin/llmbench_history" --page page.html "${results[0]}"
-start 2 history-usage "$bin/llmbench_history" --page page.html
-start 2 history-file "$bin/llmbench_history" --page page.html "$work/history/nothing.json"
-finish
 python3 tests/formats/check.py results ci/result.schema.json "${results[@]}" || failed=1
-python3 tests/formats/check.py benchmark "$work"/history-newest/{smaller,bigger}.json || failed=1
-plots=$(grep -c '<svg class="plot"' "$work/history/page.html")
-echo "history: $plots trends of ${#results[@]} results"
-((plots > 10)) || failed=1
-grep -q '>skipped</b>' "$work/history/page.html" || { echo "no legend for what was skipped"; failed=1; }
-# The limit of a single run is a line, too.
-grep -Eq 'class="limit" points="[0-9.]+,[0-9.]+ [0-9.]+,[0-9.]+ "' "$work/history-one/page.html" ||
-    { echo "no limit line for a single run"; failed=1; }
 if ((failed)); then exit 1; fi
 if ((${#too_busy[@]} > 0)); then exit 77; fi

@@ -501,6 +501,67 @@ calibration() {
     says "LLMBENCH_CALIBRATION" "$work/none.json cannot be read"
 }
 
+# ---- a history: what is added, what is not, and what stays as it was
+histories() {
+    local nights=$work/nights added
+    added() { [[ $(cat "$nights"/*/*/*.jsonl 2> /dev/null | wc -l) == "$1" ]]; }
+    with() { cases "$1" "$2" LLMBENCH_HISTORY=append LLMBENCH_HISTORY_DIR="$nights" "${@:3}"; }
+    rm -rf "$nights"
+    with 0 pass
+    says "history: 1 gate added, $nights/20"
+    if added 1; then ok; else wrong "it is not one line"; fi
+    with 1 miss  # whatever the verdict
+    if added 2; then ok; else wrong "a miss was not added"; fi
+    with 0 "a few errors"
+    says_times 0 "not added to the history: it is invalid"
+    with 2 "refused"
+    says "not added to the history: "
+    with 3 "server fails always"
+    says "not added to the history: "
+    with 2 "pull request"
+    says "LLMBENCH_HISTORY=append, and the baseline is a server"
+    with 2 pass LLMBENCH_SHARD=0/2 LLMBENCH_START_AT=2000000000
+    says "LLMBENCH_HISTORY=append and LLMBENCH_SHARD are both set"
+    with 2 pass LLMBENCH_REHEARSE=1
+    says "a model has no nights"
+    cases 2 pass LLMBENCH_HISTORY=yes
+    says "it must be append or off"
+    # All nights have as many repeats: this gate alone is decided after two.
+    if ! grep '"gate":"pass"' "$nights"/*/*/*.jsonl | head -n 1 | grep -qE '"mean\(tpot\)":\[[^],]*,[^],]*,[^],]*\]'; then
+        wrong "a night has not three repeats"
+    else ok; fi
+    # The reports are told first, and then all that is not whole is red.
+    cases 3 pass LLMBENCH_HISTORY=append LLMBENCH_HISTORY_DIR=/proc/nowhere
+    says "the history: cannot write /proc/nowhere/cohorts/"
+    report_says '"exit_code": 3'
+    # Without being asked to nobody touches a folder.
+    find "$nights" -type f -printf '%p %T@ %s\n' | sort > "$work/before"
+    cases 0 pass LLMBENCH_HISTORY_DIR="$nights"
+    find "$nights" -type f -printf '%p %T@ %s\n' | sort | cmp - "$work/before" || wrong "the folder has changed"
+    # Many at once.
+    rm -rf "$nights"
+    what="fifty programs at once"
+    for added in {1..50}; do
+        env LLMBENCH_REPORT_DIR="$work/report-$added" LLMBENCH_HISTORY=append LLMBENCH_HISTORY_DIR="$nights" \
+            "$gates" --test-case=pass > "$work/at-once-$added.log" 2>&1 &
+    done
+    for added in $(jobs -p); do [[ $added == "$served" ]] || wait "$added" || true; done
+    if added 50; then ok; else wrong "there are $(cat "$nights"/*/*/*.jsonl | wc -l) lines"; fi
+    # Killed: a file is whole, or is not there.
+    what="killed at any moment"
+    local program file
+    for added in {1..15}; do
+        env LLMBENCH_HISTORY=append LLMBENCH_HISTORY_DIR="$nights" "$gates" --test-case=pass > "$log" 2>&1 &
+        program=$!
+        sleep "0.$((added * 4 + 10))"
+        kill -s KILL "$program" 2> /dev/null || true
+        wait "$program" 2> /dev/null || true
+    done
+    for file in "$nights"/*/*/*.jsonl; do
+        if [[ $(tail -c 2 "$file") == "}" ]]; then ok; else wrong "$file is not whole"; fi
+    done
+}
+
 # ---- a rehearsal: never a pass, whatever is asked of it, and nothing is sent or started
 rehearsal() {
     local name how
@@ -835,7 +896,7 @@ other_mains() {
 
 parts=("${@:4}")
 if ((${#parts[@]} == 0)); then
-    parts=(one_gate guard_alone refusals no_server nothing_escapes exits threads files_of_runs words_of_others over_capacity time_budget stored_baselines calibration rehearsal
+    parts=(one_gate guard_alone refusals no_server nothing_escapes exits threads files_of_runs words_of_others over_capacity time_budget stored_baselines calibration rehearsal histories
         progress several_gates own_assertions questions settings signals_at_any_moment signals other_mains)
 fi
 for part in "${parts[@]}"; do "$part"; done

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# The branch that keeps a history (ci/github/history.sh), with local repositories.
+#   tests/templates/history.sh
+# shellcheck disable=SC2317  # functions are called through expect
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+script=$here/../../ci/github/history.sh
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset "${!LLMBENCH_@}" "${!GITHUB_@}" "${!GIT_@}" HISTORY_BRANCH
+export HOME=$work LC_ALL=C
+failed=0
+log=$work/log
+
+expect() {
+    if "${@:2}" > "$log" 2>&1; then echo "ok: $1"; return; fi
+    failed=1
+    echo "WRONG: $1"
+    sed 's/^/    | /' "$log"
+}
+# kept COMMAND: with the folder of a job
+kept() { LLMBENCH_HISTORY_DIR=$work/$1 bash "$script" "$2" "$remote"; }
+add() { mkdir -p "$work/$1/2026/11" && echo "$2" > "$work/$1/2026/11/$2.jsonl"; }
+# has N: so many files are on the branch
+has() { [[ $(git -C "$remote" ls-tree -r --name-only perf-history | wc -l) == "$1" ]]; }
+refused() { ! "$@" > "$log.refused" 2>&1 && cat "$log.refused"; }
+says() { grep -qF -- "$1" "$log.refused"; }
+
+remote=$work/remote.git
+git init --quiet --bare "$remote"
+
+expect "a first fetch finds nothing" kept first fetch
+expect "and makes no folder" [ ! -e "$work/first" ]
+expect "nothing added is nothing pushed" kept first push
+expect "which makes no branch" refused git -C "$remote" rev-parse --verify perf-history
+add first a
+expect "the first push makes the branch" kept first push
+expect "with one file" has 1
+
+expect "two jobs fetch the same" kept second fetch
+expect "(the other one)" kept third fetch
+add second b
+add third c
+expect "one of them pushes" kept second push
+expect "the other one after it" kept third push
+expect "and nothing is lost" has 3
+
+echo "x" > "$work/second/2026/11/a.jsonl"
+expect "an edited file is not pushed" refused kept second push
+expect "and is named" says "files of a history are only added, and these are changed: 2026/11/a.jsonl"
+expect "a fetch takes it back" kept second fetch
+rm "$work/second/2026/11/a.jsonl"
+expect "nor is one that is gone" refused kept second push
+expect "all are there" has 3
+
+for i in {1..8}; do kept "job$i" fetch > /dev/null; add "job$i" "n$i"; done
+for i in {1..4}; do kept "job$i" push > "$work/job$i.log" 2>&1 & done
+wait
+for i in {1..4}; do expect "job $i of four at once" kept "job$i" push; done
+expect "four jobs at once lose nothing" has 7
+
+# The branch is made by two jobs that have seen none.
+other=$work/other.git
+git init --quiet --bare "$other"
+add fourth d
+add fifth e
+mkdir -p "$work/fourth/cohorts" "$work/fifth/cohorts"
+echo same | tee "$work/fourth/cohorts/x.json" > "$work/fifth/cohorts/x.json"
+remote=$other
+expect "two jobs make the branch, one" kept fourth push
+expect "and another" kept fifth push
+expect "and both are there, with their cohort" has 3
+
+# A pull request carries a history of its own: a folder in its tree, and a branch in its clone.
+git clone --quiet "$other" "$work/head" 2> /dev/null
+git -C "$work/head" checkout --quiet -b perf-history
+mkdir -p "$work/head/perf-history"
+echo forged > "$work/head/perf-history/forged.jsonl"
+git -C "$work/head" add -A
+git -C "$work/head" -c user.name=a -c user.email=a@a.test commit --quiet -m forged
+cd "$work/head"
+expect "a pull request fetches" kept head/perf-history fetch
+expect "what it carries is not read" [ ! -e "$work/head/perf-history/forged.jsonl" ]
+expect "what the base has is" [ -e "$work/head/perf-history/2026/11/d.jsonl" ]
+cd "$work"
+
+remote=$work/nowhere.git
+expect "without a remote nothing is taken for a history" refused kept first fetch
+expect "in a sentence" says "the branch perf-history cannot be fetched"
+expect "and nothing is left to be read" [ ! -e "$work/first" ]
+exit "$failed"
