@@ -1,7 +1,6 @@
 """Holds what others read against their own rules, with validators that are not ours.
 
   check.py results SCHEMA FILE...   result.json against the JSON Schema, no field left undescribed
-  check.py benchmark FILE...        the format of github-action-benchmark
   check.py yaml FILE...             YAML that parses, and is not empty
   check.py shell FOLDER FILE...     takes the shell out of CI templates, one file a block
   check.py python FILE...           Python that compiles
@@ -38,23 +37,6 @@ def results(schema_file, *files):
         for error in validator(schema).iter_errors(result):
             place = "/".join(str(part) for part in error.absolute_path)
             yield f"{name}: {place}: {error.message[:300]}"
-
-
-def benchmark(*files):
-    """github-action-benchmark's customSmallerIsBetter and customBiggerIsBetter."""
-    seen = 0
-    for name in files:
-        with open(name, encoding="utf-8") as f:
-            entries = json.load(f)
-        for entry in entries:
-            seen += 1
-            strings = all(isinstance(entry.get(k), str) for k in ("name", "unit", "range", "extra"))
-            if not strings or not isinstance(entry.get("value"), (int, float)):
-                yield f"{name}: {entry}"
-        if len({entry["name"] for entry in entries}) != len(entries):
-            yield f"{name}: a name stands twice"
-    if not seen:
-        yield "no entry at all"
 
 
 def yaml(*files):
@@ -128,7 +110,7 @@ def shell(folder, *files):
 
 
 def main(what, *arguments):
-    checks = {"results": results, "benchmark": benchmark, "yaml": yaml, "python": python,
+    checks = {"results": results, "yaml": yaml, "python": python,
               "json": json_files, "shell": shell}
     wrong = list(checks[what](*arguments))
     print("\n".join(wrong) if wrong else f"{what}: {len(arguments) - (what in ('results', 'shell'))} files ok")

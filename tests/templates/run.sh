@@ -120,13 +120,13 @@ end_other() {
     rm "$OTHER"
     for ((try = 0; try < 100; try++)); do if nothing_listens "$port"; then break; fi; sleep 0.05; done
 }
-# pull_request HEAD STATUS: the workflow, on a fresh runner
+# pull_request HEAD STATUS [REF]: the workflow, on a fresh runner
 pull_request() {
     local status=0
     rm -rf "$work/job"
     mkdir -p "$work/job/workspace"
     python3 "$here/workflow.py" "$work/pull-request.yml" "$work/job/workspace" "$repository" "$1" \
-        "$base" > "$log" 2>&1 || status=$?
+        "$base" "${@:3}" > "$log" 2>&1 || status=$?
     expect "exit code $2" [ "$status" = "$2" ]
     if [[ -e $OTHER ]]; then end_other; fi
     expect "the servers are gone" nothing_listens "$port" "$other"
@@ -183,6 +183,37 @@ expect "the reason" says "the command ended with 0, but its gates with 1"
 gates_are './gates; echo done'
 pull_request "$slower" 1
 gates_are ./gates
+
+echo "== a history: main adds to it, a pull request reads what main has"
+export GIT_CONFIG_GLOBAL=$work/gitconfig
+git config --global "url.file://$work/hub.git.insteadOf" https://github.test/me/it
+git clone -q --bare "$repository" "$work/hub.git"
+cp "$work/pull-request.yml" "$work/usual.yml"
+sed -i 's#^          gates: .*#          history: "true"\n&#' "$work/pull-request.yml"
+# shellcheck disable=SC2016  # for the workflow
+gates_are 'echo "${LLMBENCH_HISTORY:-read} $(ls "$LLMBENCH_HISTORY_DIR"/*/*/*.jsonl | wc -l)"; ./gates'
+# nights N: so many files are on the branch
+nights() { [[ $(git -C "$work/hub.git" ls-tree -r --name-only perf-history | grep -c jsonl) == "$1" ]]; }
+echo "default target" > perf/gates.cpp
+night=$(commit night "$serve 2")
+pull_request "$night" 0 refs/heads/main
+expect "main adds" says "append 0"
+expect "and pushes" nights 1
+pull_request "$night" 0 refs/heads/main
+expect "main again" says "append 1"
+expect "and pushes" nights 2
+# What it carries: a folder of that name and a branch of that name in its clone.
+mkdir -p perf-history/2026/11
+echo forged | tee perf-history/2026/11/{1,2,3}.jsonl > /dev/null
+carries=$(commit carries "$serve 2")
+git branch -q perf-history "$carries"
+pull_request "$carries" 0
+expect "a pull request reads what main has" says "read 2"
+expect "and adds nothing" nights 2
+git rm -rq perf-history
+git branch -qD perf-history
+echo "head against base" > perf/gates.cpp
+mv "$work/usual.yml" "$work/pull-request.yml"
 
 echo "== its server tells a key and leaves a link"
 LLMBENCH_API_KEY=sk-0123456789 pull_request "$hides" 0

@@ -1,9 +1,9 @@
 """Runs the first job of a GitHub workflow here, step by step as GitHub's runner does.
 
-  workflow.py WORKFLOW WORKSPACE REPOSITORY HEAD BASE
+  workflow.py WORKFLOW WORKSPACE REPOSITORY HEAD BASE [REF]
 
 WORKSPACE is an empty folder, REPOSITORY a git repository with the commits HEAD and BASE of pull
-request 7. Composite actions of the repository run as they stand; of the others, checkout is a clone
+request 7, or of what was pushed to REF. Composite actions of the repository run as they stand; of the others, checkout is a clone
 and upload-artifact a copy to WORKSPACE/../artifacts. Exits with 1 where the job fails.
 """
 import os
@@ -16,7 +16,7 @@ import yaml
 
 
 class Job:
-    def __init__(self, shell, workspace, repository, head, base):
+    def __init__(self, shell, workspace, repository, head, base, ref="refs/pull/7/merge"):
         self.default_shell = shell
         self.workspace = os.path.realpath(workspace)
         self.beside = os.path.dirname(self.workspace)
@@ -24,17 +24,20 @@ class Job:
         self.failed = False
         self.github = {
             "workspace": self.workspace, "repository": "me/it", "server_url": "https://github.test",
-            "run_id": "1234", "ref": "refs/pull/7/merge", "token": "secret",
-            "event": {"pull_request": {"number": 7, "base": {"sha": base}, "head": {"sha": head}}},
+            "run_id": "1234", "ref": ref, "token": "secret",
+            "event": {"pull_request": {"number": 7, "base": {"sha": base}, "head": {"sha": head}},
+                      "repository": {"default_branch": "main"}},
         }
+        self.runner = {"temp": os.path.join(self.beside, "temp")}
+        self.action_path = ""
 
     def value(self, expression, inputs):
-        """What stands between ${{ and }}: names, strings, cancelled(), !, && and ==."""
-        known = {"github": self.github, "inputs": inputs}
+        """What stands between ${{ and }}: names, strings, cancelled(), !, &&, || and ==."""
+        known = {"github": self.github, "inputs": inputs, "runner": self.runner}
 
         def word(match):
             text = match.group(0)
-            if text == "not":
+            if text in ("not", "and", "or"):
                 return text
             if text[0] == "'":
                 return repr(text[1:-1])
@@ -45,8 +48,11 @@ class Job:
                 at = at.get(part, "") if isinstance(at, dict) else ""
             return repr(at)
 
-        python = re.sub(r"'[^']*'|[a-z_][\w.-]*(\(\))?", word, expression.replace("!", " not "))
-        return eval(python.replace("&&", " and "))
+        # Operators first: a value may have them, too.
+        for sign, name in (("!", " not "), ("&&", " and "), ("||", " or ")):
+            expression = re.sub(rf"('[^']*')|{re.escape(sign)}",
+                                lambda m, name=name: m.group(1) or name, expression)
+        return eval(re.sub(r"'[^']*'|[a-z_][\w.-]*(\(\))?", word, expression))
 
     def text(self, template, inputs):
         return re.sub(r"\$\{\{(.*?)\}\}",
@@ -79,6 +85,7 @@ class Job:
             f.write(self.text(step["run"], inputs))
         environment = dict(os.environ, GITHUB_ACTIONS="true", CI="true",
                            GITHUB_WORKSPACE=self.workspace, GITHUB_SHA=self.head,
+                           GITHUB_ACTION_PATH=self.action_path,
                            GITHUB_STEP_SUMMARY=os.path.join(self.beside, "step_summary.md"),
                            GITHUB_OUTPUT=os.path.join(self.beside, "output"))
         environment |= {k: self.text(v, inputs) for k, v in step.get("env", {}).items()}
@@ -95,6 +102,7 @@ class Job:
             assert not unknown, f"no input of {name}: {unknown}"
             inputs = {k: given.get(k, self.text(v.get("default", ""), {}))
                       for k, v in action["inputs"].items()}
+            self.action_path = os.path.join(self.workspace, name)
             self.run(action["runs"]["steps"], inputs)
             return True  # what failed in it has been noted
         if name.startswith("actions/checkout@"):
