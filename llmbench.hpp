@@ -77,135 +77,138 @@
 //   [C51] the fields of a record
 //   [C52] one repeat of the parts that several programs sent of it
 //   [C53] what a history says of one statistic of one gate
-//   [C54] lines of a history's files
-//   [C55] what runs must have in common to be nights of one history
-//   [C56] what a server and its machine say of themselves, for a history
-//   [C57] from the lines of a history to its nights
-//   [C58] the rule: looks, bounds, prior noise
-//   [C59] what is decided on an objective, and why
-//   [C60] what verdicts are given on
-//   [C61] what evidence is held against
-//   [C62] counts: fractions, and quantiles of fresh traffic
-//   [C63] errors of a baseline
-//   [C64] what the client can say against its own numbers
-//   [C65] verdicts on a drift
-//   [C66] pairs: repeats in turns with those of a baseline
-//   [C67] distances from a limit
-//   [C68] values: times, speeds and rates
-//   [C69] what the numbers alone say of an objective
-//   [C70] verdicts that the client may have decided
-//   [C71] how many requests a verdict rests on at least
-//   [C72] what a server's answers can say against its numbers
-//   [C73] verdicts that stand although tokens were buffered
-//   [C74] servers that cannot keep up
-//   [C75] what a server's state explains
-//   [C76] the cross-check of our numbers with the server's
-//   [C77] what makes a measurement invalid
-//   [C78] the verdicts of a gate
-//   [C79] what a calibration finds
-//   [C80] limits that have become too easy
-//   [C81] from verdicts to an exit code
-//   [C82] calibration
-//   [C83] a sentence for each cause
-//   [C84] decisions in sentences
-//   [C85] verdicts in words
-//   [C86] settings beside each other: turns, ratios, what differs significantly
-//   [C87] settings beside each other: from what was measured of each
-//   [C88] settings beside each other, in words
-//   [C89] files of others' making, value by value
-//   [C90] datasets
-//   [C91] traces
-//   [C92] when requests are sent
-//   [C93] arrivals
-//   [C94] lengths
-//   [C95] prompts of a given number of tokens
-//   [C96] places of a trace
-//   [C97] the part of a load that one of several programs sends
-//   [C98] conversations, recorded and made up
-//   [C99] prompts that stand alone
-//   [C100] where prompts come from
-//   [C101] the plan of a gate
-//   [C102] from a workload to its part of the plan
-//   [C103] the hash of all that a plan sends
-//   [C104] the requests of a plan
-//   [C105] what of its prompts a workload lets a prefix cache have
-//   [C106] what a plan says of the evidence that it will bring
-//   [C107] the search for a capacity
-//   [C108] what probes say of a load
-//   [C109] the capacity that probes show
-//   [C110] the capacity of a candidate beside that of a baseline
-//   [C111] a capacity held against a live baseline's
-//   [C112] a load that is searched
-//   [C113] which SLOs a scenario can have
-//   [C114] the options of requests
-//   [C115] the load that is profiled
-//   [C116] from a scenario to its plan
-//   [C117] a plan in words
-//   [C118] where a gate's server stood
-//   [C119] what of a scenario does not go with several settings
-//   [C120] JSON files of other tools
-//   [C121] one run of another tool, as its file tells it
-//   [C122] result files of AIPerf
-//   [C123] result files of guidellm
-//   [C124] files that tell of their requests in lists, one value of each request in each
-//   [C125] result files of SGLang's bench_serving
-//   [C126] result files of vLLM bench serve
-//   [C127] which tool wrote a result file, and what it tells
-//   [C128] runs of another tool as the repeats of one gate
-//   [C129] engine model
-//   [C130] what a request asks the simulated server
-//   [C131] answers of the simulated server
-//   [C132] the simulated server's page of metrics
-//   [C133] what the simulated server says besides answers
-//   [C134] an engine with the pace of a server that was measured
-//   [C135] our requests in other tools' definitions
-//   [C136] the rows of a table: each metric over the repeats of an arm
-//   [C137] points and round steps of drawings
-//   [C138] distributions: quantiles as lines, of each repeat and of all
-//   [C139] the curve of a search: objectives over the load
-//   [C140] how requests ended, and what their answers say of tokens
-//   [C141] how long made-up prompts were to be, and were
-//   [C142] what each of several programs did, over all repeats
-//   [C143] what a server told of itself, over all repeats
-//   [C144] timelines: repeats in windows of equal length
-//   [C145] all that reports tell of a gate's numbers, computed once
-//   [C146] what other runs of a gate would find
-//   [C147] the fields of a gate: its servers, its load, what it was judged by
-//   [C148] stored results
-//   [C149] the fields of what was measured on a server
-//   [C150] calibration.json
-//   [C151] what result.json tells of events.bin
-//   [C152] the fields of a verdict
-//   [C153] from a gate that was measured to its line of a history
-//   [C154] one line of records.jsonl
-//   [C155] shards of a load, put together
-//   [C156] a repeat as bytes, for another program of the same run
-//   [C157] the progress line
-//   [C158] what reports tell of several settings
-//   [C159] several settings in result.json
-//   [C160] what came of a profile
-//   [C161] what reports are made of
-//   [C162] rehearsals: gates on a model of their server
-//   [C163] result.json and calibration.json
-//   [C164] several settings on the console
-//   [C165] words in Markdown
-//   [C166] several settings in summary.md
-//   [C167] how gates are headed
-//   [C168] words of reports
-//   [C169] junit.xml, summary.md, annotations, metrics.txt
-//   [C170] what a console can show
-//   [C171] the console
-//   [C172] the pace of a server in the result of a run
-//   [C173] the report page: style, icons and script
-//   [C174] the report page: drawings
-//   [C175] the report page: verdicts
-//   [C176] the report page: distributions
-//   [C177] the report page: gates beside each other
-//   [C178] the report page: what a search found
-//   [C179] the report page: what else a gate has to say
-//   [C180] the report page: several settings beside each other
-//   [C181] the report page: timelines
-//   [C182] the report page: the whole
+//   [C54] from which night on a level holds
+//   [C55] what a history knows: its level, what nights and repeats differ by
+//   [C56] which levels were accepted, and what they drifted by
+//   [C57] lines of a history's files
+//   [C58] what runs must have in common to be nights of one history
+//   [C59] what a server and its machine say of themselves, for a history
+//   [C60] from the lines of a history to its nights
+//   [C61] the rule: looks, bounds, prior noise
+//   [C62] what is decided on an objective, and why
+//   [C63] what verdicts are given on
+//   [C64] what evidence is held against
+//   [C65] counts: fractions, and quantiles of fresh traffic
+//   [C66] errors of a baseline
+//   [C67] what the client can say against its own numbers
+//   [C68] verdicts on a drift
+//   [C69] pairs: repeats in turns with those of a baseline
+//   [C70] distances from a limit
+//   [C71] values: times, speeds and rates
+//   [C72] what the numbers alone say of an objective
+//   [C73] verdicts that the client may have decided
+//   [C74] how many requests a verdict rests on at least
+//   [C75] what a server's answers can say against its numbers
+//   [C76] verdicts that stand although tokens were buffered
+//   [C77] servers that cannot keep up
+//   [C78] what a server's state explains
+//   [C79] the cross-check of our numbers with the server's
+//   [C80] what makes a measurement invalid
+//   [C81] the verdicts of a gate
+//   [C82] what a calibration finds
+//   [C83] limits that have become too easy
+//   [C84] from verdicts to an exit code
+//   [C85] calibration
+//   [C86] a sentence for each cause
+//   [C87] decisions in sentences
+//   [C88] verdicts in words
+//   [C89] settings beside each other: turns, ratios, what differs significantly
+//   [C90] settings beside each other: from what was measured of each
+//   [C91] settings beside each other, in words
+//   [C92] files of others' making, value by value
+//   [C93] datasets
+//   [C94] traces
+//   [C95] when requests are sent
+//   [C96] arrivals
+//   [C97] lengths
+//   [C98] prompts of a given number of tokens
+//   [C99] places of a trace
+//   [C100] the part of a load that one of several programs sends
+//   [C101] conversations, recorded and made up
+//   [C102] prompts that stand alone
+//   [C103] where prompts come from
+//   [C104] the plan of a gate
+//   [C105] from a workload to its part of the plan
+//   [C106] the hash of all that a plan sends
+//   [C107] the requests of a plan
+//   [C108] what of its prompts a workload lets a prefix cache have
+//   [C109] what a plan says of the evidence that it will bring
+//   [C110] the search for a capacity
+//   [C111] what probes say of a load
+//   [C112] the capacity that probes show
+//   [C113] the capacity of a candidate beside that of a baseline
+//   [C114] a capacity held against a live baseline's
+//   [C115] a load that is searched
+//   [C116] which SLOs a scenario can have
+//   [C117] the options of requests
+//   [C118] the load that is profiled
+//   [C119] from a scenario to its plan
+//   [C120] a plan in words
+//   [C121] where a gate's server stood
+//   [C122] what of a scenario does not go with several settings
+//   [C123] JSON files of other tools
+//   [C124] one run of another tool, as its file tells it
+//   [C125] result files of AIPerf
+//   [C126] result files of guidellm
+//   [C127] files that tell of their requests in lists, one value of each request in each
+//   [C128] result files of SGLang's bench_serving
+//   [C129] result files of vLLM bench serve
+//   [C130] which tool wrote a result file, and what it tells
+//   [C131] runs of another tool as the repeats of one gate
+//   [C132] engine model
+//   [C133] what a request asks the simulated server
+//   [C134] answers of the simulated server
+//   [C135] the simulated server's page of metrics
+//   [C136] what the simulated server says besides answers
+//   [C137] an engine with the pace of a server that was measured
+//   [C138] our requests in other tools' definitions
+//   [C139] the rows of a table: each metric over the repeats of an arm
+//   [C140] points and round steps of drawings
+//   [C141] distributions: quantiles as lines, of each repeat and of all
+//   [C142] the curve of a search: objectives over the load
+//   [C143] how requests ended, and what their answers say of tokens
+//   [C144] how long made-up prompts were to be, and were
+//   [C145] what each of several programs did, over all repeats
+//   [C146] what a server told of itself, over all repeats
+//   [C147] timelines: repeats in windows of equal length
+//   [C148] all that reports tell of a gate's numbers, computed once
+//   [C149] what other runs of a gate would find
+//   [C150] the fields of a gate: its servers, its load, what it was judged by
+//   [C151] stored results
+//   [C152] the fields of what was measured on a server
+//   [C153] calibration.json
+//   [C154] what result.json tells of events.bin
+//   [C155] the fields of a verdict
+//   [C156] from a gate that was measured to its line of a history
+//   [C157] one line of records.jsonl
+//   [C158] shards of a load, put together
+//   [C159] a repeat as bytes, for another program of the same run
+//   [C160] the progress line
+//   [C161] what reports tell of several settings
+//   [C162] several settings in result.json
+//   [C163] what came of a profile
+//   [C164] what reports are made of
+//   [C165] rehearsals: gates on a model of their server
+//   [C166] result.json and calibration.json
+//   [C167] several settings on the console
+//   [C168] words in Markdown
+//   [C169] several settings in summary.md
+//   [C170] how gates are headed
+//   [C171] words of reports
+//   [C172] junit.xml, summary.md, annotations, metrics.txt
+//   [C173] what a console can show
+//   [C174] the console
+//   [C175] the pace of a server in the result of a run
+//   [C176] the report page: style, icons and script
+//   [C177] the report page: drawings
+//   [C178] the report page: verdicts
+//   [C179] the report page: distributions
+//   [C180] the report page: gates beside each other
+//   [C181] the report page: what a search found
+//   [C182] the report page: what else a gate has to say
+//   [C183] the report page: several settings beside each other
+//   [C184] the report page: timelines
+//   [C185] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -10416,7 +10419,448 @@ struct history_series {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] lines of a history's files ==========================================================
+// ===== [C54] from which night on a level holds ===================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+// Two programs on one machine, nights apart, differ by this at least.
+inline constexpr double least_night_sd = 0.0025;
+inline constexpr std::size_t searched_nights = 80;
+inline constexpr std::size_t nights_before = 3, nights_after = 2;  // a step, at least
+
+inline double median_of(std::vector<double> v) {
+    if (v.empty()) return not_a_number;
+    const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
+    std::nth_element(v.begin(), middle, v.end());
+    if (v.size() % 2 == 1) return *middle;
+    return (*std::max_element(v.begin(), middle) + *middle) / 2;
+}
+/// The median distance from `center` in units of a normal standard deviation, a little more for few
+/// values; 0 where more than half of them are equal.
+inline double robust_sd(std::vector<double> v, double center) {
+    for (double& x : v) x = std::fabs(x - center);
+    return 1.4826 * median_of(v) * (1 + 1 / static_cast<double>(v.size()));
+}
+/// Lag-1 autocorrelation of values around 0.
+inline double lag_one(const std::vector<double>& v) {
+    double products = 0, squares = 0;
+    for (std::size_t i = 0; i < v.size(); ++i) {
+        squares += v[i] * v[i];
+        if (i > 0) products += v[i] * v[i - 1];
+    }
+    return squares > 0 ? products / squares : 0;
+}
+
+/// A night's repeats, as logarithms and so that less is better.
+struct night_level {
+    std::size_t night = 0;  // its place in the series
+    double mean = 0, variance = 0, repeats = 0;
+};
+/// Without the nights that a mark leaves out, and those that lack the statistic.
+inline std::vector<night_level> levels_of(const history_series& s, bool at_most) {
+    std::vector<night_level> out;
+    for (std::size_t i = 0; i < s.nights.size(); ++i) {
+        if (s.nights[i].is_left_out || s.nights[i].repeats.empty()) continue;
+        std::vector<double> logs;
+        for (const double x : s.nights[i].repeats)
+            logs.push_back((at_most ? 1 : -1) * std::log(x));
+        out.push_back({i, mean_of(logs), sample_variance(logs), static_cast<double>(logs.size())});
+    }
+    return out;
+}
+inline std::vector<double> means_of(const std::vector<night_level>& nights, std::size_t first,
+                                    std::size_t end) {
+    std::vector<double> out;
+    for (std::size_t i = first; i < end; ++i) out.push_back(nights[i].mean);
+    return out;
+}
+
+/// What a split of values shows: the largest two-sample t, and where the later part begins.
+struct split_found {
+    std::size_t at = 0;
+    double t = 0;
+};
+inline split_found best_split(const std::vector<double>& v) {
+    const std::size_t n = v.size();
+    const double shift = v.empty() ? 0 : v[0];  // sums of differences keep their digits
+    double all = 0, squares = 0;
+    for (const double x : v) {
+        all += x - shift;
+        squares += (x - shift) * (x - shift);
+    }
+    split_found best;
+    double before = 0;
+    for (std::size_t k = 1; k + nights_after <= n; ++k) {
+        before += v[k - 1] - shift;
+        if (k < nights_before) continue;
+        const double a = static_cast<double>(k), b = static_cast<double>(n - k);
+        const double after = all - before;
+        const double within = squares - before * before / a - after * after / b;
+        const double variance = std::max(within / (a + b - 2), least_night_sd * least_night_sd);
+        const double t = std::fabs(after / b - before / a) / std::sqrt(variance * (1 / a + 1 / b));
+        if (t > best.t) best = {k, t};
+    }
+    return best;
+}
+/// What dependent nights take from a t: their autocorrelation around both means, corrected for the
+/// bias of short series.
+inline double dependence_of_split(const std::vector<double>& v, std::size_t at) {
+    const auto n = static_cast<double>(v.size());
+    const auto part = v.begin() + static_cast<std::ptrdiff_t>(at);
+    const double before = mean_of({v.begin(), part}), after = mean_of({part, v.end()});
+    std::vector<double> rest;
+    for (std::size_t i = 0; i < v.size(); ++i) rest.push_back(v[i] - (i < at ? before : after));
+    const double r = std::clamp((lag_one(rest) * n + 2) / (n - 5), 0.0, 0.8);
+    return std::sqrt((1 - r) / (1 + r));
+}
+/// Where the newest nights began another level, 0 where nothing shows that they did: a changepoint
+/// model (Hawkins, Qiu and Kang, Journal of Quality Technology 35, 2003), by a two-sided level that
+/// makes the hazard of a false step 1 in 500 after each night.
+inline std::size_t step_in(std::vector<double> v) {
+    const std::size_t n = v.size();
+    if (n < nights_before + nights_after + 1) return 0;
+    const double center = median_of(v), sd = robust_sd(v, center);
+    if (n >= 8 && sd > 0)
+        for (double& x : v) x = std::clamp(x, center - 4 * sd, center + 4 * sd);
+    split_found best = best_split(v);
+    if (best.at == 0) return 0;
+    const auto nights = static_cast<double>(n);
+    const double df = nights - 2;
+    const double level = std::exp(-7.471 - 5.32 / nights + 56.4 / (nights * nights));
+    const auto is_shown = [&](double t) {
+        return incomplete_beta(df / 2, 0.5, df / (df + t * t)) < level;
+    };
+    if (!is_shown(best.t)) return 0;
+    return n < 20 || is_shown(best.t * dependence_of_split(v, best.at)) ? best.at : 0;
+}
+
+/// Nights of one level: places among the night_levels, `end` is one beyond the last.
+struct history_segment {
+    std::size_t first = 0, end = 0;
+    std::size_t found = 0;   // by the nights up to this one; `first` where a mark said it
+    bool is_marked = false;  // its beginning
+    bool is_accepted = true;
+};
+
+/// The first of the nights at or after a date, their number where there is none.
+inline std::size_t night_of(const history_series& s, const std::vector<night_level>& nights,
+                            const std::string& at) {
+    std::size_t i = 0;
+    while (i < nights.size() && s.nights[nights[i].night].at.substr(0, 10) < at.substr(0, 10)) ++i;
+    return i;
+}
+inline std::vector<std::size_t> marked_nights(const history_series& s,
+                                              const std::vector<night_level>& nights,
+                                              history_mark_kind kind) {
+    std::vector<std::size_t> out;
+    for (const history_mark& m : s.marks)
+        if (m.kind == kind) out.push_back(night_of(s, nights, m.at));
+    return out;
+}
+
+/// From left to right, night by night: a step that was found stays, and only marks say otherwise.
+/// Nights before a mark that there was no step stay in the segment, and are searched no more.
+inline std::vector<history_segment> segments_of(const history_series& s,
+                                                const std::vector<night_level>& nights) {
+    if (nights.empty()) return {};
+    const auto steps = marked_nights(s, nights, history_mark_kind::step);
+    const auto none = marked_nights(s, nights, history_mark_kind::no_step);
+    const auto holds = [](const std::vector<std::size_t>& v, std::size_t i) {
+        return std::find(v.begin(), v.end(), i) != v.end();
+    };
+    std::vector<history_segment> out(1);
+    std::size_t searched = 0;
+    for (std::size_t i = 0; i < nights.size(); ++i) {
+        if (holds(steps, i) && i > out.back().first) {
+            out.back().end = i;
+            out.push_back({i, i + 1, i, true});
+            searched = i;
+        }
+        if (holds(none, i)) searched = i;
+        const std::size_t from =
+            std::max(searched, i + 1 > searched_nights ? i + 1 - searched_nights : 0);
+        if (const std::size_t at = step_in(means_of(nights, from, i + 1)); at > 0) {
+            out.back().end = searched = from + at;
+            out.push_back({from + at, i + 1, i});
+        }
+        out.back().end = i + 1;
+    }
+    return out;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C55] what a history knows: its level, what nights and repeats differ by ==================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::size_t newest_nights = 30;  // which the spread is learned from
+inline constexpr std::size_t level_nights = 10;   // which a level is the mean of, at most
+inline constexpr std::size_t fewest_nights = 3;
+inline constexpr std::size_t robust_from = 12;    // nights whose residuals are clipped
+inline constexpr double told_df = 4;
+inline constexpr std::size_t told_until = 10;     // nights that say more than what is told
+
+/// Values around their median clipped at `reach`, where five or more say where that is.
+inline double clipped_mean(std::vector<double> v, double reach) {
+    if (v.size() < 5) return mean_of(v);
+    const double center = median_of(v);
+    for (double& x : v) x = std::clamp(x, center - reach, center + reach);
+    return mean_of(v);
+}
+
+/// What repeats within a night differ by, pooled over nights.
+struct repeats_spread {
+    double variance = 0, df = 0;
+    double repeats = 0;  // of a night, their harmonic mean
+};
+inline repeats_spread spread_of_repeats(const std::vector<night_level>& nights, std::size_t from) {
+    repeats_spread out;
+    double squares = 0, inverse = 0;
+    for (std::size_t i = from; i < nights.size(); ++i) {
+        squares += (nights[i].repeats - 1) * nights[i].variance;
+        out.df += nights[i].repeats - 1;
+        inverse += 1 / nights[i].repeats;
+    }
+    if (out.df > 0) out.variance = squares / out.df;
+    if (inverse > 0) out.repeats = static_cast<double>(nights.size() - from) / inverse;
+    return out;
+}
+
+/// What nights differ by, from their distances to the level of their own segment.
+struct nights_spread {
+    double sd = 0, df = 0;
+    std::size_t trouble = 0;  // nights over four robust deviations off, either way
+    double farthest = 0;      // of those that were slower
+};
+inline nights_spread spread_of_nights(const std::vector<night_level>& nights,
+                                      const std::vector<history_segment>& segments,
+                                      std::size_t from) {
+    const auto count = nights.size() - from;
+    const auto n = static_cast<double>(count);
+    std::vector<double> rest;
+    double parts = 0;
+    for (const history_segment& s : segments) {
+        if (s.end <= from) continue;
+        const std::vector<double> own = means_of(nights, std::max(s.first, from), s.end);
+        const double center =
+            count >= robust_from && own.size() >= 5 ? median_of(own) : mean_of(own);
+        for (const double x : own) rest.push_back(x - center);
+        ++parts;
+    }
+    nights_spread out;
+    out.df = n - parts;
+    if (!(out.df > 0)) return out;
+    double dearer = 1;
+    if (count >= robust_from) {
+        const double reach = robust_sd(rest, 0);
+        for (double& x : rest) {
+            if (reach > 0 && std::fabs(x) > 4 * reach) {
+                ++out.trouble;
+                out.farthest = std::max(out.farthest, x);
+            }
+            if (reach > 0) x = std::clamp(x, -3 * reach, 3 * reach);
+        }
+        // Of dependent nights: what the newest ones' mean is worth for the next one, beside what
+        // independent ones' would be, and how much less than theirs the squares show.
+        const double r = std::clamp((lag_one(rest) * n + 1) / (n - 4), 0.0, 0.9);
+        double effect = 1, shared = 0;
+        for (double k = 1; k <= n; ++k) {
+            effect += 2 * (1 - k / n) * std::pow(r, k);
+            shared += std::pow(r, k);
+        }
+        dearer = std::max(1.0, (1 + effect / n - 2 / n * shared) /
+                                   ((1 - (effect - 1) / (n - 1)) * (1 + 1 / n)));
+        out.df *= std::clamp((1 - r * r) / (1 + r * r), 0.3, 1.0);
+    }
+    double squares = 0;
+    for (const double x : rest) squares += x * x;
+    out.sd = std::max(std::sqrt(squares / (n - parts) * dearer), least_night_sd);
+    return out;
+}
+
+/// A level and the number of nights that it is the mean of.
+struct level_of_nights {
+    double mean = 0;
+    double nights = 0;
+};
+/// Where main moved, by its newest night or its newest two, which no step shows yet.
+struct main_moved {
+    level_of_nights now{};
+    double by = 0;            // from the older nights of the segment; above 0 it became worse
+};
+
+/// What the rule needs of a history, and nothing else: the same numbers give the same verdicts.
+/// Logarithms, less is better.
+struct learned_history {
+    std::size_t nights = 0;  // the newest ones, which all of this is learned from
+    repeats_spread repeats{};
+    nights_spread spread{};
+    level_of_nights level{};
+    std::vector<main_moved> moved{};
+    double told_sd = 0;       // what nights were told to differ by, while that counts; else 0
+    bool is_enough() const {
+        return level.nights > 0 && repeats.df > 0 && spread.df > 0 && spread.sd > 0 &&
+               (told_sd > 0 || nights >= fewest_nights);
+    }
+};
+
+/// The level at the end of a segment.
+inline level_of_nights newest_level(const std::vector<night_level>& nights,
+                                    const history_segment& s, double sd) {
+    const std::size_t w = std::min(s.end - s.first, level_nights);
+    return {clipped_mean(means_of(nights, s.end - w, s.end), 3 * sd), static_cast<double>(w)};
+}
+
+inline std::vector<main_moved> moves_of_main(const std::vector<night_level>& nights,
+                                             const history_segment& s, const nights_spread& n) {
+    std::vector<main_moved> out;
+    for (std::size_t c = 1; c <= 2 && s.first + c + 4 <= s.end; ++c) {
+        const double now = mean_of(means_of(nights, s.end - c, s.end));
+        const double before = clipped_mean(means_of(nights, s.first, s.end - c), 3 * n.sd);
+        const auto count = static_cast<double>(c), older = static_cast<double>(s.end - s.first - c);
+        const double reach = student_t_quantile(0.99, n.df) * n.sd *
+                             std::sqrt(1 / count + 1 / older);
+        if (std::fabs(now - before) > reach) out.push_back({{now, count}, now - before});
+    }
+    return out;
+}
+
+/// Main is held against the newest segment that was accepted, a run of another branch against the
+/// newest.
+inline const history_segment& segment_for(const std::vector<history_segment>& segments,
+                                          bool is_main) {
+    for (auto s = segments.rbegin(); is_main && s != segments.rend(); ++s)
+        if (s->is_accepted) return *s;
+    return segments.back();
+}
+
+/// `told_sd`: what the user says nights differ by, 0 where nobody says it.
+inline learned_history learned_from(const std::vector<night_level>& nights,
+                                    const std::vector<history_segment>& segments, bool is_main,
+                                    double told_sd = 0) {
+    learned_history h;
+    if (nights.empty()) return h;
+    const std::size_t from = nights.size() - std::min(nights.size(), newest_nights);
+    h.nights = nights.size() - from;
+    h.repeats = spread_of_repeats(nights, from);
+    h.spread = spread_of_nights(nights, segments, from);
+    if (told_sd > 0 && h.nights < told_until) {
+        h.told_sd = told_sd;
+        const double squares = h.spread.sd * h.spread.sd * h.spread.df;
+        h.spread.df += told_df;
+        h.spread.sd = std::sqrt((told_df * told_sd * told_sd + squares) / h.spread.df);
+    }
+    const history_segment& against = segment_for(segments, is_main);
+    h.level = newest_level(nights, against, h.spread.sd);
+    // What moved is main itself: its own run is held against what it was.
+    if (!is_main && h.spread.df > 0) h.moved = moves_of_main(nights, against, h.spread);
+    return h;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C56] which levels were accepted, and what they drifted by ================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::size_t nights_of_drift = 10;
+inline constexpr double least_drift = 0.01;
+inline constexpr std::size_t mark_reaches = 2;  // nights: a step's first one is found that well
+
+/// Whether the first nights of a segment, as many as showed it, are worse than the newest of
+/// another, at a level of 5 %. Later nights do not count: what was decided once stays.
+inline bool is_worse(const std::vector<night_level>& nights, const history_segment& s,
+                     const history_segment& than) {
+    const std::vector<double> now = means_of(nights, s.first, std::min(s.found + 1, s.end));
+    const std::vector<double> old =
+        means_of(nights, than.end - std::min(than.end - than.first, level_nights), than.end);
+    const auto a = static_cast<double>(now.size()), b = static_cast<double>(old.size());
+    const double df = a + b - 2, change = mean_of(now) - mean_of(old);
+    if (df <= 0) return change > 0;
+    const double variance =
+        std::max(((a - 1) * sample_variance(now) + (b - 1) * sample_variance(old)) / df,
+                 least_night_sd * least_night_sd);
+    return change > student_t_quantile(0.95, df) * std::sqrt(variance * (1 / a + 1 / b));
+}
+
+/// A regression is accepted by a mark alone; what is no worse than the newest accepted level, as an
+/// improvement or a regression that was mended, is accepted by itself.
+inline std::vector<history_segment> with_accepted(std::vector<history_segment> segments,
+                                                  const history_series& s,
+                                                  const std::vector<night_level>& nights) {
+    const auto marks = marked_nights(s, nights, history_mark_kind::accept);
+    std::size_t accepted = 0;
+    for (std::size_t i = 1; i < segments.size(); ++i) {
+        history_segment& now = segments[i];
+        const bool is_marked = std::any_of(marks.begin(), marks.end(), [&](std::size_t m) {
+            return m + mark_reaches >= now.first && m < now.end;
+        });
+        now.is_accepted = is_marked || !is_worse(nights, now, segments[accepted]);
+        if (now.is_accepted) accepted = i;
+    }
+    return segments;
+}
+
+/// What the newest nights differ by from the first ones of the accepted level: logarithms, with an
+/// interval of 95 %.
+struct level_drift {
+    double by = 0, low = 0, high = 0;
+    std::size_t since = 0;  // the first of those nights
+    std::size_t steps = 0;  // found meanwhile
+};
+inline std::optional<level_drift> drift_of_level(const std::vector<night_level>& nights,
+                                                 const std::vector<history_segment>& segments,
+                                                 const nights_spread& spread) {
+    if (segments.empty() || !(spread.df > 0)) return {};
+    const history_segment& accepted = segment_for(segments, true);
+    const std::size_t end = nights.size(), n = nights_of_drift;
+    if (accepted.end - accepted.first < n || end < accepted.first + 2 * n) return {};
+    const double then = clipped_mean(means_of(nights, accepted.first, accepted.first + n),
+                                     3 * spread.sd);
+    const double now = clipped_mean(means_of(nights, end - n, end), 3 * spread.sd);
+    const double se = spread.sd * std::sqrt(2 / static_cast<double>(n));
+    level_drift d{now - then, 0, 0, accepted.first, 0};
+    if (std::fabs(d.by) < least_drift ||
+        std::fabs(d.by) < student_t_quantile(0.9995, spread.df) * se)
+        return {};
+    const double half = student_t_quantile(0.975, spread.df) * se;
+    d.low = d.by - half;
+    d.high = d.by + half;
+    for (const history_segment& s : segments) d.steps += s.first > accepted.first;
+    return d;
+}
+
+/// A series in parts: its nights, their segments, and what the rule needs of them.
+struct history_read {
+    std::vector<night_level> nights{};
+    std::vector<history_segment> segments{};
+    learned_history learned{};
+};
+inline history_read history_read_as(const history_series& s, bool at_most, bool is_main,
+                                    double told_sd = 0) {
+    history_read r;
+    r.nights = levels_of(s, at_most);
+    r.segments = with_accepted(segments_of(s, r.nights), s, r.nights);
+    r.learned = learned_from(r.nights, r.segments, is_main, told_sd);
+    return r;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C57] lines of a history's files ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10619,7 +11063,7 @@ inline history_lines in_order(history_lines all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] what runs must have in common to be nights of one history ===========================
+// ===== [C58] what runs must have in common to be nights of one history ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10726,7 +11170,7 @@ inline cohort read_cohort(const std::string& json, const std::string& file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] what a server and its machine say of themselves, for a history ======================
+// ===== [C59] what a server and its machine say of themselves, for a history ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10915,7 +11359,7 @@ inline std::vector<named_text> watched_facts(const fingerprint& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] from the lines of a history to its nights ===========================================
+// ===== [C60] from the lines of a history to its nights ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11009,7 +11453,7 @@ inline history_lines as_of(history_lines all, const std::string& when) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] the rule: looks, bounds, prior noise ================================================
+// ===== [C61] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -11198,7 +11642,7 @@ inline interim_analysis analysis_of_repeats(const std::vector<double>& distances
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] what is decided on an objective, and why ============================================
+// ===== [C62] what is decided on an objective, and why ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11373,7 +11817,7 @@ inline double headroom(const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] what verdicts are given on ==========================================================
+// ===== [C63] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11472,7 +11916,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] what evidence is held against =======================================================
+// ===== [C64] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11535,7 +11979,7 @@ inline judging_rule rule_for(const evidence& e, const terms& t, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] counts: fractions, and quantiles of fresh traffic ===================================
+// ===== [C65] counts: fractions, and quantiles of fresh traffic ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11797,7 +12241,7 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] errors of a baseline ================================================================
+// ===== [C66] errors of a baseline ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11830,7 +12274,7 @@ inline cause errors_of_baseline(const evidence& e, const terms& t, const slo& li
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] what the client can say against its own numbers =====================================
+// ===== [C67] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11963,7 +12407,7 @@ inline own_check self_check_of(const evidence& e) { return self_check_of(e, e); 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] verdicts on a drift =================================================================
+// ===== [C68] verdicts on a drift =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12073,7 +12517,7 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C69] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12094,7 +12538,7 @@ inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] distances from a limit ==============================================================
+// ===== [C70] distances from a limit ==============================================================
 // Values differ from run to run by a fraction of themselves, so they are compared with their limit
 // on a log scale. A metric that can be zero has an offset, below which its ratios mean nothing: it
 // is compared on log(x + offset) (Tukey's started logarithm, Exploratory Data Analysis, 1977).
@@ -12147,7 +12591,7 @@ inline double fraction_of_limit(const slo& s, double distance) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] values: times, speeds and rates =====================================================
+// ===== [C71] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12477,7 +12921,7 @@ inline decision judge_fresh_mean(const evidence& e, const terms& t, const slo& s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] what the numbers alone say of an objective ==========================================
+// ===== [C72] what the numbers alone say of an objective ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12571,7 +13015,7 @@ inline decision judge_evidence(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] verdicts that the client may have decided ===========================================
+// ===== [C73] verdicts that the client may have decided ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12720,7 +13164,7 @@ inline decision settled(const evidence& e, const terms& t, decision v,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] how many requests a verdict rests on at least =======================================
+// ===== [C74] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -12798,7 +13242,7 @@ inline cause sample_fault(const evidence& e, const judging_rule& rule, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] what a server's answers can say against its numbers =================================
+// ===== [C75] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13024,7 +13468,7 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] verdicts that stand although tokens were buffered ===================================
+// ===== [C76] verdicts that stand although tokens were buffered ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13054,7 +13498,7 @@ inline bool stands_though_buffered(const evidence& e, const terms& t, const answ
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] servers that cannot keep up =========================================================
+// ===== [C77] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13159,7 +13603,7 @@ inline cause over_saturation_of(const evidence& e, const arm_list& arms) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] what a server's state explains ======================================================
+// ===== [C78] what a server's state explains ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13241,7 +13685,7 @@ inline std::vector<cause> server_state_of(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] the cross-check of our numbers with the server's ====================================
+// ===== [C79] the cross-check of our numbers with the server's ====================================
 // What its page counts in the time of a repeat is compared with what we sent and received.
 
 namespace llmbench {
@@ -13380,7 +13824,7 @@ inline cause server_metrics_fault(const evidence& e, const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] what makes a measurement invalid ====================================================
+// ===== [C80] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13482,7 +13926,7 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] the verdicts of a gate ==============================================================
+// ===== [C81] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13684,7 +14128,7 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] what a calibration finds ============================================================
+// ===== [C82] what a calibration finds ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13702,7 +14146,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] limits that have become too easy ====================================================
+// ===== [C83] limits that have become too easy ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13750,7 +14194,7 @@ inline std::optional<easy_limit> too_easy(const terms& t, const verdict_numbers&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] from verdicts to an exit code =======================================================
+// ===== [C84] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13835,7 +14279,7 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] calibration =========================================================================
+// ===== [C85] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13883,7 +14327,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] a sentence for each cause ===========================================================
+// ===== [C86] a sentence for each cause ===========================================================
 // Numbers stand in braces, in the order in which a cause has them:
 //   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
 //   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
@@ -14219,7 +14663,7 @@ inline std::string described(const cause& c, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] decisions in sentences ==============================================================
+// ===== [C87] decisions in sentences ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14468,7 +14912,7 @@ inline std::string difference_text(const cross_check& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] verdicts in words ===================================================================
+// ===== [C88] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14607,7 +15051,7 @@ inline std::string room_text(const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] settings beside each other: turns, ratios, what differs significantly ===============
+// ===== [C89] settings beside each other: turns, ratios, what differs significantly ===============
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -14798,7 +15242,7 @@ inline compared_statistic compared(const statistic_data& what,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] settings beside each other: from what was measured of each ==========================
+// ===== [C90] settings beside each other: from what was measured of each ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14967,7 +15411,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] settings beside each other, in words ================================================
+// ===== [C91] settings beside each other, in words ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15165,7 +15609,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] files of others' making, value by value =============================================
+// ===== [C92] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -15369,7 +15813,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] datasets ============================================================================
+// ===== [C93] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15734,7 +16178,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] traces ==============================================================================
+// ===== [C94] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15899,7 +16343,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] when requests are sent ==============================================================
+// ===== [C95] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16062,7 +16506,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] arrivals ============================================================================
+// ===== [C96] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16168,7 +16612,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] lengths =============================================================================
+// ===== [C97] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16228,7 +16672,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] prompts of a given number of tokens =================================================
+// ===== [C98] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16427,7 +16871,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] places of a trace ===================================================================
+// ===== [C99] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -16502,7 +16946,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] the part of a load that one of several programs sends ===============================
+// ===== [C100] the part of a load that one of several programs sends ==============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16535,7 +16979,7 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] conversations, recorded and made up =================================================
+// ===== [C101] conversations, recorded and made up ================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -16644,7 +17088,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] prompts that stand alone ============================================================
+// ===== [C102] prompts that stand alone ===========================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -16767,7 +17211,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] where prompts come from ============================================================
+// ===== [C103] where prompts come from ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16793,7 +17237,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] the plan of a gate =================================================================
+// ===== [C104] the plan of a gate =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17046,7 +17490,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] from a workload to its part of the plan ============================================
+// ===== [C105] from a workload to its part of the plan ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17265,7 +17709,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] the hash of all that a plan sends ==================================================
+// ===== [C106] the hash of all that a plan sends ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17302,7 +17746,7 @@ inline std::string trace_hash(const planned_traffic& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] the requests of a plan =============================================================
+// ===== [C107] the requests of a plan =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17382,7 +17826,7 @@ inline bool asks_about_images(const planned_traffic& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] what of its prompts a workload lets a prefix cache have ============================
+// ===== [C108] what of its prompts a workload lets a prefix cache have ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17438,7 +17882,7 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] what a plan says of the evidence that it will bring ================================
+// ===== [C109] what a plan says of the evidence that it will bring ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17479,7 +17923,7 @@ inline double most_skew_of_ranks(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] the search for a capacity ==========================================================
+// ===== [C110] the search for a capacity ==========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -17933,7 +18377,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] what probes say of a load ==========================================================
+// ===== [C111] what probes say of a load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18017,7 +18461,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] the capacity that probes show ======================================================
+// ===== [C112] the capacity that probes show ======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 namespace llmbench {
@@ -18304,7 +18748,7 @@ inline decision capacity_verdict(const evidence& e, const terms& t, const ground
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] the capacity of a candidate beside that of a baseline ==============================
+// ===== [C113] the capacity of a candidate beside that of a baseline ==============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -18553,7 +18997,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] a capacity held against a live baseline's ==========================================
+// ===== [C114] a capacity held against a live baseline's ==========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -18757,7 +19201,7 @@ inline decision judged_also_of_loads(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] a load that is searched ============================================================
+// ===== [C115] a load that is searched ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19019,7 +19463,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] which SLOs a scenario can have =====================================================
+// ===== [C116] which SLOs a scenario can have =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19200,7 +19644,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] the options of requests ============================================================
+// ===== [C117] the options of requests ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19295,7 +19739,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] the load that is profiled ==========================================================
+// ===== [C118] the load that is profiled ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19344,7 +19788,7 @@ inline plan profiled(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] from a scenario to its plan ========================================================
+// ===== [C119] from a scenario to its plan ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19584,7 +20028,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] a plan in words ====================================================================
+// ===== [C120] a plan in words ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19699,7 +20143,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] where a gate's server stood ========================================================
+// ===== [C121] where a gate's server stood ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19739,7 +20183,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] what of a scenario does not go with several settings ===============================
+// ===== [C122] what of a scenario does not go with several settings ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19798,7 +20242,7 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] JSON files of other tools ==========================================================
+// ===== [C123] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -19956,7 +20400,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] one run of another tool, as its file tells it ======================================
+// ===== [C124] one run of another tool, as its file tells it ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20221,7 +20665,7 @@ inline repeat_data repeat_of(imported_run& run, int index) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] result files of AIPerf =============================================================
+// ===== [C125] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -20515,7 +20959,7 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C123] result files of guidellm ===========================================================
+// ===== [C126] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -20747,7 +21191,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C124] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C127] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 namespace llmbench {
@@ -20875,7 +21319,7 @@ struct odd_answers {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C125] result files of SGLang's bench_serving =============================================
+// ===== [C128] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 namespace llmbench {
@@ -21017,7 +21461,7 @@ inline imported_run read_sglang_run(const picojson::value& v, const std::string&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C126] result files of vLLM bench serve ===================================================
+// ===== [C129] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
 
 namespace llmbench {
@@ -21200,7 +21644,7 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C127] which tool wrote a result file, and what it tells ==================================
+// ===== [C130] which tool wrote a result file, and what it tells ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21258,7 +21702,7 @@ inline imported_run read_imported_run(std::string_view bytes, const std::string&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C128] runs of another tool as the repeats of one gate ====================================
+// ===== [C131] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -21516,7 +21960,7 @@ inline terms terms_of_files(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C129] engine model =======================================================================
+// ===== [C132] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -21725,7 +22169,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C130] what a request asks the simulated server ===========================================
+// ===== [C133] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21850,7 +22294,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C131] answers of the simulated server ====================================================
+// ===== [C134] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -22122,7 +22566,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C132] the simulated server's page of metrics =============================================
+// ===== [C135] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -22294,7 +22738,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C133] what the simulated server says besides answers =====================================
+// ===== [C136] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22371,7 +22815,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C134] an engine with the pace of a server that was measured ==============================
+// ===== [C137] an engine with the pace of a server that was measured ==============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22422,7 +22866,7 @@ inline engine engine_at_pace(const measured_pace& m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C135] our requests in other tools' definitions ===========================================
+// ===== [C138] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -22603,7 +23047,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C136] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C139] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22632,7 +23076,7 @@ inline double run_value(metric_id id, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C137] points and round steps of drawings =================================================
+// ===== [C140] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22662,7 +23106,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C138] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C141] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22726,7 +23170,7 @@ inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C139] the curve of a search: objectives over the load ====================================
+// ===== [C142] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22785,7 +23229,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C140] how requests ended, and what their answers say of tokens ===========================
+// ===== [C143] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22909,7 +23353,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] how long made-up prompts were to be, and were ======================================
+// ===== [C144] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22956,7 +23400,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] what each of several programs did, over all repeats ================================
+// ===== [C145] what each of several programs did, over all repeats ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23029,7 +23473,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C143] what a server told of itself, over all repeats =====================================
+// ===== [C146] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23116,7 +23560,7 @@ inline std::string cross_check_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C144] timelines: repeats in windows of equal length ======================================
+// ===== [C147] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23250,7 +23694,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C145] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C148] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23454,7 +23898,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C146] what other runs of a gate would find ===============================================
+// ===== [C149] what other runs of a gate would find ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23633,7 +24077,7 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C147] the fields of a gate: its servers, its load, what it was judged by =================
+// ===== [C150] the fields of a gate: its servers, its load, what it was judged by =================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23861,7 +24305,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C148] stored results =====================================================================
+// ===== [C151] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -24174,7 +24618,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C149] the fields of what was measured on a server ========================================
+// ===== [C152] the fields of what was measured on a server ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24335,7 +24779,7 @@ inline void fields_of(field_visitor& v, other_view& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C150] calibration.json ===================================================================
+// ===== [C153] calibration.json ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24400,7 +24844,7 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C151] what result.json tells of events.bin ===============================================
+// ===== [C154] what result.json tells of events.bin ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24426,7 +24870,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C152] the fields of a verdict ============================================================
+// ===== [C155] the fields of a verdict ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24501,7 +24945,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C153] from a gate that was measured to its line of a history =============================
+// ===== [C156] from a gate that was measured to its line of a history =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24627,7 +25071,7 @@ inline history_entry history_entry_of(const plan& p, cohort in, const fingerprin
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C154] one line of records.jsonl ==========================================================
+// ===== [C157] one line of records.jsonl ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24681,7 +25125,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C155] shards of a load, put together =====================================================
+// ===== [C158] shards of a load, put together =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24830,7 +25274,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C156] a repeat as bytes, for another program of the same run =============================
+// ===== [C159] a repeat as bytes, for another program of the same run =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24891,7 +25335,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C157] the progress line ==================================================================
+// ===== [C160] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24954,7 +25398,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C158] what reports tell of several settings ==============================================
+// ===== [C161] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24971,7 +25415,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C159] several settings in result.json ====================================================
+// ===== [C162] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25046,7 +25490,7 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C160] what came of a profile =============================================================
+// ===== [C163] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25109,7 +25553,7 @@ inline void fields_of(field_visitor& v, taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C161] what reports are made of ===========================================================
+// ===== [C164] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25160,7 +25604,7 @@ struct environment_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C162] rehearsals: gates on a model of their server =======================================
+// ===== [C165] rehearsals: gates on a model of their server =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25231,7 +25675,7 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C163] result.json and calibration.json ===================================================
+// ===== [C166] result.json and calibration.json ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25352,7 +25796,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C164] several settings on the console ====================================================
+// ===== [C167] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25447,7 +25891,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C165] words in Markdown ==================================================================
+// ===== [C168] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25483,7 +25927,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C166] several settings in summary.md =====================================================
+// ===== [C169] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25525,7 +25969,7 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C167] how gates are headed ===============================================================
+// ===== [C170] how gates are headed ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25616,7 +26060,7 @@ inline std::string headline_text(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C168] words of reports ===================================================================
+// ===== [C171] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25918,7 +26362,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C169] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C172] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26231,7 +26675,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C170] what a console can show ============================================================
+// ===== [C173] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26260,7 +26704,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C171] the console ========================================================================
+// ===== [C174] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26449,7 +26893,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C172] the pace of a server in the result of a run ========================================
+// ===== [C175] the pace of a server in the result of a run ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26512,7 +26956,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C173] the report page: style, icons and script ===========================================
+// ===== [C176] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -26722,7 +27166,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C174] the report page: drawings ==========================================================
+// ===== [C177] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26977,7 +27421,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C175] the report page: verdicts ==========================================================
+// ===== [C178] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27150,7 +27594,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C176] the report page: distributions =====================================================
+// ===== [C179] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27266,7 +27710,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C177] the report page: gates beside each other ===========================================
+// ===== [C180] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27375,7 +27819,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C178] the report page: what a search found ===============================================
+// ===== [C181] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27463,7 +27907,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C179] the report page: what else a gate has to say =======================================
+// ===== [C182] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27659,7 +28103,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C180] the report page: several settings beside each other ================================
+// ===== [C183] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27754,7 +28198,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C181] the report page: timelines =========================================================
+// ===== [C184] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27924,7 +28368,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C182] the report page: the whole =========================================================
+// ===== [C185] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {

@@ -1,9 +1,13 @@
 // What the page of a history draws, as values.
 #pragma once
 
+#include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
+#include "core/history/accepted.hpp"
 #include "core/history/cohort.hpp"
+#include "core/history/learned.hpp"
 #include "core/history/line.hpp"
+#include "core/history/segments.hpp"
 #include "core/history/series.hpp"
 #include "core/metric/table.hpp"
 #include "core/metric/value_text.hpp"
@@ -55,12 +59,27 @@ struct todays {
     double limit = not_a_number, value = not_a_number, low = not_a_number, high = not_a_number;
     std::string outcome{};
 };
+/// The nights of a series in segments: levels and steps as a gate on main sees them.
+struct drawn_level {
+    std::string from{}, to{};  // the first and the last night's time
+    double value = 0;
+    double change = 0;  // from the level before, as a fraction; 0: it is the first
+    bool is_accepted = true;
+};
+struct drawn_levels {
+    std::vector<drawn_level> all{};
+    double low = not_a_number, high = not_a_number;  // 95 % of the unchanged runs to come lie within
+    double newest = not_a_number;                    // what those are held against
+    double between_nights = not_a_number;            // their standard deviation, as a fraction
+    std::vector<bool> is_trouble{};                  // of each night of the series
+};
 struct drawn_gate {
     std::string gate{}, cohort_id{};
     cohort in{};
     bool is_described = false;
     std::vector<history_run> nights{};  // of the cohort
     std::vector<history_series> series{};
+    std::vector<drawn_levels> levels{};  // of each series
     std::map<std::string, std::size_t> elsewhere{};  // nights of other cohorts
     std::map<std::string, todays> now{};             // by statistic
 };
@@ -73,6 +92,46 @@ inline std::vector<std::string> statistics_of(const std::vector<const history_ru
             if (std::find(names.begin(), names.end(), v.name) == names.end())
                 names.push_back(v.name);
     return names;
+}
+
+/// The metric of a statistic, null where it is none of ours.
+inline const metric_facts* metric_of_statistic(const std::string& statistic) {
+    const std::size_t open = statistic.find('('), from = open == std::string::npos ? 0 : open + 1;
+    const std::string metric = statistic.substr(from, statistic.find(')') - from);
+    for (const metric_facts& m : metric_table)
+        if (metric == m.name) return &m;
+    return nullptr;
+}
+
+inline drawn_levels levels_drawn(const history_series& s) {
+    const metric_facts* const m = metric_of_statistic(s.statistic);
+    const double sign = m && m->side == bound_side::at_least ? -1 : 1;
+    const history_read r = history_read_as(s, sign > 0, true);
+    drawn_levels d;
+    d.is_trouble.assign(s.nights.size(), false);
+    std::vector<double> rest;
+    for (const history_segment& g : r.segments) {
+        const std::vector<double> own = means_of(r.nights, g.first, g.end);
+        if (own.empty()) continue;
+        const double value = std::exp(sign * mean_of(own));
+        const double before = d.all.empty() ? value : d.all.back().value;
+        d.all.push_back({s.nights[r.nights[g.first].night].at, s.nights[r.nights[g.end - 1].night].at,
+                         value, value / before - 1, g.is_accepted});
+        const double center = median_of(own);
+        for (const double x : own) rest.push_back(x - center);
+    }
+    const double reach = rest.size() >= robust_from ? 4 * robust_sd(rest, 0) : infinity;
+    for (std::size_t i = 0; i < rest.size(); ++i)
+        if (reach > 0 && std::fabs(rest[i]) > reach) d.is_trouble[r.nights[i].night] = true;
+    const learned_history& h = r.learned;
+    if (!h.is_enough()) return d;
+    const double half = student_t_quantile(0.975, h.spread.df) * h.spread.sd *
+                        std::sqrt(1 + 1 / h.level.nights);
+    d.newest = std::exp(sign * h.level.mean);
+    d.low = d.newest * std::exp(-half);
+    d.high = d.newest * std::exp(half);
+    d.between_nights = h.spread.sd;
+    return d;
 }
 
 /// Each gate in the cohort of its newest run, in the order of the gates' names.
@@ -92,6 +151,7 @@ inline std::vector<drawn_gate> gates_of(const history_lines& lines,
         for (const history_run* r : nights) g.nights.push_back(*r);
         for (const std::string& statistic : statistics_of(nights))
             g.series.push_back(series_of(lines, gate, id, statistic));
+        for (const history_series& s : g.series) g.levels.push_back(levels_drawn(s));
         g.elsewhere = nights_by_cohort(lines, gate);
         g.elsewhere.erase(id);
         gates.push_back(std::move(g));
@@ -101,11 +161,8 @@ inline std::vector<drawn_gate> gates_of(const history_lines& lines,
 
 /// "12.3 ms"
 inline std::string value_words(const std::string& statistic, double v) {
-    const std::size_t open = statistic.find('('), from = open == std::string::npos ? 0 : open + 1;
-    const std::string metric = statistic.substr(from, statistic.find(')') - from);
-    for (const metric_facts& m : metric_table)
-        if (metric == m.name) return value_text(m.id, v);
-    return printed("%.4g", v);
+    const metric_facts* const m = metric_of_statistic(statistic);
+    return m ? value_text(m->id, v) : printed("%.4g", v);
 }
 
 }  // namespace history_tool

@@ -82,9 +82,12 @@ void add_result(std::vector<drawn_gate>& gates, const std::string& file) {
             if (str(reported.name) != g.gate) continue;
             for (const llmbench::past_slo& s : reported.slos) {
                 const std::string slo = str(s.slo), statistic = slo.substr(0, slo.find(' '));
-                if (s.relative) continue;  // of a level that is not drawn
-                g.now[statistic] = {slo, s.limit, s.estimate.value, s.estimate.low,
-                                    s.estimate.high, to_string(s.outcome)};
+                double level = 1;  // a ratio is one to the level that is drawn
+                for (std::size_t i = 0; s.relative && i < g.series.size(); ++i)
+                    if (g.series[i].statistic == statistic) level = g.levels[i].newest;
+                g.now[statistic] = {slo, s.limit * level, s.estimate.value * level,
+                                    s.estimate.low * level, s.estimate.high * level,
+                                    to_string(s.outcome)};
             }
         }
 }

@@ -25,7 +25,7 @@ struct plot_scale {
     }
 };
 /// The axis covers a fifth at least: a small change must look small.
-inline plot_scale scale_of(const history_series& s, const todays& now) {
+inline plot_scale scale_of(const history_series& s, const drawn_levels& levels, const todays& now) {
     plot_scale p;
     double low = infinity, high = 0;
     const auto see = [&](double v) {
@@ -36,6 +36,8 @@ inline plot_scale scale_of(const history_series& s, const todays& now) {
     for (const history_night& n : s.nights)
         for (const double v : n.repeats) see(v);
     see(now.value);
+    see(levels.low);
+    see(levels.high);
     // A limit that is far away would leave no room for the nights.
     if (now.limit > low / 2 && now.limit < high * 2) see(now.limit);
     const double middle = (low + high) / 2, half = std::max((high - low) * 0.58, middle * 0.1);
@@ -60,20 +62,45 @@ inline std::string night_words(const history_night& n, const std::string& statis
     for (const double v : n.repeats) words += " " + value_words(statistic, v);
     return words + (n.is_left_out ? "\nleft out" : "");
 }
-inline std::string night_mark(const history_night& n, const plot_scale& p, double half) {
+inline std::string night_mark(const history_night& n, bool is_trouble, const plot_scale& p,
+                              double half) {
     const double x = p.x(day_number(n.at)), y = p.y(mean_of_repeats(n.repeats));
     std::string svg;
     for (const double v : n.repeats)
         svg += printed("<circle class=\"repeat\" cx=\"%.1f\" cy=\"%.1f\" r=\"1.3\"/>", x, p.y(v));
     const std::string at = printed("translate(%.1f %.1f)", x, y);
     svg += n.is_left_out ? "<path class=\"out\" transform=\"" + at + "\" d=\"M-4-4L4 4M-4 4L4-4\"/>"
-                         : printed("<circle class=\"night\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/>", x, y);
+                         : printed("<circle class=\"night%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/>",
+                                   is_trouble ? " trouble" : "", x, y);
     return svg + printed("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">", x - half,
                          plot_scale::top, 2 * half, plot_scale::bottom - plot_scale::top);
 }
 
-inline std::string plot_of(const history_series& s, const todays& now) {
-    const plot_scale p = scale_of(s, now);
+/// Levels as steps with what each changed, dashed where nobody accepted it; the band of the newest.
+inline std::string levels_of_plot(const drawn_levels& levels, const plot_scale& p) {
+    std::string svg;
+    for (std::size_t i = 0; i < levels.all.size(); ++i) {
+        const drawn_level& l = levels.all[i];
+        const bool is_last = i + 1 == levels.all.size();
+        const double from = p.x(day_number(l.from)),
+                     to = is_last ? p.right : p.x(day_number(levels.all[i + 1].from));
+        if (is_last && std::isfinite(levels.low))
+            svg += printed("<rect class=\"band\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+                           "height=\"%.1f\"/>", from, p.y(levels.high), std::max(0.0, to - from),
+                           p.y(levels.low) - p.y(levels.high));
+        svg += svg_line("level", from, p.y(l.value), to, p.y(l.value));
+        if (i == 0) continue;
+        const char* const kind = l.is_accepted ? "step" : "step unaccepted";
+        svg += svg_line(kind, from, p.top, from, p.bottom) +
+               svg_text(from > 330 ? "end" : "start", from + (from > 330 ? -3 : 3), p.bottom - 3,
+                        printed("%+.1f %%", 100 * l.change));
+    }
+    return svg;
+}
+
+inline std::string plot_of(const history_series& s, const drawn_levels& levels,
+                           const todays& now) {
+    const plot_scale p = scale_of(s, levels, now);
     const double half = std::max(2.0, (p.right - p.left) / (2 * static_cast<double>(s.nights.size())));
     const history_night& newest = s.nights.back();
     std::string svg = "<svg class=\"plot\" viewBox=\"0 0 400 170\" role=\"img\" aria-label=\"" +
@@ -91,20 +118,14 @@ inline std::string plot_of(const history_series& s, const todays& now) {
             line += at_most_digits(p.x(day_number(n.at))) + "," +
                     at_most_digits(p.y(mean_of_repeats(n.repeats))) + " ";
     svg += "<polyline class=\"line\" points=\"" + line + "\"/>\n";
-    for (const history_mark& m : s.marks) {
-        if (m.kind == history_mark_kind::leave_out || m.at.size() < 10) continue;
-        const double day = day_number(m.at);
-        if (day < p.first_day || day > p.last_day) continue;
-        svg += svg_line(m.kind == history_mark_kind::accept ? "step" : "step unaccepted", p.x(day),
-                        p.top, p.x(day), p.bottom);
-    }
+    svg += levels_of_plot(levels, p);
     for (std::size_t i = 0; i < s.nights.size(); ++i) {
         const history_night& n = s.nights[i];
         const std::string changed = i == 0 ? "" : changes(s.nights[i - 1].watched, n.watched);
         if (!changed.empty())
             svg += svg_line("changed", p.x(day_number(n.at)), p.bottom + 2,
                             p.x(day_number(n.at)), p.bottom + 9);
-        svg += night_mark(n, p, half) + "<title>" +
+        svg += night_mark(n, levels.is_trouble[i], p, half) + "<title>" +
                xml_escaped(night_words(n, s.statistic)) + (changed.empty() ? "" : ", ") +
                shown(changed) + "</title></rect>\n";
     }
@@ -149,6 +170,9 @@ svg text{font-size:11px;fill:var(--dim)}text.end{text-anchor:end}
 .line{fill:none;stroke:var(--night);opacity:.35}
 .night{fill:var(--night)}.repeat{fill:var(--dim);opacity:.6}
 .out{stroke:var(--dim);stroke-width:1.5;fill:none}
+.night.trouble{fill:var(--back);stroke:var(--night);stroke-width:1.5}
+.level{stroke:var(--ink);stroke-width:1.5}.band{fill:var(--night);opacity:.14}
+rect.band:hover{opacity:.14;fill:var(--night)}
 .step{stroke:var(--step)}.unaccepted{stroke-dasharray:4 3}.changed{stroke:var(--ink);stroke-width:2}
 path.today{fill:var(--now)}line.today{stroke:var(--now);stroke-width:2}
 table{border-collapse:collapse;width:100%;margin-top:.75rem}
@@ -200,7 +224,9 @@ inline std::string section_of(const drawn_gate& g, const std::string& commits) {
         words += "; " + plural(nights, "night") + " of another cohort, " + id;
     std::string page = "<h2>" + shown(g.gate) + "</h2>\n<p class=\"dim\">" + xml_escaped(words) +
                        "</p>\n<div class=\"plots\">\n";
-    for (const history_series& s : g.series) {
+    for (std::size_t i = 0; i < g.series.size(); ++i) {
+        const history_series& s = g.series[i];
+        const drawn_levels& levels = g.levels[i];
         if (s.nights.empty()) continue;
         const auto at = g.now.find(s.statistic);
         const todays now = at == g.now.end() ? todays{} : at->second;
@@ -209,7 +235,11 @@ inline std::string section_of(const drawn_gate& g, const std::string& commits) {
                 (now.outcome.empty()
                      ? value_words(s.statistic, mean_of_repeats(s.nights.back().repeats))
                      : "today " + value_words(s.statistic, now.value) + ", " + shown(now.outcome)) +
-                "</span></figcaption>\n" + plot_of(s, now) + "</figure>\n";
+                "</span></figcaption>\n" + plot_of(s, levels, now) + "<p class=\"dim\">" +
+                (std::isfinite(levels.between_nights)
+                     ? printed("nights differ by %.2g %%", 100 * levels.between_nights)
+                     : "too few nights to say what they differ by") +
+                "</p></figure>\n";
     }
     return page + "</div>\n" + table_of(g, commits);
 }
@@ -224,10 +254,10 @@ inline std::string page_of(const std::string& folder, const std::vector<drawn_ga
     page += "<h1>" + plural(gates.size(), "gate") + " from " + first.substr(0, 10) + " to " +
             last.substr(0, 10) + "</h1>\n<p class=\"dim\">" + shown(folder) +
             ". A point is a night, the last valid run of a UTC date; small dots are its repeats. "
-            "Crossed: left out by a mark. Vertical lines: steps that a mark accepts, or that one "
-            "adds or denies (dashed). Ticks below: a watched fact changed. Dashed across: the "
-            "limit; diamond: the run of today. Levels, their bands and steps that no mark names "
-            "are not drawn.</p>\n";
+            "Crossed: left out by a mark; hollow: so far off that it says nothing of the level. "
+            "Lines are levels, vertical ones steps from one to the next (dashed: main has not "
+            "accepted it); shaded: where 95 % of unchanged runs will lie. Ticks below: a watched "
+            "fact changed. Dashed across: the limit; diamond: the run of today.</p>\n";
     for (const drawn_gate& g : gates) page += section_of(g, commits);
     return page + "</main></body></html>\n";
 }

@@ -1,0 +1,183 @@
+// what a history knows: its level, what nights and repeats differ by
+#pragma once
+
+#include "core/base/statistics.hpp"
+#include "core/history/night.hpp"
+#include "core/history/segments.hpp"
+
+#include <algorithm>  // clamp, max, min
+#include <cmath>  // fabs, pow, sqrt
+#include <cstddef>  // size_t
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::size_t newest_nights = 30;  // which the spread is learned from
+inline constexpr std::size_t level_nights = 10;   // which a level is the mean of, at most
+inline constexpr std::size_t fewest_nights = 3;
+inline constexpr std::size_t robust_from = 12;    // nights whose residuals are clipped
+inline constexpr double told_df = 4;
+inline constexpr std::size_t told_until = 10;     // nights that say more than what is told
+
+/// Values around their median clipped at `reach`, where five or more say where that is.
+inline double clipped_mean(std::vector<double> v, double reach) {
+    if (v.size() < 5) return mean_of(v);
+    const double center = median_of(v);
+    for (double& x : v) x = std::clamp(x, center - reach, center + reach);
+    return mean_of(v);
+}
+
+/// What repeats within a night differ by, pooled over nights.
+struct repeats_spread {
+    double variance = 0, df = 0;
+    double repeats = 0;  // of a night, their harmonic mean
+};
+inline repeats_spread spread_of_repeats(const std::vector<night_level>& nights, std::size_t from) {
+    repeats_spread out;
+    double squares = 0, inverse = 0;
+    for (std::size_t i = from; i < nights.size(); ++i) {
+        squares += (nights[i].repeats - 1) * nights[i].variance;
+        out.df += nights[i].repeats - 1;
+        inverse += 1 / nights[i].repeats;
+    }
+    if (out.df > 0) out.variance = squares / out.df;
+    if (inverse > 0) out.repeats = static_cast<double>(nights.size() - from) / inverse;
+    return out;
+}
+
+/// What nights differ by, from their distances to the level of their own segment.
+struct nights_spread {
+    double sd = 0, df = 0;
+    std::size_t trouble = 0;  // nights over four robust deviations off, either way
+    double farthest = 0;      // of those that were slower
+};
+inline nights_spread spread_of_nights(const std::vector<night_level>& nights,
+                                      const std::vector<history_segment>& segments,
+                                      std::size_t from) {
+    const auto count = nights.size() - from;
+    const auto n = static_cast<double>(count);
+    std::vector<double> rest;
+    double parts = 0;
+    for (const history_segment& s : segments) {
+        if (s.end <= from) continue;
+        const std::vector<double> own = means_of(nights, std::max(s.first, from), s.end);
+        const double center =
+            count >= robust_from && own.size() >= 5 ? median_of(own) : mean_of(own);
+        for (const double x : own) rest.push_back(x - center);
+        ++parts;
+    }
+    nights_spread out;
+    out.df = n - parts;
+    if (!(out.df > 0)) return out;
+    double dearer = 1;
+    if (count >= robust_from) {
+        const double reach = robust_sd(rest, 0);
+        for (double& x : rest) {
+            if (reach > 0 && std::fabs(x) > 4 * reach) {
+                ++out.trouble;
+                out.farthest = std::max(out.farthest, x);
+            }
+            if (reach > 0) x = std::clamp(x, -3 * reach, 3 * reach);
+        }
+        // Of dependent nights: what the newest ones' mean is worth for the next one, beside what
+        // independent ones' would be, and how much less than theirs the squares show.
+        const double r = std::clamp((lag_one(rest) * n + 1) / (n - 4), 0.0, 0.9);
+        double effect = 1, shared = 0;
+        for (double k = 1; k <= n; ++k) {
+            effect += 2 * (1 - k / n) * std::pow(r, k);
+            shared += std::pow(r, k);
+        }
+        dearer = std::max(1.0, (1 + effect / n - 2 / n * shared) /
+                                   ((1 - (effect - 1) / (n - 1)) * (1 + 1 / n)));
+        out.df *= std::clamp((1 - r * r) / (1 + r * r), 0.3, 1.0);
+    }
+    double squares = 0;
+    for (const double x : rest) squares += x * x;
+    out.sd = std::max(std::sqrt(squares / (n - parts) * dearer), least_night_sd);
+    return out;
+}
+
+/// A level and the number of nights that it is the mean of.
+struct level_of_nights {
+    double mean = 0;
+    double nights = 0;
+};
+/// Where main moved, by its newest night or its newest two, which no step shows yet.
+struct main_moved {
+    level_of_nights now{};
+    double by = 0;            // from the older nights of the segment; above 0 it became worse
+};
+
+/// What the rule needs of a history, and nothing else: the same numbers give the same verdicts.
+/// Logarithms, less is better.
+struct learned_history {
+    std::size_t nights = 0;  // the newest ones, which all of this is learned from
+    repeats_spread repeats{};
+    nights_spread spread{};
+    level_of_nights level{};
+    std::vector<main_moved> moved{};
+    double told_sd = 0;       // what nights were told to differ by, while that counts; else 0
+    bool is_enough() const {
+        return level.nights > 0 && repeats.df > 0 && spread.df > 0 && spread.sd > 0 &&
+               (told_sd > 0 || nights >= fewest_nights);
+    }
+};
+
+/// The level at the end of a segment.
+inline level_of_nights newest_level(const std::vector<night_level>& nights,
+                                    const history_segment& s, double sd) {
+    const std::size_t w = std::min(s.end - s.first, level_nights);
+    return {clipped_mean(means_of(nights, s.end - w, s.end), 3 * sd), static_cast<double>(w)};
+}
+
+inline std::vector<main_moved> moves_of_main(const std::vector<night_level>& nights,
+                                             const history_segment& s, const nights_spread& n) {
+    std::vector<main_moved> out;
+    for (std::size_t c = 1; c <= 2 && s.first + c + 4 <= s.end; ++c) {
+        const double now = mean_of(means_of(nights, s.end - c, s.end));
+        const double before = clipped_mean(means_of(nights, s.first, s.end - c), 3 * n.sd);
+        const auto count = static_cast<double>(c), older = static_cast<double>(s.end - s.first - c);
+        const double reach = student_t_quantile(0.99, n.df) * n.sd *
+                             std::sqrt(1 / count + 1 / older);
+        if (std::fabs(now - before) > reach) out.push_back({{now, count}, now - before});
+    }
+    return out;
+}
+
+/// Main is held against the newest segment that was accepted, a run of another branch against the
+/// newest.
+inline const history_segment& segment_for(const std::vector<history_segment>& segments,
+                                          bool is_main) {
+    for (auto s = segments.rbegin(); is_main && s != segments.rend(); ++s)
+        if (s->is_accepted) return *s;
+    return segments.back();
+}
+
+/// `told_sd`: what the user says nights differ by, 0 where nobody says it.
+inline learned_history learned_from(const std::vector<night_level>& nights,
+                                    const std::vector<history_segment>& segments, bool is_main,
+                                    double told_sd = 0) {
+    learned_history h;
+    if (nights.empty()) return h;
+    const std::size_t from = nights.size() - std::min(nights.size(), newest_nights);
+    h.nights = nights.size() - from;
+    h.repeats = spread_of_repeats(nights, from);
+    h.spread = spread_of_nights(nights, segments, from);
+    if (told_sd > 0 && h.nights < told_until) {
+        h.told_sd = told_sd;
+        const double squares = h.spread.sd * h.spread.sd * h.spread.df;
+        h.spread.df += told_df;
+        h.spread.sd = std::sqrt((told_df * told_sd * told_sd + squares) / h.spread.df);
+    }
+    const history_segment& against = segment_for(segments, is_main);
+    h.level = newest_level(nights, against, h.spread.sd);
+    // What moved is main itself: its own run is held against what it was.
+    if (!is_main && h.spread.df > 0) h.moved = moves_of_main(nights, against, h.spread);
+    return h;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
