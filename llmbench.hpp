@@ -280,25 +280,26 @@
 //   [E68] one repeat, whoever sends it, and the files that it leaves
 //   [E69] which repeat is measured next, and which are evidence
 //   [E70] the repeats of a gate, on its servers
-//   [E71] what a gate says before its load
-//   [E72] the search for a capacity, on the servers of a gate
-//   [E73] what another rank than the first does of a gate
-//   [E74] profiles of servers
-//   [E75] profiles that could not be ended
-//   [E76] a gate, from its servers to all that its repeats show
-//   [E77] what the result of a gate holds
-//   [E78] gates that are added to a history
-//   [E79] what one program does of a plan that several share
-//   [E80] gates take turns
-//   [E81] gates in virtual time
-//   [E82] one gate from its scenario to its result
-//   [E83] a run that is over, with its requests
-//   [E84] what others have measured, judged as a gate
-//   [E85] several settings of a server, measured in turns
-//   [E86] several settings from a scenario to their result
-//   [E87] public functions
-//   [E88] records judged again
-//   [E89] main
+//   [E71] gates as steps of a bisection
+//   [E72] what a gate says before its load
+//   [E73] the search for a capacity, on the servers of a gate
+//   [E74] what another rank than the first does of a gate
+//   [E75] profiles of servers
+//   [E76] profiles that could not be ended
+//   [E77] a gate, from its servers to all that its repeats show
+//   [E78] what the result of a gate holds
+//   [E79] gates that are added to a history
+//   [E80] what one program does of a plan that several share
+//   [E81] gates take turns
+//   [E82] gates in virtual time
+//   [E83] one gate from its scenario to its result
+//   [E84] a run that is over, with its requests
+//   [E85] what others have measured, judged as a gate
+//   [E86] several settings of a server, measured in turns
+//   [E87] several settings from a scenario to their result
+//   [E88] public functions
+//   [E89] records judged again
+//   [E90] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -11486,6 +11487,7 @@ struct judging_rule {
     double alone_z = 2.17;  // to pass by the repeats' own spread, whose analyses are less alike
     bool holm = false;
     bool trusts_belief = false;  // in what is believed of the noise, where repeats spread by less
+    bool knows_noise = false;    // a calibration is believed below what all machines are
     /// The same at another level of false fails.
     judging_rule failing_at(double level) const {
         judging_rule r = *this;
@@ -11961,7 +11963,7 @@ inline believed_noise believed_noise_of(const evidence& e, const terms& t, const
         s.factor > 0 && e.has_live_baseline() ? prior_sd * std::sqrt(2.0) : prior_sd;
     const auto at = t.noise.find(noise_name(s));
     if (at == t.noise.end()) return {uncalibrated, false};
-    return {std::max(at->second, uncalibrated), true};
+    return {t.rule.knows_noise ? at->second : std::max(at->second, uncalibrated), true};
 }
 inline double prior_sd_of(const evidence& e, const terms& t, const slo& s) {
     return believed_noise_of(e, t, s).sd;
@@ -14204,6 +14206,13 @@ namespace detail {
 /// it behind, and it is never green.
 enum class gate_outcome : unsigned char { unfinished, passed, failed, refused, invalid, skipped };
 
+/// What a program exits with in `git bisect run`: good, bad, to be skipped, or the end of it all.
+inline int bisect_code_of(gate_outcome o) {
+    return o == gate_outcome::passed    ? 0
+           : o == gate_outcome::failed  ? 1
+           : o == gate_outcome::refused ? 128
+                                        : 125;
+}
 /// What of these a program exits with.
 inline int exit_code_of(gate_outcome o) {
     switch (o) {
@@ -24239,6 +24248,9 @@ inline void fields_of(field_visitor& v, judging_rule& r) {
     v.flag({"trusts_belief", "what is believed of the noise may narrow what the repeats' own "
                              "spread leaves open", at_times},
            r.trusts_belief);
+    if (v.has("knows_noise", r.knows_noise))
+        v.flag({"knows_noise", "a calibrated noise is believed, however little it is", at_times},
+               r.knows_noise);
     v.number({"fail_z"}, r.fail_z, quantile);
     positive("fail_z", r.fail_z);
     v.flag({"holm"}, r.holm);
@@ -29469,6 +29481,13 @@ struct history_settings {
     bool appends() const { return use == history_use::append; }
 };
 
+/// What the LLMBENCH_BISECT variables ask.
+struct bisect_settings {
+    std::string what{};  // a statistic, "1" for all, "" for none
+    std::string good{};  // the file of the good commit
+    bool judges() const { return !what.empty(); }
+};
+
 /// What the LLMBENCH_ variables ask of a gate, beside its server. Read when the gate begins.
 struct settings {
     std::uint64_t seed = 1;
@@ -29484,6 +29503,7 @@ struct settings {
     double start_at_s = 0;  // of its first repeat, Unix time; shards alone
     std::vector<other_tool> show_as{};  // in whose definitions reports show our numbers, too
     history_settings history{};
+    bisect_settings bisect{};
 };
 
 inline bool is_no(const std::string& v) {
@@ -29592,6 +29612,23 @@ inline history_settings history_settings_of(const variable_lookup& look_up) {
     return s;
 }
 
+/// Throws std::invalid_argument with one sentence for what does not go together.
+inline bisect_settings bisect_settings_of(const variable_lookup& look_up, bool writes) {
+    bisect_settings b{look_up("LLMBENCH_BISECT"), look_up("LLMBENCH_BISECT_GOOD")};
+    if (is_no(b.what)) b.what.clear();
+    if (is_yes(b.what)) b.what = "1";
+    if (b.judges() && writes)
+        refuse({"LLMBENCH_BISECT and LLMBENCH_WRITE_BASELINE are both set: the second one writes "
+                "LLMBENCH_BISECT_GOOD, before the bisection"});
+    if (b.judges() && b.good.empty())
+        refuse({"LLMBENCH_BISECT is set and LLMBENCH_BISECT_GOOD is not: it names the file that "
+                "LLMBENCH_WRITE_BASELINE=1 wrote on the good commit"});
+    if (!b.good.empty() && !b.judges() && !writes)
+        refuse({"LLMBENCH_BISECT_GOOD is set: LLMBENCH_WRITE_BASELINE=1 writes that file, and "
+                "LLMBENCH_BISECT=1 reads it; neither is set"});
+    return b;
+}
+
 /// Throws std::invalid_argument with one sentence for the first variable that cannot be used.
 inline settings settings_of(const variable_lookup& look_up) {
     settings s;
@@ -29603,6 +29640,7 @@ inline settings settings_of(const variable_lookup& look_up) {
     s.calibrate = calibration_repeats_of(look_up("LLMBENCH_CALIBRATE"));
     s.calibration = look_up("LLMBENCH_CALIBRATION");
     s.write_baseline = says_yes("LLMBENCH_WRITE_BASELINE", look_up("LLMBENCH_WRITE_BASELINE"));
+    s.bisect = bisect_settings_of(look_up, s.write_baseline);
     s.rehearse = rehearsal_of(look_up("LLMBENCH_REHEARSE"));
     s.progress = progress_of(look_up("LLMBENCH_PROGRESS"));
     s.show_as = tools_named(look_up("LLMBENCH_SHOW_AS"));
@@ -29617,6 +29655,16 @@ inline settings settings_of(const variable_lookup& look_up) {
                               : s.write_baseline       ? "LLMBENCH_WRITE_BASELINE"
                               : !s.shard.is_whole()    ? "LLMBENCH_SHARD"
                                                        : nullptr;
+    if (s.bisect.judges()) {
+        const char* const beside = other                ? other
+                                   : s.history.appends() ? "LLMBENCH_HISTORY=append"
+                                   : !s.rehearse.empty() ? "LLMBENCH_REHEARSE"
+                                                         : nullptr;
+        if (beside)
+            refuse({"LLMBENCH_BISECT and ", beside, " are both set: a step of a bisection is a "
+                    "whole gate that is judged, and nothing else"});
+        s.inconclusive = inconclusive_means::skip;
+    }
     if (s.history.appends() && other)
         refuse({"LLMBENCH_HISTORY=append and ", other, " are both set: what is added is a whole "
                 "gate that was judged"});
@@ -29657,6 +29705,8 @@ inline constexpr known_variable known_variables[] = {
     {"LLMBENCH_HISTORY_DIR", "the folder of that history; default: perf-history"},
     {"LLMBENCH_HISTORY_AT", "that history as of a date, a time or a commit"},
     {"LLMBENCH_MACHINE", "a name for the server's machine, for histories"},
+    {"LLMBENCH_BISECT", "1, or a statistic: exit codes of git bisect run"},
+    {"LLMBENCH_BISECT_GOOD", "the good commit's file; LLMBENCH_WRITE_BASELINE=1 writes it"},
     {"LLMBENCH_SHOW_AS", "vllm, sglang, guidellm, aiperf: our numbers in their definitions, too"}};
 
 inline std::string variables_help() {
@@ -35892,6 +35942,11 @@ public:
     /// From now on the program passes and fails nothing.
     void note_rehearsal() { is_rehearsal_ = true; }
     bool is_rehearsal() const { return is_rehearsal_; }
+    /// From now on the program's exit code is for `git bisect run`.
+    void note_bisection() { is_bisection_ = true; }
+    int code_of(gate_outcome o) const {
+        return is_bisection_ ? bisect_code_of(o) : exit_code_of(o);
+    }
     /// Of the gates so far that were computed, one after the other: whoever has its turn.
     void spend_virtual_time(long long ns) { virtual_ns_ += ns; }
     long long virtual_time_spent() const { return virtual_ns_; }
@@ -35983,7 +36038,7 @@ private:
         const gate_outcome unheard = worse_of(all.unheard_, all.unheard_by_host_);
         // Whoever's main() it is: what knows no 77 would call a rehearsal a pass.
         if (!all.is_rehearsal_ && !all.cut_off_ && all.is_whole() && !is_red(unheard)) return;
-        const int code = exit_code_of(all.worst());
+        const int code = all.code_of(all.worst());
         if (is_red(unheard))
             std::cerr << "llmbench: a gate is " << to_string(unheard) << " and the program ends "
                       << "without having asked for that: it ends with " << code << std::endl;
@@ -36128,7 +36183,7 @@ private:
     record_files records_;
     const pid_t process_ = ::getpid();
     std::atomic<std::uint64_t> gaps_kept_{0};
-    std::atomic<bool> is_rehearsal_{false};
+    std::atomic<bool> is_rehearsal_{false}, is_bisection_{false};
     std::atomic<int> running_{0};
     std::atomic<long long> virtual_ns_{0};
     std::size_t next_writing_ = 1;  // with so many gates
@@ -37495,7 +37550,101 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E71] what a gate says before its load ====================================================
+// ===== [E71] gates as steps of a bisection =======================================================
+// All steps are of one day and one machine, so each is held against what the good commit measured
+// there today: by limits half way to those of the gate, and by what is known of such a day.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr int repeats_of_good = 8, most_repeats_of_a_step = 8;
+inline constexpr double bisect_z = 2.33;         // at each look, either way
+inline constexpr double between_restarts = 0.005;  // of one server on one machine within hours
+inline constexpr double least_noise_of_a_step = 0.01;
+
+inline stored_gate good_of(const std::string& file, const std::string& gate) {
+    return read_stored_gate(file_content(file, "LLMBENCH_BISECT_GOOD"), file, gate);
+}
+inline std::vector<double> logs_of_good(const stored_gate& good, const slo& s) {
+    std::vector<double> logs;
+    const auto at = good.statistics.find(str(s.what.name));
+    if (at == good.statistics.end()) return logs;
+    for (const double v : at->second) logs.push_back(std::log(v));
+    return logs;
+}
+
+/// Half way from the good commit to the objective's limit, in logarithms.
+inline slo half_way(slo s, const stored_gate& good) {
+    const std::vector<double> logs = logs_of_good(good, s);
+    const double level = logs.empty() ? not_a_number : std::exp(mean_of(logs));
+    const double factor = s.factor > 0 ? s.factor : s.bound / level;
+    if (!(s.at_most ? factor > 1 : factor < 1 && factor > 0))
+        refuse({"LLMBENCH_BISECT: the good commit does not meet \"", str(s.text()), "\" itself, "
+                "it has ", printed("%.4g", level), ": choose an objective that only bad commits "
+                "miss"});
+    s.factor = std::sqrt(factor);
+    s.bound = 0;
+    return s;
+}
+
+inline void check_has_no_server(const scenario& s) {
+    if (s.baseline.is_live())
+        refuse({"LLMBENCH_BISECT_GOOD is set, and the baseline of this gate is a server: bisect by "
+                "a gate that is not held against one"});
+}
+/// The scenario of a good commit, which is measured to be held against, where a file for it is
+/// named.
+inline scenario as_good(scenario s, const bisect_settings& asked) {
+    if (asked.good.empty() || asked.judges()) return s;
+    check_has_no_server(s);
+    s.baseline = stored(asked.good, fraction(between_restarts));
+    s.repeats = repeats_of_good;
+    return s;
+}
+/// The scenario of a step. Throws std::invalid_argument where it has no objective to go by.
+inline scenario as_step(scenario s, const bisect_settings& asked, const std::string& gate) {
+    check_has_no_server(s);
+    if (s.arrivals.data().is_searched)
+        refuse({"LLMBENCH_BISECT: this gate searches a capacity; bisect by a gate at one load"});
+    const stored_gate good = good_of(asked.good, gate);
+    bool any = false;
+    slo_list slos;
+    for (slo x : s.slos) {
+        if (!is_request_fraction(x.what.metric)) x = half_way(x, good);
+        if (asked.what != "1" && str(x.what.name) != asked.what) x.is_advisory = true;
+        any = any || !x.is_advisory;
+        slos.push_back(x);
+    }
+    if (!any)
+        refuse({"LLMBENCH_BISECT is \"", printable(asked.what, 60), "\": it must be 1, or the "
+                "statistic of an objective of the gate, such as mean(tpot)"});
+    s.slos = slos;
+    s.baseline = stored(asked.good, fraction(between_restarts));
+    s.repeats = most_repeats_of_a_step;
+    return s;
+}
+/// The same of its plan: every look from the second repeat on may decide, and the noise is believed
+/// to be what the good commit's repeats differed by.
+inline plan planned_step(plan p, run_mode& mode) {
+    p.repeats_are_asked = false;
+    p.most_if_noisy = 0;
+    p.rule.pass_z = p.rule.fail_z = p.rule.alone_z = bisect_z;
+    p.rule.knows_noise = true;
+    mode.noise_file = str(p.stored.file);
+    const stored_gate good = good_of(mode.noise_file, p.name);
+    for (const slo& s : p.slos)
+        if (s.factor > 0)
+            mode.noise[noise_name(s)] = std::max(least_noise_of_a_step,
+                                                 std::sqrt(sample_variance(logs_of_good(good, s))));
+    return p;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E72] what a gate says before its load ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37534,7 +37683,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E72] the search for a capacity, on the servers of a gate =================================
+// ===== [E73] the search for a capacity, on the servers of a gate =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37617,7 +37766,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E73] what another rank than the first does of a gate =====================================
+// ===== [E74] what another rank than the first does of a gate =====================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -37647,7 +37796,7 @@ inline void follow_rank_0(const plan& p, gate_servers& servers, progress_meter& 
 }  // namespace llmbench
 #endif
 
-// ===== [E74] profiles of servers =================================================================
+// ===== [E75] profiles of servers =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37799,7 +37948,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E75] profiles that could not be ended ====================================================
+// ===== [E76] profiles that could not be ended ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37846,7 +37995,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E76] a gate, from its servers to all that its repeats show ===============================
+// ===== [E77] a gate, from its servers to all that its repeats show ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37999,7 +38148,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E77] what the result of a gate holds =====================================================
+// ===== [E78] what the result of a gate holds =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38042,7 +38191,7 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E78] gates that are added to a history ===================================================
+// ===== [E79] gates that are added to a history ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38069,7 +38218,7 @@ inline history_entry night_of(const plan& p, const measured_gate& m, const gate_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E79] what one program does of a plan that several share ==================================
+// ===== [E80] what one program does of a plan that several share ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38129,7 +38278,7 @@ inline plan as_rank(plan p, const scenario& s, const settings& asked) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E80] gates take turns ====================================================================
+// ===== [E81] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38160,7 +38309,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E81] gates in virtual time ===============================================================
+// ===== [E82] gates in virtual time ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38220,7 +38369,7 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E82] one gate from its scenario to its result ============================================
+// ===== [E83] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38392,6 +38541,7 @@ protected:
         all_.give_turn(number_);
         signals_.emplace();
         began_ns_ = now_ns();
+        if (!is_no(environment("LLMBENCH_BISECT"))) all_.note_bisection();
         check_stays(environment("LLMBENCH_REHEARSE"));
         all_.records().open();
         asked_ = settings_of(environment);
@@ -38506,14 +38656,17 @@ private:
         return scenario_.arrivals.data().is_searched && asked_.calibrate > 0;
     }
     gate_to_run prepared() {
-        // What is written as a baseline is all of a capacity, not whether one load is carried.
-        const bool writes = asked_.write_baseline && scenario_.baseline.is_stored();
         const bool searches = scenario_.arrivals.data().is_searched;
-        plan p = plan_of(appends() ? as_a_night(scenario_) : scenario_, who_, asked_.seed,
-                         searches && writes ? scenario_use::find_capacity : use_,
-                         api_of(scenario_.target));
+        const scenario s = appends()   ? as_a_night(scenario_)
+                           : bisects() ? as_step(scenario_, asked_.bisect, who_.what.name)
+                                       : as_good(scenario_, asked_.bisect);
+        const bool writes = asked_.write_baseline && s.baseline.is_stored();
+        // What is written as a baseline is all of a capacity, not whether one load is carried.
+        const scenario_use use = searches && writes ? scenario_use::find_capacity : use_;
+        plan p = plan_of(s, who_, asked_.seed, use, api_of(scenario_.target));
         run_mode mode = mode_of(p, asked_, budget_began_ns());
         if (appends()) mode.history = asked_.history;
+        if (bisects()) p = planned_step(std::move(p), mode);
         mode.model = model_;
         if (model_) p = with_judging(std::move(p), [](planned_judging& j) { j.on_fail = {}; });
         if (mode.is_shard) p = as_shard(std::move(p), scenario_, asked_, number_);
@@ -38532,6 +38685,7 @@ private:
             j.most_if_noisy = 0;
         }), mode};
     }
+    bool bisects() const { return asked_.bisect.judges() && use_ == scenario_use::gate; }
     bool appends() const {
         return asked_.history.appends() && use_ == scenario_use::gate &&
                !scenario_.arrivals.data().is_searched;
@@ -38663,7 +38817,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E83] a run that is over, with its requests ===============================================
+// ===== [E84] a run that is over, with its requests ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38823,7 +38977,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E84] what others have measured, judged as a gate =========================================
+// ===== [E85] what others have measured, judged as a gate =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38915,7 +39069,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E85] several settings of a server, measured in turns =====================================
+// ===== [E86] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39153,7 +39307,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E86] several settings from a scenario to their result ====================================
+// ===== [E87] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39323,7 +39477,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E87] public functions ====================================================================
+// ===== [E88] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39393,7 +39547,8 @@ int exit_code() {
         detail::session::of_this_program().final_outcome();
         return 0;  // rank 0 tells
     }
-    return detail::exit_code_of(detail::session::of_this_program().final_outcome());
+    detail::session& all = detail::session::of_this_program();
+    return all.code_of(all.final_outcome());
 }
 result run(const scenario& s, const char* file, int line) {
     return detail::measured_result(s, file, line, "run");
@@ -39421,7 +39576,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E88] records judged again ================================================================
+// ===== [E89] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39478,7 +39633,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E89] main ================================================================================
+// ===== [E90] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works
@@ -39517,11 +39672,12 @@ int main(int argc, char** argv) {
     }
     if (session.number_of_gates() == 0) {
         std::cerr << "llmbench: no gate was run: the filter matches none, or there is none.\n";
+        if (!is_no(environment("LLMBENCH_BISECT"))) return bisect_code_of(gate_outcome::refused);
         return result != 0 ? result : 2;
     }
     const gate_outcome outcome = session.final_outcome();
     if (!is_first) return 0;  // rank 0 tells
-    const int code = exit_code_of(outcome);
+    const int code = session.code_of(outcome);
     const bool is_green = !session.is_rehearsal() && (outcome == gate_outcome::passed ||
                                                       outcome == gate_outcome::skipped);
     return result != 0 && is_green ? 1 : code;

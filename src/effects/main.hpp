@@ -48,11 +48,12 @@ int main(int argc, char** argv) {
     }
     if (session.number_of_gates() == 0) {
         std::cerr << "llmbench: no gate was run: the filter matches none, or there is none.\n";
+        if (!is_no(environment("LLMBENCH_BISECT"))) return bisect_code_of(gate_outcome::refused);
         return result != 0 ? result : 2;
     }
     const gate_outcome outcome = session.final_outcome();
     if (!is_first) return 0;  // rank 0 tells
-    const int code = exit_code_of(outcome);
+    const int code = session.code_of(outcome);
     const bool is_green = !session.is_rehearsal() && (outcome == gate_outcome::passed ||
                                                       outcome == gate_outcome::skipped);
     return result != 0 && is_green ? 1 : code;

@@ -99,7 +99,8 @@ int exit_code() {
         detail::session::of_this_program().final_outcome();
         return 0;  // rank 0 tells
     }
-    return detail::exit_code_of(detail::session::of_this_program().final_outcome());
+    detail::session& all = detail::session::of_this_program();
+    return all.code_of(all.final_outcome());
 }
 result run(const scenario& s, const char* file, int line) {
     return detail::measured_result(s, file, line, "run");

@@ -5,7 +5,10 @@
 
 #include <algorithm>  // when the first request was sent, and the last one answered
 #include <chrono>     // how long a gate is let run
+#include <cstdlib>    // getenv, strtoul
+#include <fstream>    // what a commit changes
 #include <iostream>   // how children end
+#include <random>     // how a server is started anew
 #include <stdexcept>  // what escapes from a test case
 #include <string>
 #include <thread>  // who ends the program beside it, and gates side by side
@@ -52,6 +55,23 @@ TEST_CASE("head against base") {
     scenario s = quick({}, {mean(tpot) <= 1.5 * baseline});
     s.baseline = endpoint{};  // the server at LLMBENCH_BASELINE_URL
     s.requests = 20;
+    gate(s);
+}
+
+// A server whose step takes as long as the file "speed" says: in a repository, what a commit changes.
+// Started anew it is half a percent faster or slower, by $RESTART, which is another one each time.
+TEST_CASE("bisected") {
+    engine e = fast_engine();
+    double milliseconds = 0;
+    std::ifstream("speed") >> milliseconds;
+    const unsigned long restart = std::strtoul(std::getenv("RESTART"), nullptr, 10);
+    std::mt19937_64 dice(restart);
+    e.decode_step = time_span::from_seconds(
+        milliseconds / 1e3 * (1 + std::normal_distribution<double>(0, 0.005)(dice)));
+    e.jitter = 0.02;
+    e.seed = static_cast<long long>(restart) + 1;
+    scenario s = quick(simulated(e), {mean(tpot) <= 1.08 * baseline, p90(ttft) <= 1_s});
+    s.baseline = stored(std::getenv("BASELINE"));
     gate(s);
 }
 

@@ -14,6 +14,13 @@ namespace detail {
 /// it behind, and it is never green.
 enum class gate_outcome : unsigned char { unfinished, passed, failed, refused, invalid, skipped };
 
+/// What a program exits with in `git bisect run`: good, bad, to be skipped, or the end of it all.
+inline int bisect_code_of(gate_outcome o) {
+    return o == gate_outcome::passed    ? 0
+           : o == gate_outcome::failed  ? 1
+           : o == gate_outcome::refused ? 128
+                                        : 125;
+}
 /// What of these a program exits with.
 inline int exit_code_of(gate_outcome o) {
     switch (o) {

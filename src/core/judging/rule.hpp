@@ -40,6 +40,7 @@ struct judging_rule {
     double alone_z = 2.17;  // to pass by the repeats' own spread, whose analyses are less alike
     bool holm = false;
     bool trusts_belief = false;  // in what is believed of the noise, where repeats spread by less
+    bool knows_noise = false;    // a calibration is believed below what all machines are
     /// The same at another level of false fails.
     judging_rule failing_at(double level) const {
         judging_rule r = *this;

@@ -58,7 +58,7 @@ inline believed_noise believed_noise_of(const evidence& e, const terms& t, const
         s.factor > 0 && e.has_live_baseline() ? prior_sd * std::sqrt(2.0) : prior_sd;
     const auto at = t.noise.find(noise_name(s));
     if (at == t.noise.end()) return {uncalibrated, false};
-    return {std::max(at->second, uncalibrated), true};
+    return {t.rule.knows_noise ? at->second : std::max(at->second, uncalibrated), true};
 }
 inline double prior_sd_of(const evidence& e, const terms& t, const slo& s) {
     return believed_noise_of(e, t, s).sd;

@@ -183,6 +183,9 @@ inline void fields_of(field_visitor& v, judging_rule& r) {
     v.flag({"trusts_belief", "what is believed of the noise may narrow what the repeats' own "
                              "spread leaves open", at_times},
            r.trusts_belief);
+    if (v.has("knows_noise", r.knows_noise))
+        v.flag({"knows_noise", "a calibrated noise is believed, however little it is", at_times},
+               r.knows_noise);
     v.number({"fail_z"}, r.fail_z, quantile);
     positive("fail_z", r.fail_z);
     v.flag({"holm"}, r.holm);

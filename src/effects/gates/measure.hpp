@@ -36,6 +36,7 @@
 #include "effects/system/workload_files.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
+#include "effects/gates/bisected.hpp"
 #include "effects/gates/doctest_host.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/held_result.hpp"
@@ -226,6 +227,7 @@ protected:
         all_.give_turn(number_);
         signals_.emplace();
         began_ns_ = now_ns();
+        if (!is_no(environment("LLMBENCH_BISECT"))) all_.note_bisection();
         check_stays(environment("LLMBENCH_REHEARSE"));
         all_.records().open();
         asked_ = settings_of(environment);
@@ -340,14 +342,17 @@ private:
         return scenario_.arrivals.data().is_searched && asked_.calibrate > 0;
     }
     gate_to_run prepared() {
-        // What is written as a baseline is all of a capacity, not whether one load is carried.
-        const bool writes = asked_.write_baseline && scenario_.baseline.is_stored();
         const bool searches = scenario_.arrivals.data().is_searched;
-        plan p = plan_of(appends() ? as_a_night(scenario_) : scenario_, who_, asked_.seed,
-                         searches && writes ? scenario_use::find_capacity : use_,
-                         api_of(scenario_.target));
+        const scenario s = appends()   ? as_a_night(scenario_)
+                           : bisects() ? as_step(scenario_, asked_.bisect, who_.what.name)
+                                       : as_good(scenario_, asked_.bisect);
+        const bool writes = asked_.write_baseline && s.baseline.is_stored();
+        // What is written as a baseline is all of a capacity, not whether one load is carried.
+        const scenario_use use = searches && writes ? scenario_use::find_capacity : use_;
+        plan p = plan_of(s, who_, asked_.seed, use, api_of(scenario_.target));
         run_mode mode = mode_of(p, asked_, budget_began_ns());
         if (appends()) mode.history = asked_.history;
+        if (bisects()) p = planned_step(std::move(p), mode);
         mode.model = model_;
         if (model_) p = with_judging(std::move(p), [](planned_judging& j) { j.on_fail = {}; });
         if (mode.is_shard) p = as_shard(std::move(p), scenario_, asked_, number_);
@@ -366,6 +371,7 @@ private:
             j.most_if_noisy = 0;
         }), mode};
     }
+    bool bisects() const { return asked_.bisect.judges() && use_ == scenario_use::gate; }
     bool appends() const {
         return asked_.history.appends() && use_ == scenario_use::gate &&
                !scenario_.arrivals.data().is_searched;

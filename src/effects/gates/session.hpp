@@ -197,6 +197,11 @@ public:
     /// From now on the program passes and fails nothing.
     void note_rehearsal() { is_rehearsal_ = true; }
     bool is_rehearsal() const { return is_rehearsal_; }
+    /// From now on the program's exit code is for `git bisect run`.
+    void note_bisection() { is_bisection_ = true; }
+    int code_of(gate_outcome o) const {
+        return is_bisection_ ? bisect_code_of(o) : exit_code_of(o);
+    }
     /// Of the gates so far that were computed, one after the other: whoever has its turn.
     void spend_virtual_time(long long ns) { virtual_ns_ += ns; }
     long long virtual_time_spent() const { return virtual_ns_; }
@@ -288,7 +293,7 @@ private:
         const gate_outcome unheard = worse_of(all.unheard_, all.unheard_by_host_);
         // Whoever's main() it is: what knows no 77 would call a rehearsal a pass.
         if (!all.is_rehearsal_ && !all.cut_off_ && all.is_whole() && !is_red(unheard)) return;
-        const int code = exit_code_of(all.worst());
+        const int code = all.code_of(all.worst());
         if (is_red(unheard))
             std::cerr << "llmbench: a gate is " << to_string(unheard) << " and the program ends "
                       << "without having asked for that: it ends with " << code << std::endl;
@@ -433,7 +438,7 @@ private:
     record_files records_;
     const pid_t process_ = ::getpid();
     std::atomic<std::uint64_t> gaps_kept_{0};
-    std::atomic<bool> is_rehearsal_{false};
+    std::atomic<bool> is_rehearsal_{false}, is_bisection_{false};
     std::atomic<int> running_{0};
     std::atomic<long long> virtual_ns_{0};
     std::size_t next_writing_ = 1;  // with so many gates

@@ -47,6 +47,13 @@ struct history_settings {
     bool appends() const { return use == history_use::append; }
 };
 
+/// What the LLMBENCH_BISECT variables ask.
+struct bisect_settings {
+    std::string what{};  // a statistic, "1" for all, "" for none
+    std::string good{};  // the file of the good commit
+    bool judges() const { return !what.empty(); }
+};
+
 /// What the LLMBENCH_ variables ask of a gate, beside its server. Read when the gate begins.
 struct settings {
     std::uint64_t seed = 1;
@@ -62,6 +69,7 @@ struct settings {
     double start_at_s = 0;  // of its first repeat, Unix time; shards alone
     std::vector<other_tool> show_as{};  // in whose definitions reports show our numbers, too
     history_settings history{};
+    bisect_settings bisect{};
 };
 
 inline bool is_no(const std::string& v) {
@@ -170,6 +178,23 @@ inline history_settings history_settings_of(const variable_lookup& look_up) {
     return s;
 }
 
+/// Throws std::invalid_argument with one sentence for what does not go together.
+inline bisect_settings bisect_settings_of(const variable_lookup& look_up, bool writes) {
+    bisect_settings b{look_up("LLMBENCH_BISECT"), look_up("LLMBENCH_BISECT_GOOD")};
+    if (is_no(b.what)) b.what.clear();
+    if (is_yes(b.what)) b.what = "1";
+    if (b.judges() && writes)
+        refuse({"LLMBENCH_BISECT and LLMBENCH_WRITE_BASELINE are both set: the second one writes "
+                "LLMBENCH_BISECT_GOOD, before the bisection"});
+    if (b.judges() && b.good.empty())
+        refuse({"LLMBENCH_BISECT is set and LLMBENCH_BISECT_GOOD is not: it names the file that "
+                "LLMBENCH_WRITE_BASELINE=1 wrote on the good commit"});
+    if (!b.good.empty() && !b.judges() && !writes)
+        refuse({"LLMBENCH_BISECT_GOOD is set: LLMBENCH_WRITE_BASELINE=1 writes that file, and "
+                "LLMBENCH_BISECT=1 reads it; neither is set"});
+    return b;
+}
+
 /// Throws std::invalid_argument with one sentence for the first variable that cannot be used.
 inline settings settings_of(const variable_lookup& look_up) {
     settings s;
@@ -181,6 +206,7 @@ inline settings settings_of(const variable_lookup& look_up) {
     s.calibrate = calibration_repeats_of(look_up("LLMBENCH_CALIBRATE"));
     s.calibration = look_up("LLMBENCH_CALIBRATION");
     s.write_baseline = says_yes("LLMBENCH_WRITE_BASELINE", look_up("LLMBENCH_WRITE_BASELINE"));
+    s.bisect = bisect_settings_of(look_up, s.write_baseline);
     s.rehearse = rehearsal_of(look_up("LLMBENCH_REHEARSE"));
     s.progress = progress_of(look_up("LLMBENCH_PROGRESS"));
     s.show_as = tools_named(look_up("LLMBENCH_SHOW_AS"));
@@ -195,6 +221,16 @@ inline settings settings_of(const variable_lookup& look_up) {
                               : s.write_baseline       ? "LLMBENCH_WRITE_BASELINE"
                               : !s.shard.is_whole()    ? "LLMBENCH_SHARD"
                                                        : nullptr;
+    if (s.bisect.judges()) {
+        const char* const beside = other                ? other
+                                   : s.history.appends() ? "LLMBENCH_HISTORY=append"
+                                   : !s.rehearse.empty() ? "LLMBENCH_REHEARSE"
+                                                         : nullptr;
+        if (beside)
+            refuse({"LLMBENCH_BISECT and ", beside, " are both set: a step of a bisection is a "
+                    "whole gate that is judged, and nothing else"});
+        s.inconclusive = inconclusive_means::skip;
+    }
     if (s.history.appends() && other)
         refuse({"LLMBENCH_HISTORY=append and ", other, " are both set: what is added is a whole "
                 "gate that was judged"});
@@ -235,6 +271,8 @@ inline constexpr known_variable known_variables[] = {
     {"LLMBENCH_HISTORY_DIR", "the folder of that history; default: perf-history"},
     {"LLMBENCH_HISTORY_AT", "that history as of a date, a time or a commit"},
     {"LLMBENCH_MACHINE", "a name for the server's machine, for histories"},
+    {"LLMBENCH_BISECT", "1, or a statistic: exit codes of git bisect run"},
+    {"LLMBENCH_BISECT_GOOD", "the good commit's file; LLMBENCH_WRITE_BASELINE=1 writes it"},
     {"LLMBENCH_SHOW_AS", "vllm, sglang, guidellm, aiperf: our numbers in their definitions, too"}};
 
 inline std::string variables_help() {

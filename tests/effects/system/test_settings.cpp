@@ -156,3 +156,37 @@ TEST_CASE("the help lists every variable that is read") {
         if (name.rfind("LLMBENCH_", 0) == 0) CHECK(help.find(" " + name + " ") != std::string::npos);
     CHECK(help.find("LLMBENCH_URL") != std::string::npos);
 }
+
+TEST_CASE("a bisection has a good commit, and nothing else beside it") {
+    const variables step = {{"LLMBENCH_BISECT", "1"}, {"LLMBENCH_BISECT_GOOD", "good.json"}};
+    CHECK(read(step).bisect.judges());
+    CHECK(read(step).bisect.what == "1");
+    CHECK(read(step).inconclusive == inconclusive_means::skip);
+    CHECK(read({{"LLMBENCH_BISECT", "mean(tpot)"}, {"LLMBENCH_BISECT_GOOD", "g"}}).bisect.what ==
+          "mean(tpot)");
+    CHECK_FALSE(read({{"LLMBENCH_BISECT", "0"}}).bisect.judges());
+    const settings good = read({{"LLMBENCH_WRITE_BASELINE", "1"}, {"LLMBENCH_BISECT_GOOD", "g"}});
+    CHECK_FALSE(good.bisect.judges());
+    CHECK(good.bisect.good == "g");
+    const auto refused_beside = [&](const char* name, const char* value) {
+        variables both = step;
+        both[name] = value;
+        return refusal_of([&] { read(both); });
+    };
+    CHECK(refused_beside("LLMBENCH_WRITE_BASELINE", "1").find("both set") != std::string::npos);
+    CHECK(refused_beside("LLMBENCH_HISTORY", "append").find("LLMBENCH_HISTORY=append") !=
+          std::string::npos);
+    CHECK(refused_beside("LLMBENCH_CALIBRATE", "5").find("LLMBENCH_CALIBRATE") !=
+          std::string::npos);
+    CHECK(refused_beside("LLMBENCH_REHEARSE", "1").find("LLMBENCH_REHEARSE") != std::string::npos);
+    CHECK(refused("LLMBENCH_BISECT", "1").find("LLMBENCH_BISECT_GOOD is not") != std::string::npos);
+    CHECK(refused("LLMBENCH_BISECT_GOOD", "g").find("neither is set") != std::string::npos);
+}
+TEST_CASE("a history is added to by whole gates that were judged") {
+    CHECK(read({{"LLMBENCH_HISTORY", "append"}}).history.appends());
+    for (const char* other : {"LLMBENCH_CALIBRATE", "LLMBENCH_WRITE_BASELINE", "LLMBENCH_REHEARSE"}) {
+        const variables both = {{"LLMBENCH_HISTORY", "append"},
+                                {other, std::string(other) == "LLMBENCH_CALIBRATE" ? "5" : "1"}};
+        CHECK(refusal_of([&] { read(both); }).find(other) != std::string::npos);
+    }
+}
