@@ -115,8 +115,9 @@ inline drawn_levels levels_drawn(const history_series& s) {
         if (own.empty()) continue;
         const double value = std::exp(sign * mean_of(own));
         const double before = d.all.empty() ? value : d.all.back().value;
-        d.all.push_back({s.nights[r.nights[g.first].night].at, s.nights[r.nights[g.end - 1].night].at,
-                         value, value / before - 1, g.is_accepted});
+        d.all.push_back({s.nights[r.nights[g.first].night].at,
+                         s.nights[r.nights[g.end - 1].night].at, value, value / before - 1,
+                         g.is_accepted});
         const double center = median_of(own);
         for (const double x : own) rest.push_back(x - center);
     }

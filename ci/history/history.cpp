@@ -4,7 +4,7 @@
 //   llmbench_history --step GATE ... | --no-step GATE ...     the same: a step that is one, or none
 //   llmbench_history --leave-out ID --why WORDS [--by NAME]   a night that counts for nothing
 //   llmbench_history --import result.json... [--cohort ID]    runs that were kept as result.json
-// The folder is LLMBENCH_HISTORY_DIR, default perf-history. LLMBENCH_HISTORY_AT: the page as of then.
+// The folder is LLMBENCH_HISTORY_DIR, default perf-history. LLMBENCH_HISTORY_AT: the page of then.
 // --result   the run of today: its limits and its values are drawn beside the nights
 // --commits  what a commit's hash is appended to for a link, "https://github.com/me/it/commit/"
 // Exits with 2 and a sentence on standard error where something is wrong.

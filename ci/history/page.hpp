@@ -57,8 +57,9 @@ inline std::string svg_text(const char* kind, double x, double y, const std::str
 }
 
 inline std::string night_words(const history_night& n, const std::string& statistic) {
-    std::string words = n.at.substr(0, 10) + (n.commit.empty() ? "" : ", " + n.commit.substr(0, 8)) +
-                        "\n" + value_words(statistic, mean_of_repeats(n.repeats)) + ", repeats";
+    std::string words = n.at.substr(0, 10) +
+                        (n.commit.empty() ? "" : ", " + n.commit.substr(0, 8)) + "\n" +
+                        value_words(statistic, mean_of_repeats(n.repeats)) + ", repeats";
     for (const double v : n.repeats) words += " " + value_words(statistic, v);
     return words + (n.is_left_out ? "\nleft out" : "");
 }
@@ -101,7 +102,8 @@ inline std::string levels_of_plot(const drawn_levels& levels, const plot_scale& 
 inline std::string plot_of(const history_series& s, const drawn_levels& levels,
                            const todays& now) {
     const plot_scale p = scale_of(s, levels, now);
-    const double half = std::max(2.0, (p.right - p.left) / (2 * static_cast<double>(s.nights.size())));
+    const auto nights = static_cast<double>(s.nights.size());
+    const double half = std::max(2.0, (p.right - p.left) / (2 * nights));
     const history_night& newest = s.nights.back();
     std::string svg = "<svg class=\"plot\" viewBox=\"0 0 400 170\" role=\"img\" aria-label=\"" +
                       shown(s.statistic) + " over " + plural(s.nights.size(), "night") +

@@ -53,7 +53,8 @@ TEST_CASE("a run is read as it was written, and written the same again") {
     CHECK(all.runs[0].watched == a_run().watched);
 }
 TEST_CASE("a mark is read as it was written, and says why") {
-    const history_note n{"m1", "chat", "3fa9", {history_mark_kind::no_step, "2026-11-01", "hot", "me"}};
+    const history_note n{
+        "m1", "chat", "3fa9", {history_mark_kind::no_step, "2026-11-01", "hot", "me"}};
     const std::string line = history_line(n);
     const history_lines all = read(line);
     REQUIRE(all.notes.size() == 1);
@@ -82,7 +83,8 @@ TEST_CASE("what is no line of a history is refused with its file and number") {
     CHECK(refusal(line.substr(0, line.size() / 2)).find("h/a.jsonl:1 is no line of a history: {") ==
           0);
     CHECK(refusal("[1]\n") == "h/a.jsonl:1 is no line of a history: [1]");
-    CHECK(refusal(line + "{\"schema\":\"llmbench/result/2\"}\n").find("h/a.jsonl:2 is no line") == 0);
+    CHECK(refusal(line + "{\"schema\":\"llmbench/result/2\"}\n").find("h/a.jsonl:2 is no line") ==
+          0);
     CHECK(refusal(changed(line, "history/1", "history/2")) ==
           "h/a.jsonl:1 has the schema llmbench/history/2, which a later llmbench wrote; this one "
           "reads llmbench/history/1");

@@ -17,7 +17,9 @@ history_run run(const std::string& id, const std::string& at, double value,
 history_note note(history_mark_kind kind, const std::string& at, const std::string& cohort = "c") {
     return {"m" + at, "chat", cohort, {kind, at, "because", ""}};
 }
-history_series nights(const history_lines& all) { return series_of(all, "chat", "c", "mean(tpot)"); }
+history_series nights(const history_lines& all) {
+    return series_of(all, "chat", "c", "mean(tpot)");
+}
 std::string ids(const history_series& s) {
     std::string all;
     for (const history_night& n : s.nights) all += n.id + (n.is_left_out ? "-" : " ");
@@ -55,7 +57,8 @@ TEST_CASE("a night is left out by its date or its id, in the cohort of the mark 
 }
 TEST_CASE("a history is seen as of a date, a time or a commit") {
     history_lines all;
-    all.runs = {run("aaaaaaa", "2026-11-20T05:00:00Z", 1), run("bbbbbbb", "2026-11-21T05:00:00Z", 2),
+    all.runs = {run("aaaaaaa", "2026-11-20T05:00:00Z", 1),
+                run("bbbbbbb", "2026-11-21T05:00:00Z", 2),
                 run("ccccccc", "2026-11-22T05:00:00Z", 2)};
     all.notes = {note(history_mark_kind::step, "2026-11-22"),
                  note(history_mark_kind::leave_out, "ccccccc")};

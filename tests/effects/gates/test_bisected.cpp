@@ -39,6 +39,7 @@ TEST_CASE("how a program ends is good, bad, to be passed over, or the end of a b
     CHECK(bisect_code_of(gate_outcome::passed) == 0);
     CHECK(bisect_code_of(gate_outcome::failed) == 1);
     CHECK(bisect_code_of(gate_outcome::refused) == 128);
-    for (const gate_outcome o : {gate_outcome::unfinished, gate_outcome::invalid, gate_outcome::skipped})
+    for (const gate_outcome o :
+         {gate_outcome::unfinished, gate_outcome::invalid, gate_outcome::skipped})
         CHECK(bisect_code_of(o) == 125);
 }

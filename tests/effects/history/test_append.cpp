@@ -84,7 +84,7 @@ TEST_CASE("a program that is killed while it writes leaves nothing that is read"
         CHECK(read(dir.file("h")).lines.runs.size() % 2 == 0);
     }
 }
-TEST_CASE("a file that is there is never written over, and a draft of another never taken for one") {
+TEST_CASE("a file that is there is never written over, nor written through a link") {
     const files::scratch dir;
     CHECK(add_file(dir.file("a.jsonl"), "one\n", 1));
     CHECK_FALSE(add_file(dir.file("a.jsonl"), "two\n", 2));

@@ -65,8 +65,8 @@ TEST_CASE("a folder that is not there, and one of too many files, are refused") 
         write_file(dir.file(std::to_string(i) + ".jsonl"), "");
     CHECK(read_history(dir.file(""), now).lines.runs.empty());
     write_file(dir.file("more.jsonl"), "");
-    CHECK_THROWS_WITH_AS(read_history(dir.file(""), now), doctest::Contains("more than 10000 files"),
-                         std::invalid_argument);
+    CHECK_THROWS_WITH_AS(read_history(dir.file(""), now),
+                         doctest::Contains("more than 10000 files"), std::invalid_argument);
 }
 TEST_CASE("the variables of a history") {
     CHECK(asked({}).use == history_use::read);
