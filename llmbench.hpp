@@ -80,135 +80,143 @@
 //   [C54] from which night on a level holds
 //   [C55] what a history knows: its level, what nights and repeats differ by
 //   [C56] which levels were accepted, and what they drifted by
-//   [C57] lines of a history's files
-//   [C58] what runs must have in common to be nights of one history
-//   [C59] what a server and its machine say of themselves, for a history
-//   [C60] from the lines of a history to its nights
-//   [C61] the rule: looks, bounds, prior noise
-//   [C62] what is decided on an objective, and why
-//   [C63] what verdicts are given on
-//   [C64] what evidence is held against
-//   [C65] counts: fractions, and quantiles of fresh traffic
-//   [C66] errors of a baseline
-//   [C67] what the client can say against its own numbers
-//   [C68] verdicts on a drift
-//   [C69] pairs: repeats in turns with those of a baseline
-//   [C70] distances from a limit
-//   [C71] values: times, speeds and rates
-//   [C72] what the numbers alone say of an objective
-//   [C73] verdicts that the client may have decided
-//   [C74] how many requests a verdict rests on at least
-//   [C75] what a server's answers can say against its numbers
-//   [C76] verdicts that stand although tokens were buffered
-//   [C77] servers that cannot keep up
-//   [C78] what a server's state explains
-//   [C79] the cross-check of our numbers with the server's
-//   [C80] what makes a measurement invalid
-//   [C81] the verdicts of a gate
-//   [C82] what a calibration finds
-//   [C83] limits that have become too easy
-//   [C84] from verdicts to an exit code
-//   [C85] calibration
-//   [C86] a sentence for each cause
-//   [C87] decisions in sentences
-//   [C88] verdicts in words
-//   [C89] settings beside each other: turns, ratios, what differs significantly
-//   [C90] settings beside each other: from what was measured of each
-//   [C91] settings beside each other, in words
-//   [C92] files of others' making, value by value
-//   [C93] datasets
-//   [C94] traces
-//   [C95] when requests are sent
-//   [C96] arrivals
-//   [C97] lengths
-//   [C98] prompts of a given number of tokens
-//   [C99] places of a trace
-//   [C100] the part of a load that one of several programs sends
-//   [C101] conversations, recorded and made up
-//   [C102] prompts that stand alone
-//   [C103] where prompts come from
-//   [C104] the plan of a gate
-//   [C105] from a workload to its part of the plan
-//   [C106] the hash of all that a plan sends
-//   [C107] the requests of a plan
-//   [C108] what of its prompts a workload lets a prefix cache have
-//   [C109] what a plan says of the evidence that it will bring
-//   [C110] the search for a capacity
-//   [C111] what probes say of a load
-//   [C112] the capacity that probes show
-//   [C113] the capacity of a candidate beside that of a baseline
-//   [C114] a capacity held against a live baseline's
-//   [C115] a load that is searched
-//   [C116] which SLOs a scenario can have
-//   [C117] the options of requests
-//   [C118] the load that is profiled
-//   [C119] from a scenario to its plan
-//   [C120] a plan in words
-//   [C121] where a gate's server stood
-//   [C122] what of a scenario does not go with several settings
-//   [C123] JSON files of other tools
-//   [C124] one run of another tool, as its file tells it
-//   [C125] result files of AIPerf
-//   [C126] result files of guidellm
-//   [C127] files that tell of their requests in lists, one value of each request in each
-//   [C128] result files of SGLang's bench_serving
-//   [C129] result files of vLLM bench serve
-//   [C130] which tool wrote a result file, and what it tells
-//   [C131] runs of another tool as the repeats of one gate
-//   [C132] engine model
-//   [C133] what a request asks the simulated server
-//   [C134] answers of the simulated server
-//   [C135] the simulated server's page of metrics
-//   [C136] what the simulated server says besides answers
-//   [C137] an engine with the pace of a server that was measured
-//   [C138] our requests in other tools' definitions
-//   [C139] the rows of a table: each metric over the repeats of an arm
-//   [C140] points and round steps of drawings
-//   [C141] distributions: quantiles as lines, of each repeat and of all
-//   [C142] the curve of a search: objectives over the load
-//   [C143] how requests ended, and what their answers say of tokens
-//   [C144] how long made-up prompts were to be, and were
-//   [C145] what each of several programs did, over all repeats
-//   [C146] what a server told of itself, over all repeats
-//   [C147] timelines: repeats in windows of equal length
-//   [C148] all that reports tell of a gate's numbers, computed once
-//   [C149] what other runs of a gate would find
-//   [C150] the fields of a gate: its servers, its load, what it was judged by
-//   [C151] stored results
-//   [C152] the fields of what was measured on a server
-//   [C153] calibration.json
-//   [C154] what result.json tells of events.bin
-//   [C155] the fields of a verdict
-//   [C156] from a gate that was measured to its line of a history
-//   [C157] one line of records.jsonl
-//   [C158] shards of a load, put together
-//   [C159] a repeat as bytes, for another program of the same run
-//   [C160] the progress line
-//   [C161] what reports tell of several settings
-//   [C162] several settings in result.json
-//   [C163] what came of a profile
-//   [C164] what reports are made of
-//   [C165] rehearsals: gates on a model of their server
-//   [C166] result.json and calibration.json
-//   [C167] several settings on the console
-//   [C168] words in Markdown
-//   [C169] several settings in summary.md
-//   [C170] how gates are headed
-//   [C171] words of reports
-//   [C172] junit.xml, summary.md, annotations, metrics.txt
-//   [C173] what a console can show
-//   [C174] the console
-//   [C175] the pace of a server in the result of a run
-//   [C176] the report page: style, icons and script
-//   [C177] the report page: drawings
-//   [C178] the report page: verdicts
-//   [C179] the report page: distributions
-//   [C180] the report page: gates beside each other
-//   [C181] the report page: what a search found
-//   [C182] the report page: what else a gate has to say
-//   [C183] the report page: several settings beside each other
-//   [C184] the report page: timelines
-//   [C185] the report page: the whole
+//   [C57] a run held against a history
+//   [C58] what a history says of the noise of repeats, for limits that are no baseline's
+//   [C59] lines of a history's files
+//   [C60] what runs must have in common to be nights of one history
+//   [C61] what a server and its machine say of themselves, for a history
+//   [C62] from the lines of a history to its nights
+//   [C63] the rule: looks, bounds, prior noise
+//   [C64] what is decided on an objective, and why
+//   [C65] what verdicts are given on
+//   [C66] the history that a gate is held against
+//   [C67] what evidence is held against
+//   [C68] counts: fractions, and quantiles of fresh traffic
+//   [C69] errors of a baseline
+//   [C70] what the client can say against its own numbers
+//   [C71] verdicts on a drift
+//   [C72] distances from a limit
+//   [C73] repeats whose noise a history knows
+//   [C74] pairs: repeats in turns with those of a baseline
+//   [C75] values: times, speeds and rates
+//   [C76] a run held against the nights of main
+//   [C77] what the numbers alone say of an objective
+//   [C78] verdicts that the client may have decided
+//   [C79] how many requests a verdict rests on at least
+//   [C80] what a server's answers can say against its numbers
+//   [C81] verdicts that stand although tokens were buffered
+//   [C82] servers that cannot keep up
+//   [C83] what a server's state explains
+//   [C84] the cross-check of our numbers with the server's
+//   [C85] what makes a measurement invalid
+//   [C86] the verdicts of a gate
+//   [C87] what a calibration finds
+//   [C88] limits that have become too easy
+//   [C89] from verdicts to an exit code
+//   [C90] calibration
+//   [C91] a sentence for each cause
+//   [C92] decisions in sentences
+//   [C93] verdicts in words
+//   [C94] settings beside each other: turns, ratios, what differs significantly
+//   [C95] settings beside each other: from what was measured of each
+//   [C96] settings beside each other, in words
+//   [C97] files of others' making, value by value
+//   [C98] datasets
+//   [C99] traces
+//   [C100] when requests are sent
+//   [C101] arrivals
+//   [C102] lengths
+//   [C103] prompts of a given number of tokens
+//   [C104] places of a trace
+//   [C105] the part of a load that one of several programs sends
+//   [C106] conversations, recorded and made up
+//   [C107] prompts that stand alone
+//   [C108] where prompts come from
+//   [C109] the plan of a gate
+//   [C110] from a workload to its part of the plan
+//   [C111] the hash of all that a plan sends
+//   [C112] the requests of a plan
+//   [C113] what of its prompts a workload lets a prefix cache have
+//   [C114] what a plan says of the evidence that it will bring
+//   [C115] the search for a capacity
+//   [C116] what probes say of a load
+//   [C117] the capacity that probes show
+//   [C118] the capacity of a candidate beside that of a baseline
+//   [C119] a capacity held against a live baseline's
+//   [C120] a load that is searched
+//   [C121] which SLOs a scenario can have
+//   [C122] the options of requests
+//   [C123] the load that is profiled
+//   [C124] from a scenario to its plan
+//   [C125] a plan in words
+//   [C126] where a gate's server stood
+//   [C127] what of a scenario does not go with several settings
+//   [C128] JSON files of other tools
+//   [C129] one run of another tool, as its file tells it
+//   [C130] result files of AIPerf
+//   [C131] result files of guidellm
+//   [C132] files that tell of their requests in lists, one value of each request in each
+//   [C133] result files of SGLang's bench_serving
+//   [C134] result files of vLLM bench serve
+//   [C135] which tool wrote a result file, and what it tells
+//   [C136] runs of another tool as the repeats of one gate
+//   [C137] engine model
+//   [C138] what a request asks the simulated server
+//   [C139] answers of the simulated server
+//   [C140] the simulated server's page of metrics
+//   [C141] what the simulated server says besides answers
+//   [C142] an engine with the pace of a server that was measured
+//   [C143] our requests in other tools' definitions
+//   [C144] the rows of a table: each metric over the repeats of an arm
+//   [C145] points and round steps of drawings
+//   [C146] distributions: quantiles as lines, of each repeat and of all
+//   [C147] the curve of a search: objectives over the load
+//   [C148] how requests ended, and what their answers say of tokens
+//   [C149] how long made-up prompts were to be, and were
+//   [C150] what each of several programs did, over all repeats
+//   [C151] what a server told of itself, over all repeats
+//   [C152] timelines: repeats in windows of equal length
+//   [C153] all that reports tell of a gate's numbers, computed once
+//   [C154] what other runs of a gate would find
+//   [C155] what a result keeps of the nights that it was held against
+//   [C156] the fields of a gate: its servers, its load, what it was judged by
+//   [C157] stored results
+//   [C158] the fields of what was measured on a server
+//   [C159] calibration.json
+//   [C160] what result.json tells of events.bin
+//   [C161] the fields of a verdict
+//   [C162] from a gate that was measured to its line of a history
+//   [C163] one line of records.jsonl
+//   [C164] shards of a load, put together
+//   [C165] a repeat as bytes, for another program of the same run
+//   [C166] from the lines of a history to what a gate is held against
+//   [C167] the progress line
+//   [C168] what reports tell of several settings
+//   [C169] several settings in result.json
+//   [C170] what came of a profile
+//   [C171] what reports are made of
+//   [C172] rehearsals: gates on a model of their server
+//   [C173] result.json and calibration.json
+//   [C174] several settings on the console
+//   [C175] words in Markdown
+//   [C176] several settings in summary.md
+//   [C177] how gates are headed
+//   [C178] what reports say of the nights that a gate was held against
+//   [C179] words of reports
+//   [C180] junit.xml, summary.md, annotations, metrics.txt
+//   [C181] what a console can show
+//   [C182] the console
+//   [C183] the pace of a server in the result of a run
+//   [C184] the report page: style, icons and script
+//   [C185] the report page: drawings
+//   [C186] the report page: verdicts
+//   [C187] the report page: distributions
+//   [C188] the report page: gates beside each other
+//   [C189] the report page: what a search found
+//   [C190] the report page: what else a gate has to say
+//   [C191] the report page: several settings beside each other
+//   [C192] the report page: timelines
+//   [C193] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -284,22 +292,23 @@
 //   [E72] what a gate says before its load
 //   [E73] the search for a capacity, on the servers of a gate
 //   [E74] what another rank than the first does of a gate
-//   [E75] profiles of servers
-//   [E76] profiles that could not be ended
-//   [E77] a gate, from its servers to all that its repeats show
-//   [E78] what the result of a gate holds
-//   [E79] gates that are added to a history
-//   [E80] what one program does of a plan that several share
-//   [E81] gates take turns
-//   [E82] gates in virtual time
-//   [E83] one gate from its scenario to its result
-//   [E84] a run that is over, with its requests
-//   [E85] what others have measured, judged as a gate
-//   [E86] several settings of a server, measured in turns
-//   [E87] several settings from a scenario to their result
-//   [E88] public functions
-//   [E89] records judged again
-//   [E90] main
+//   [E75] the nights that a gate is held against
+//   [E76] profiles of servers
+//   [E77] profiles that could not be ended
+//   [E78] a gate, from its servers to all that its repeats show
+//   [E79] what the result of a gate holds
+//   [E80] gates that are added to a history
+//   [E81] what one program does of a plan that several share
+//   [E82] gates take turns
+//   [E83] gates in virtual time
+//   [E84] one gate from its scenario to its result
+//   [E85] a run that is over, with its requests
+//   [E86] what others have measured, judged as a gate
+//   [E87] several settings of a server, measured in turns
+//   [E88] several settings from a scenario to their result
+//   [E89] public functions
+//   [E90] records judged again
+//   [E91] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -1679,6 +1688,20 @@ inline stored_result stored(const types::text& file, fraction day_to_day = fract
     return {file, day_to_day};
 }
 
+struct history_baseline {
+    types::text folder{};
+    fraction night_to_night{0};
+};
+/// The nights of the main branch as a baseline: LLMBENCH_HISTORY=append adds what main does to the
+/// folder, and a run is held against it, with the spread between nights learned from them, from 3
+/// nights on. `night_to_night`, a relative standard deviation up to 50 %, makes a baseline of the
+/// first one; it counts until there are ten, and nothing below twice that fails meanwhile. The
+/// nights tell the noise of repeats, too: objectives without a baseline need fewer of them.
+inline history_baseline history(const types::text& folder = "perf-history",
+                                fraction night_to_night = fraction(0)) {
+    return {folder, night_to_night};
+}
+
 /// The target itself, measured as its own baseline.
 struct same_server_t {};
 /// An A/A run: what the machine, the load and the verdicts make of a server and itself. Two arms
@@ -1711,8 +1734,8 @@ public:
 private:
     detail::box what_{};
 };
-/// Any live target, the target itself, or a stored result. The default is none. An endpoint without
-/// a URL is the server at LLMBENCH_BASELINE_URL.
+/// Any live target, the target itself, a stored result, or nights of main. The default is none. An
+/// endpoint without a URL is the server at LLMBENCH_BASELINE_URL.
 class any_baseline {
 public:
     any_baseline() = default;
@@ -1723,6 +1746,7 @@ public:
     any_baseline(const asked_otherwise& o)
         : otherwise_(o), given_(true), is_asked_otherwise_(true) {}
     any_baseline(const stored_result& s) : stored_(s), is_stored_(true) {}
+    any_baseline(const history_baseline& h) : history_(h), is_history_(true) {}
     const any_target& live() const { return live_; }
     const stored_result& stored() const { return stored_; }
     bool is_live() const { return given_; }
@@ -1731,13 +1755,16 @@ public:
     const asked_otherwise& otherwise() const { return otherwise_; }
     bool is_asked_otherwise() const { return is_asked_otherwise_; }
     bool is_stored() const { return is_stored_; }
+    const history_baseline& nights() const { return history_; }
+    bool is_history() const { return is_history_; }
 
 private:
     any_target live_{};
     stored_result stored_{};
+    history_baseline history_{};
     asked_otherwise otherwise_{};
     bool given_ = false, is_same_server_ = false, is_asked_otherwise_ = false;
-    bool is_stored_ = false;
+    bool is_stored_ = false, is_history_ = false;
 };
 
 }  // namespace llmbench
@@ -1936,7 +1963,8 @@ enum class verdict_method : unsigned char {
     moderated_t,    ///< the repeats' spread, moderated by what is believed of it
     noisy_t,        ///< the same with what is believed of a noisy machine
     t,              ///< the repeats' own spread
-    batch_means, slices, loads, margins
+    batch_means, slices, loads, margins,
+    predictive_t    ///< the spread of the nights of a history
 };
 /// What a verdict counts its evidence in.
 enum class verdict_unit : unsigned char { none, repeat, pair, stage, probe };
@@ -10861,7 +10889,221 @@ inline history_read history_read_as(const history_series& s, bool at_most, bool 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] lines of a history's files ==========================================================
+// ===== [C57] a run held against a history ========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// How sure the looks of a run are. An early pass is paid for by being at a twentieth of the level;
+/// one more look, at which the spread of today's repeats is better known, takes Pocock's bounds of
+/// five. All looks share the night, so that more of them cost little.
+struct history_bounds {
+    double early_pass = 2.80, pass = 1.645, fail = 2.326, late_pass = 2.12, late_fail = 2.80;
+};
+enum class history_look_kind : unsigned char { none, early, whole, late };
+
+/// The looks of a run: after two repeats, after as many as a night has, and, where today's spread
+/// left it open, after two more.
+struct history_looks {
+    std::size_t early = 2, whole = 3, late = 5;
+};
+inline history_looks looks_for(const learned_history& h) {
+    const auto n = static_cast<std::size_t>(std::max(2.0, std::round(h.repeats.repeats)));
+    return {2, n, n + 2};
+}
+
+/// 80 % quantile of the F distribution.
+inline double f_quantile_80(double df1, double df2) {
+    double high = 2;
+    const auto cdf = [&](double f) {
+        return incomplete_beta(df1 / 2, df2 / 2, df1 * f / (df1 * f + df2));
+    };
+    while (cdf(high) < 0.8 && high < 1e12) high *= 2;
+    return bisect(0, high, 0.8, cdf);
+}
+/// 20 % quantile of the chi-square distribution, within 1 % from 20 degrees of freedom on (Wilson
+/// and Hilferty 1931).
+inline double chi_square_20(double df) {
+    const double spread = 2 / (9 * df);
+    return df * std::pow(1 - spread - 0.8416 * std::sqrt(spread), 3);
+}
+
+/// What keeps a verdict from being one.
+enum class history_hold : unsigned char { none, main_moved, trouble, reported };
+
+/// A look at a run: distances from the limit are logarithms, negative where it is met.
+struct history_look {
+    history_look_kind kind = history_look_kind::none;
+    verdict outcome = verdict::inconclusive;
+    history_hold held = history_hold::none;
+    verdict held_back = verdict::inconclusive;  // the verdict that it would have been
+    std::size_t by = 0;                         // of main's moves, the one that held it back
+    std::size_t repeats = 0;
+    double distance = 0, pass_bound = 0, fail_bound = 0;
+    double change = 0;                          // from the level, whatever the limit
+    bool is_noisier = false;                    // today's repeats than the history's
+};
+
+/// The half widths of the two bounds. With no more noise in today's repeats than in a night's, the
+/// exact predictive interval of one more night.
+struct history_reach {
+    double pass = 0, fail = 0;
+};
+inline history_reach reach_of(const learned_history& h, double own_variance, std::size_t k,
+                              double nights, double pass_z, double fail_z) {
+    const auto repeats = static_cast<double>(k);
+    const double known = (k == 2 ? 4 : 1) * h.repeats.variance;  // two hardly know their own noise
+    const bool is_own = own_variance > known;
+    const double excess = std::max(0.0, std::max(known, own_variance) / repeats -
+                                            h.repeats.variance / h.repeats.repeats);
+    const double df = is_own ? repeats - 1 : h.repeats.df;
+    const auto half = [&](double z) {
+        const double p = normal_cdf(z);
+        const double t = student_t_quantile(p, h.spread.df);
+        const double night = t * t * h.spread.sd * h.spread.sd * (1 + 1 / nights);
+        const double own = excess > 0 ? student_t_quantile(p, df) : 0;
+        return std::sqrt(night + own * own * excess);
+    };
+    return {half(pass_z), half(fail_z)};
+}
+
+/// One look at the first repeats of a run, in logarithms with the signs of the history's. `line`:
+/// the logarithm of the limit's factor, with its sign.
+inline history_look look_against(const learned_history& h, const std::vector<double>& run,
+                                 double line, history_look_kind kind,
+                                 const history_bounds& bounds = {}) {
+    history_look l;
+    l.kind = kind;
+    l.repeats = run.size();
+    const double mean = mean_of(run), own = sample_variance(run);
+    const auto is = [&](history_look_kind k) { return kind == k; };
+    const double pass_z = is(history_look_kind::early)  ? bounds.early_pass
+                          : is(history_look_kind::late) ? bounds.late_pass
+                                                        : bounds.pass;
+    const double fail_z = is(history_look_kind::late) ? bounds.late_fail : bounds.fail;
+    const auto k = static_cast<double>(run.size());
+    l.is_noisier = h.repeats.variance <= 0
+                       ? own > 0
+                       : own > h.repeats.variance * f_quantile_80(k - 1, h.repeats.df);
+    l.change = mean - h.level.mean;
+    const auto outcome_against = [&](const level_of_nights& level, history_reach& reach) {
+        reach = reach_of(h, own, run.size(), level.nights, pass_z, fail_z);
+        const double distance = mean - level.mean - line;
+        if (distance + reach.pass < 0) return verdict::pass;
+        return distance - reach.fail > 0 && !is(history_look_kind::early) ? verdict::fail
+                                                                          : verdict::inconclusive;
+    };
+    history_reach reach;
+    l.outcome = outcome_against(h.level, reach);
+    l.distance = l.change - line;
+    l.pass_bound = l.distance + reach.pass;
+    l.fail_bound = l.distance - reach.fail;
+    const auto hold = [&](history_hold why) {
+        l.judged_by = why;
+        l.held_back = l.outcome;
+        l.outcome = verdict::inconclusive;
+    };
+    for (std::size_t i = 0; i < h.moved.size() && l.outcome != verdict::inconclusive; ++i) {
+        const main_moved& m = h.moved[i];
+        if (l.outcome != (m.by > 0 ? verdict::fail : verdict::pass)) continue;
+        if (outcome_against(m.now, reach) == l.outcome) continue;
+        l.by = i;
+        hold(history_hold::main_moved);
+    }
+    if (l.outcome != verdict::fail) return l;
+    if (h.spread.farthest > 0 && l.distance < h.spread.farthest + h.spread.sd)
+        hold(history_hold::trouble);
+    else if (l.distance < 2 * h.told_sd)
+        hold(history_hold::reported);
+    return l;
+}
+
+/// Which look it is after so many repeats. `appended`: a run that becomes part of the history looks
+/// once, after all of its repeats.
+inline history_look_kind look_kind_after(const learned_history& h, std::size_t k, bool is_last,
+                                         bool appended) {
+    const history_looks looks = looks_for(h);
+    if (appended) return is_last ? history_look_kind::whole : history_look_kind::none;
+    if (k == looks.late) return history_look_kind::late;
+    if (k == looks.whole) return history_look_kind::whole;
+    return k == looks.early ? history_look_kind::early : history_look_kind::none;
+}
+/// Whether more repeats would decide nothing more.
+inline bool is_last_look(const learned_history& h, const history_look& l) {
+    const history_looks looks = looks_for(h);
+    return l.repeats >= looks.late || (l.repeats >= looks.whole && !l.is_noisier);
+}
+/// The verdict of a run on all the repeats that it has: at the first look that decides, or at its
+/// last. The late look is one only where the whole run was open and noisier than the history.
+inline history_look judged_against(const learned_history& h, const std::vector<double>& run,
+                                   double line, bool appended,
+                                   const history_bounds& bounds = {}) {
+    history_look l;
+    for (std::size_t k = 2; k <= run.size() && l.outcome == verdict::inconclusive; ++k) {
+        const history_look_kind kind = look_kind_after(h, k, k == run.size(), appended);
+        if (kind == history_look_kind::none) continue;
+        if (kind == history_look_kind::late && !l.is_noisier) break;
+        l = look_against(h, {run.begin(), run.begin() + static_cast<std::ptrdiff_t>(k)}, line,
+                         kind, bounds);
+    }
+    return l;
+}
+
+/// The share of runs of unchanged code that pass a limit with this logarithm, and of runs so far
+/// beyond it that fail, by their last look; 0 to 1.
+inline double chance_to_pass(const learned_history& h, double line,
+                             const history_bounds& bounds = {}) {
+    const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.nights);
+    const double t = student_t_quantile(normal_cdf(bounds.pass), h.spread.df);
+    return student_t_cdf(line / sd - t, h.spread.df);
+}
+inline double chance_to_find(const learned_history& h, double beyond,
+                             const history_bounds& bounds = {}) {
+    const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.nights);
+    const double t = student_t_quantile(normal_cdf(bounds.fail), h.spread.df);
+    return student_t_cdf(beyond / sd - t, h.spread.df);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C58] what a history says of the noise of repeats, for limits that are no baseline's ======
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Degrees of freedom within nights from which on their noise is believed.
+inline constexpr double noise_known_from = 20;
+// The floor under what is believed: without it, a day of four times the noise of a quiet history
+// would exceed the error levels.
+inline constexpr double least_believed_sd = 0.04;
+inline constexpr double history_prior_df = 4;
+
+/// The standard deviation of the logarithm of a statistic between repeats that a history lets one
+/// believe, at four chances in five no less than it is; 0 where it is too short to say.
+inline double believed_sd(const repeats_spread& r) {
+    if (r.df < noise_known_from) return 0;
+    return std::max(least_believed_sd, std::sqrt(r.variance * r.df / chi_square_20(r.df)));
+}
+/// The noise of repeats as a history knows it; `sd` is 0 where it does not.
+struct history_noise {
+    double sd = 0, df = 0;
+};
+/// Whether today's repeats spread by more than that allows: then nothing is believed of them.
+inline bool is_beyond_belief(double own_variance, std::size_t repeats, double believed,
+                             double df) {
+    return own_variance >
+           believed * believed * f_quantile_80(static_cast<double>(repeats) - 1, df);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C59] lines of a history's files ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11064,7 +11306,7 @@ inline history_lines in_order(history_lines all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] what runs must have in common to be nights of one history ===========================
+// ===== [C60] what runs must have in common to be nights of one history ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11171,7 +11413,7 @@ inline cohort read_cohort(const std::string& json, const std::string& file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] what a server and its machine say of themselves, for a history ======================
+// ===== [C61] what a server and its machine say of themselves, for a history ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11360,7 +11602,7 @@ inline std::vector<named_text> watched_facts(const fingerprint& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] from the lines of a history to its nights ===========================================
+// ===== [C62] from the lines of a history to its nights ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11454,7 +11696,7 @@ inline history_lines as_of(history_lines all, const std::string& when) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] the rule: looks, bounds, prior noise ================================================
+// ===== [C63] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -11556,7 +11798,8 @@ inline void decide(interim_analysis& l, const judging_rule& rule) {
 
 /// An analysis before its standard error is known: what is believed of the noise, moderated by
 /// these squares with so many degrees of freedom.
-inline interim_analysis moderated_analysis(double mean, double squares, double own_df, double s0) {
+inline interim_analysis moderated_analysis(double mean, double squares, double own_df, double s0,
+                                           double believed_df = prior_df) {
     interim_analysis l;
     const double measured_variance = own_df > 0 ? squares / own_df : 0;
     l.mean = mean;
@@ -11565,7 +11808,7 @@ inline interim_analysis moderated_analysis(double mean, double squares, double o
     const bool is_quiet = own_df <= 0 || measured_variance * own_df <=
                                              quiet_sd * quiet_sd * chi_square_95(own_df);
     l.spread = is_quiet ? spread_of::moderated : spread_of::noisy;
-    l.prior_df = is_quiet ? prior_df : noisy_df;
+    l.prior_df = is_quiet ? believed_df : noisy_df;
     l.prior_sd = is_quiet ? s0 : quiet_sd;
     l.df = l.prior_df + own_df;
     l.sd = std::sqrt((l.prior_df * l.prior_sd * l.prior_sd + squares) / l.df);
@@ -11644,7 +11887,7 @@ inline interim_analysis analysis_of_repeats(const std::vector<double>& distances
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] what is decided on an objective, and why ============================================
+// ===== [C64] what is decided on an objective, and why ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11663,6 +11906,9 @@ enum class because : unsigned char {
     // values that are missing
     nothing_measured, no_value, no_value_in, stored_lacks, start_unknown, too_few_values,
     no_finite_part, small_sample, small_for_drift,
+    // nights of main
+    no_nights, few_nights, nights_lack, one_repeat, main_moved, trouble_nights, told_spread,
+    unknown_card,
     // the client
     client_without, client_is_busy, client_off_rate, read_together, sent_late, client_part,
     client_in_probes,
@@ -11772,6 +12018,9 @@ struct decision : verdict_numbers {
     std::optional<analysis_of_misses> counted{};
     judging_rule rule{};
     stored_side stored{};
+    std::optional<learned_history> nights{};  // that it was held against
+    double history_sd = not_a_number;  // of repeats, as believed by their nights
+    bool is_at_its_end = false;        // more repeats would decide nothing more
     std::vector<double> stored_values{};
     double calibrated_sd = not_a_number, run_sd = not_a_number;
     double dependence = not_a_number;  // of slices that are neighbours
@@ -11819,7 +12068,7 @@ inline double headroom(const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] what verdicts are given on ==========================================================
+// ===== [C65] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11918,7 +12167,55 @@ inline long long measured_requests(const evidence& e, std::size_t repeats) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] what evidence is held against =======================================================
+// ===== [C66] the history that a gate is held against =============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Of one statistic in one direction: what the rule needs, and what reports say of it.
+struct objective_history {
+    std::string statistic{};
+    bool at_most = true;
+    learned_history learned{};
+    std::string newest{};       // the newest night's commit, or its date
+    double step = 0;            // with which the level began, as a share; 0 where none did
+    std::string step_at{};      // its date
+    std::string step_words{};   // commit, and what of the facts changed
+    bool is_open_step = false;  // main became worse, and nobody accepted it
+    double drift = 0, drift_low = 0, drift_high = 0;  // as shares; 0: none is shown
+    std::string drift_since{};
+    std::size_t drift_steps = 0;
+};
+
+/// The nights of main, as far as a gate's objectives go.
+struct history_terms {
+    std::string folder{};
+    std::string machine{};     // of the nights, in words
+    std::string none{};        // why there is nothing to be held against, in words
+    bool appends = false;      // the run becomes one of them
+    bool knows_card = true;    // whether any night was measured on today's
+    std::vector<objective_history> objectives{};
+
+    bool is_there() const { return !folder.empty(); }
+    const objective_history* of(const slo& s) const {
+        for (const objective_history& o : objectives)
+            if (o.statistic == str(s.what.name) && o.at_most == s.at_most) return &o;
+        return nullptr;
+    }
+};
+/// What the nights say of the noise of repeats, for a limit that is no baseline's.
+inline history_noise noise_by(const history_terms& h, const slo& s) {
+    const objective_history* const o = s.factor > 0 ? nullptr : h.of(s);
+    if (!o) return {};
+    return {believed_sd(o->learned.repeats), o->learned.repeats.df};
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C67] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11942,6 +12239,7 @@ struct terms {
     std::map<std::string, double> noise{};  // calibrated sd of the log statistic, under its name
     std::string noise_file{};               // where that was read
     stored_baseline stored{};
+    history_terms history{};
     double day_sd = 0;  // of what today's server is held against, where that is an earlier day's
     // of the candidate; of a live baseline the other way
     timing_bound read = timing_bound::measured;
@@ -11981,7 +12279,7 @@ inline judging_rule rule_for(const evidence& e, const terms& t, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] counts: fractions, and quantiles of fresh traffic ===================================
+// ===== [C68] counts: fractions, and quantiles of fresh traffic ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12243,7 +12541,7 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] errors of a baseline ================================================================
+// ===== [C69] errors of a baseline ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12276,7 +12574,7 @@ inline cause errors_of_baseline(const evidence& e, const terms& t, const slo& li
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] what the client can say against its own numbers =====================================
+// ===== [C70] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12409,7 +12707,7 @@ inline own_check self_check_of(const evidence& e) { return self_check_of(e, e); 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] verdicts on a drift =================================================================
+// ===== [C71] verdicts on a drift =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12519,28 +12817,7 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] pairs: repeats in turns with those of a baseline ====================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// An analysis of the log ratios of pairs. What is believed of a machine's noise may widen what
-/// they leave open and never narrows it: four pairs know their own spread well enough to be asked,
-/// and a machine whose level shifts within them spreads them far beyond any belief.
-inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, double s0,
-                                          const judging_rule& rule) {
-    const interim_analysis believed = analysis_of(distances, s0, rule);
-    if (distances.size() < 2) return believed;
-    const double n = static_cast<double>(distances.size());
-    return unless_wider(believed, sample_variance(distances), n - 1, n, s0, rule);
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C70] distances from a limit ==============================================================
+// ===== [C72] distances from a limit ==============================================================
 // Values differ from run to run by a fraction of themselves, so they are compared with their limit
 // on a log scale. A metric that can be zero has an offset, below which its ratios mean nothing: it
 // is compared on log(x + offset) (Tukey's started logarithm, Exploratory Data Analysis, 1977).
@@ -12593,7 +12870,54 @@ inline double fraction_of_limit(const slo& s, double distance) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] values: times, speeds and rates =====================================================
+// ===== [C73] repeats whose noise a history knows =================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A look at repeats whose noise is believed as a calibration is, with less weight: a history is of
+/// other days. Where they spread by more, nothing is known of it.
+inline interim_analysis look_believing(const std::vector<double>& distances,
+                                       const history_noise& known,
+                                       const judging_rule& rule) {
+    const std::size_t n = distances.size();
+    const double own = sample_variance(distances), df = static_cast<double>(n) - 1;
+    if (!(known.sd > 0) || n < 2 || is_beyond_belief(own, n, known.sd, known.df))
+        return analysis_of_repeats(distances, prior_sd, rule);
+    interim_analysis l = moderated_analysis(mean_of(distances), df * own, df, known.sd,
+                                            history_prior_df);
+    l.se = l.sd / std::sqrt(df + 1);
+    decide(l, rule);
+    return l;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C74] pairs: repeats in turns with those of a baseline ====================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// An analysis of the log ratios of pairs. What is believed of a machine's noise may widen what
+/// they leave open and never narrows it: four pairs know their own spread well enough to be asked,
+/// and a machine whose level shifts within them spreads them far beyond any belief.
+inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, double s0,
+                                          const judging_rule& rule) {
+    const interim_analysis believed = analysis_of(distances, s0, rule);
+    if (distances.size() < 2) return believed;
+    const double n = static_cast<double>(distances.size());
+    return unless_wider(believed, sample_variance(distances), n - 1, n, s0, rule);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C75] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12651,6 +12975,11 @@ inline comparison comparison_of(const evidence& e, const terms& t, const slo& s)
     if (c.paired) c.other = values_of(s.what, e.baseline, opposite(t.read));
     if (!c.relative) c.stored.day_sd = t.day_sd;
     if (!c.relative || c.paired) return c;
+    if (const objective_history* const h = t.history.of(s)) {
+        c.base_log = (s.at_most ? 1 : -1) * h->learned.level.mean;
+        c.stored.day_sd = h->learned.spread.sd;
+        return c;
+    }
     const auto at = t.stored.values.find(str(s.what.name));
     std::vector<double> logs;
     if (at != t.stored.values.end())
@@ -12779,11 +13108,19 @@ inline void withdraw_over_failures(decision& d, const evidence& e, const terms& 
     d.why = {{because::failed_in_tail, {failed.k, failed.n, upper, failed.allowed}}};
 }
 
+/// What a history knows of the noise of repeats, unless a calibration was named.
+inline history_noise known_noise_of(const terms& t, const slo& s) {
+    if (t.day_sd > 0 || is_of_start(s.what.metric) || t.noise.contains(noise_name(s))) return {};
+    return noise_by(t.history, s);
+}
+
 /// One interim analysis of the values: what it decides by itself, and what it is too early for.
 inline void decide_by_values(decision& d, const looked_at& seen, const comparison& c, double s0,
-                             const judging_rule& rule, std::size_t first, std::size_t fails_from) {
-    d.last = c.paired ? analysis_of_pairs(seen.distances, s0, rule)
-                      : analysis_of_repeats(seen.distances, s0, rule, c.stored);
+                             const judging_rule& rule, const history_noise& known,
+                             std::size_t first, std::size_t fails_from) {
+    d.last = c.paired       ? analysis_of_pairs(seen.distances, s0, rule)
+             : known.sd > 0 ? look_believing(seen.distances, known, rule)
+                            : analysis_of_repeats(seen.distances, s0, rule, c.stored);
     if (seen.values.size() >= first) d.outcome = d.last.outcome;
     d.why.clear();
     if (d.outcome == verdict::fail && seen.values.size() < fails_from)
@@ -12822,6 +13159,7 @@ inline decision judge_values(const evidence& e, const terms& t, const slo& s,
     const bool startup = is_of_start(s.what.metric);
     const double s0 = prior_sd_of(e, t, s);
     const judging_rule rule = rule_for(e, t, s);
+    const history_noise known = known_noise_of(t, s);
     const auto first = static_cast<std::size_t>(
         startup ? 1 : e.has_live_baseline() ? first_pair_analysis : first_analysis);
     const auto fails_from =
@@ -12846,7 +13184,7 @@ inline decision judge_values(const evidence& e, const terms& t, const slo& s,
             continue;
         ++analyses;
         if (seen.unbounded > 0) decide_by_misses(d, seen, e, t, c, fails_from);
-        else decide_by_values(d, seen, c, s0, rule, first, fails_from);
+        else decide_by_values(d, seen, c, s0, rule, known, first, fails_from);
         if (d.outcome == verdict::pass) withdraw_over_failures(d, e, t);
         if (d.outcome != verdict::inconclusive && !to_the_end) break;
     }
@@ -12860,6 +13198,7 @@ inline decision judge_values(const evidence& e, const terms& t, const slo& s,
     d.decided_by = method_of(d.last.spread);
     d.distances = seen.distances;
     d.stored = c.stored;
+    if (known.sd > 0 && d.last.prior_df == history_prior_df) d.history_sd = known.sd;
     if (c.stored.repeats > 0) d.stored_values = t.stored.values.at(str(s.what.name));
     explain_spread(d, e, t);
     return d;
@@ -12877,6 +13216,10 @@ inline bool asks_for_more(const evidence& e, const terms& t, const verdict_numbe
     for (std::size_t i = 0; i < e.candidate.size(); ++i) seen.add(c.of_repeat(i), s, limit);
     if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
     if (c.paired) return std::sqrt(sample_variance(seen.distances)) > s0;
+    if (s.factor > 0 && t.history.is_there()) return false;
+    if (const history_noise known = known_noise_of(t, s); known.sd > 0)
+        return look_believing(seen.distances, known, rule_for(e, t, s)).spread ==
+               spread_of::measured;
     return analysis_of_repeats(seen.distances, s0, rule_for(e, t, s), c.stored).spread ==
            spread_of::measured;
 }
@@ -12923,7 +13266,145 @@ inline decision judge_fresh_mean(const evidence& e, const terms& t, const slo& s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] what the numbers alone say of an objective ==========================================
+// ===== [C76] a run held against the nights of main ===============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline history_bounds history_bounds_of(const judging_rule& r) {
+    const auto z = [](double level) { return -normal_quantile(level); };
+    const bool usual = r.pass_level == 0.05 && r.fail_level == 0.01;
+    if (usual && r.pass_z <= 2.17) return {};
+    return {z(r.pass_level / 20), z(r.pass_level), z(r.fail_level), r.pass_z, r.fail_z};
+}
+
+/// Why nothing can be held against the nights, nothing where it can.
+inline cause without_nights(const history_terms& h, const slo& s) {
+    if (!h.none.empty()) return with_text(because::no_nights, h.none);
+    const objective_history* const o = h.of(s);
+    if (!o || o->learned.nights == 0) return {because::nights_lack};
+    if (!o->learned.is_enough()) return {because::few_nights, {as_number(o->learned.nights)}};
+    return {};
+}
+/// Why a verdict is buffered.
+inline cause cause_of(const history_look& l, const objective_history& o) {
+    const learned_history& h = o.learned;
+    switch (l.judged_by) {
+    case history_hold::none: break;
+    case history_hold::main_moved: {
+        const main_moved& m = h.moved[l.by];
+        return {because::main_moved,
+                {std::fabs(std::expm1(m.by)), m.by > 0 ? 1.0 : 0.0, m.now.nights - 1},
+                whose::nobody, o.newest};
+    }
+    case history_hold::trouble:
+        return {because::trouble_nights, {as_number(h.spread.trouble), as_number(h.nights)}};
+    case history_hold::reported: return {because::told_spread, {h.told_sd}};
+    }
+    return {};
+}
+
+/// The look as any other one is told: bounds in standard errors.
+inline interim_analysis told_look(const history_look& l, const learned_history& h,
+                                  const history_bounds& z) {
+    interim_analysis out;
+    const bool is_late = l.kind == history_look_kind::late;
+    out.outcome = l.outcome;
+    out.spread = spread_of::measured;
+    out.mean = l.distance;
+    out.sd = h.spread.sd;
+    out.df = h.spread.df;
+    out.pass_z = l.kind == history_look_kind::early ? z.early_pass : is_late ? z.late_pass : z.pass;
+    out.fail_z = is_late ? z.late_fail : z.fail;
+    out.pass_t = student_t_quantile(normal_cdf(out.pass_z), out.df);
+    out.se = (l.pass_bound - l.distance) / out.pass_t;
+    out.fail_t = (l.distance - l.fail_bound) / out.se;
+    out.prior_sd = h.told_sd;
+    out.pass_bound = l.pass_bound;
+    out.fail_bound = l.fail_bound;
+    out.detectable = std::expm1((out.fail_t + four_in_five) * out.se);
+    return out;
+}
+
+/// A ratio to what main does. `to_the_end`: of all repeats there are, whenever they decided.
+inline decision judge_by_nights(const evidence& e, const terms& t, const slo& s,
+                                bool to_the_end = false) {
+    decision d = undecided(s);
+    d.limit = s.factor;
+    d.repeats = static_cast<int>(e.candidate.size());
+    d.requests = measured_requests(e, e.candidate.size());
+    d.is_at_its_end = true;
+    if (cause why = without_nights(t.history, s))
+        return decided(std::move(d), verdict::inconclusive, std::move(why));
+    const objective_history& o = *t.history.of(s);
+    const learned_history& h = o.learned;
+    const comparison c = comparison_of(e, t, s);
+    d.measured = c.of_all();
+    looked_at seen;
+    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
+        const double value = c.of_repeat(i);
+        if (std::isnan(value))
+            return decided(std::move(d), verdict::invalid,
+                           {because::no_value_in, {as_number(i + 1), 1}});
+        seen.add(value, s, d.limit);
+    }
+    if (seen.values.empty())
+        return decided(std::move(d), verdict::invalid, {because::nothing_measured});
+    d.values = seen.values;
+    d.decided_by = verdict_method::counted_misses;
+    d.is_at_its_end = false;
+    if (seen.unbounded > 0) {
+        decide_by_misses(d, seen, e, t, c, first_fail);
+        return d;
+    }
+    d.decided_by = verdict_method::predictive_t;
+    d.nights = h;
+    d.distances = seen.distances;
+    if (seen.values.size() < 2)
+        return decided(std::move(d), verdict::inconclusive, {because::one_repeat});
+    const double line = (s.at_most ? 1 : -1) * std::log(d.limit);
+    std::vector<double> run = seen.distances;
+    for (double& x : run) x += h.level.mean + line;
+    const history_bounds bounds = history_bounds_of(t.rule);
+    const history_look l =
+        to_the_end ? look_against(h, run, line, history_look_kind::whole, bounds)
+                   : judged_against(h, run, line, t.history.appends, bounds);
+    d.repeats = static_cast<int>(l.repeats);
+    d.requests = measured_requests(e, l.repeats);
+    d.values.resize(l.repeats);
+    d.distances.resize(l.repeats);
+    d.last = told_look(l, h, bounds);
+    d.outcome = l.outcome;
+    d.is_at_its_end = !t.history.appends && is_last_look(h, l);
+    if (cause why = cause_of(l, o)) d.why = {std::move(why)};
+    if (d.outcome == verdict::fail && !t.history.knows_card)
+        return decided(std::move(d), verdict::inconclusive, {because::unknown_card});
+    if (d.outcome == verdict::pass) withdraw_over_failures(d, e, t);
+    return d;
+}
+
+/// The reader's numbers of such a verdict, and a limit that unchanged code would mostly pass.
+inline void estimate_by_nights(decision& d) {
+    if (d.repeats < 2) return;
+    const interim_analysis& l = d.last;
+    const double sign = d.what.at_most ? 1 : -1, reach = l.pass_t * l.se;
+    const auto back = [&](double distance) { return at_distance(d.what, distance, d.limit); };
+    d.estimate = {back(l.mean), back(l.mean - sign * reach), back(l.mean + sign * reach)};
+    d.detectable = fraction_of_limit(d.what, std::log1p(l.detectable));
+    const double se = l.sd * std::sqrt(1 + 1 / (*d.nights).level.nights);
+    const history_bounds bounds = history_bounds_of(d.rule);
+    const double t = student_t_quantile(normal_cdf(bounds.pass), l.df);
+    if (l.mean < 0 && -l.mean < (t + four_in_five) * se && d.why.empty())
+        d.advice = {because::headroom_in_noise,
+                    {-fraction_of_limit(d.what, l.mean), l.sd, back(l.mean + (t + 1.645) * se)}};
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C77] what the numbers alone say of an objective ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12937,9 +13418,11 @@ inline decision judge_repeats(const evidence& e, const terms& t, const slo& s, b
     const bool counts = is_request_fraction(s.what.metric) ||
                         (is_fresh && s.what.kind == statistic_kind::percentile);
     const bool mean = is_fresh && s.what.kind == statistic_kind::mean;
+    const bool by_nights = s.factor > 0 && t.history.is_there();
     decision d = is_drift(s.what.metric) ? judge_drift(e, t, s, to_the_end)
                  : counts                ? judge_counts(e, t, s, to_the_end, is_guard)
                  : mean                  ? judge_fresh_mean(e, t, s, to_the_end)
+                 : by_nights             ? judge_by_nights(e, t, s, to_the_end)
                                          : judge_values(e, t, s, to_the_end);
     if (counts || mean) d.measured = pooled_value(s.what, e.candidate, t.read);
     d.counted_in = counting_unit(t.rule, s.factor > 0 && e.has_live_baseline());
@@ -12968,6 +13451,7 @@ inline decision estimated(decision d, const evidence& e) {
     case verdict_method::batch_means:
         estimate_analysis(d, batches_of_fresh, batches_of_fresh, d.stored);
         break;
+    case verdict_method::predictive_t: estimate_by_nights(d); break;
     case verdict_method::slices:
         estimate_analysis(d, d.rule.most, d.rule.most);
         d.advice = {};  // on limits, which would be of repeats
@@ -13017,7 +13501,7 @@ inline decision judge_evidence(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] verdicts that the client may have decided ===========================================
+// ===== [C78] verdicts that the client may have decided ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13166,7 +13650,7 @@ inline decision settled(const evidence& e, const terms& t, decision v,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] how many requests a verdict rests on at least =======================================
+// ===== [C79] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -13244,7 +13728,7 @@ inline cause sample_fault(const evidence& e, const judging_rule& rule, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] what a server's answers can say against its numbers =================================
+// ===== [C80] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13470,7 +13954,7 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] verdicts that stand although tokens were buffered ===================================
+// ===== [C81] verdicts that stand although tokens were buffered ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13500,7 +13984,7 @@ inline bool stands_though_buffered(const evidence& e, const terms& t, const answ
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] servers that cannot keep up =========================================================
+// ===== [C82] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13605,7 +14089,7 @@ inline cause over_saturation_of(const evidence& e, const arm_list& arms) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] what a server's state explains ======================================================
+// ===== [C83] what a server's state explains ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13687,7 +14171,7 @@ inline std::vector<cause> server_state_of(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] the cross-check of our numbers with the server's ====================================
+// ===== [C84] the cross-check of our numbers with the server's ====================================
 // What its page counts in the time of a repeat is compared with what we sent and received.
 
 namespace llmbench {
@@ -13826,7 +14310,7 @@ inline cause server_metrics_fault(const evidence& e, const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] what makes a measurement invalid ====================================================
+// ===== [C85] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13901,7 +14385,8 @@ inline grounds grounds_of(const evidence& e) {
 inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& g,
                               const verdict_numbers& v) {
     const slo& s = v.what;
-    const bool compared = e.has_live_baseline() || !t.stored.file.empty();
+    const bool compared =
+        e.has_live_baseline() || !t.stored.file.empty() || t.history.is_there();
     if (s.factor > 0 && !compared) return {because::no_baseline};
     if (!is_of_service(s.what.metric)) return {};
     const own_check& check = g.of(s).self_check;
@@ -13928,7 +14413,7 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] the verdicts of a gate ==============================================================
+// ===== [C86] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14119,9 +14604,14 @@ inline decision judged_also(const evidence& e, terms t, const slo& s) {
 inline bool is_waited_for(const verdict_numbers& v, bool repeats_are_asked) {
     return v.outcome == verdict::inconclusive && (!v.what.is_advisory || repeats_are_asked);
 }
+/// The same, of a verdict whose repeats may be all that count.
+inline bool is_waited_for(const decision& d, bool repeats_are_asked) {
+    const verdict_numbers& v = d;
+    return !d.is_at_its_end && is_waited_for(v, repeats_are_asked);
+}
 template <class Verdicts>
 bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
-    return std::none_of(verdicts.begin(), verdicts.end(), [&](const verdict_numbers& v) {
+    return std::none_of(verdicts.begin(), verdicts.end(), [&](const auto& v) {
         return is_waited_for(v, repeats_are_asked);
     });
 }
@@ -14130,7 +14620,7 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] what a calibration finds ============================================================
+// ===== [C87] what a calibration finds ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14148,7 +14638,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] limits that have become too easy ====================================================
+// ===== [C88] limits that have become too easy ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14196,7 +14686,7 @@ inline std::optional<easy_limit> too_easy(const terms& t, const verdict_numbers&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] from verdicts to an exit code =======================================================
+// ===== [C89] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14288,7 +14778,7 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] calibration =========================================================================
+// ===== [C90] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14305,6 +14795,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
         if (is_request_fraction(s.what.metric) || is_of_server(s.what.metric) ||
             is_drift(s.what.metric))
             continue;
+        if (s.factor > 0 && t.history.is_there()) continue;  // its noise is its nights'
         const double sign = s.at_most ? 1 : -1, limit = s.factor > 0 ? s.factor : s.bound;
         std::vector<double> logs;
         const bool paired = s.factor > 0 && e.has_live_baseline();
@@ -14336,7 +14827,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] a sentence for each cause ===========================================================
+// ===== [C91] a sentence for each cause ===========================================================
 // Numbers stand in braces, in the order in which a cause has them:
 //   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
 //   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
@@ -14410,6 +14901,18 @@ inline constexpr cause_sentence cause_sentences[] = {
      "{gap|request}{s}, {n} needs {0}{ so that three lie beyond it|}: let it run longer"},
     {because::small_for_drift, "small_for_drift", "a repeat measured {0} requests, {n} needs {0}: "
      "let it run longer"},
+
+    {because::no_nights, "no_nights", "{w}"},
+    {because::few_nights, "few_nights", "{0} night{s} of main; 3 make a baseline, 10 a good one"},
+    {because::nights_lack, "nights_lack", "no night of the history has {n}"},
+    {because::one_repeat, "one_repeat", "a verdict against nights takes two repeats"},
+    {because::main_moved, "main_moved", "main itself was {.1f%} % {slower|faster} in its last "
+     "{two nights|night} ({w})"},
+    {because::trouble_nights, "trouble_nights", "{0} of {0} nights were as far off without a "
+     "change: leave them out if that is mended, or compare live"},
+    {because::told_spread, "told_spread", "under twice the {.2g%} % that nights were told to "
+     "differ by"},
+    {because::unknown_card, "unknown_card", "no night was measured on this card"},
 
     {because::client_without, "client_without", "{w} ({0} of {0} requests)"},
     {because::client_is_busy, "client_is_busy", "its busiest thread used {.0f%} % of a core; give "
@@ -14672,7 +15175,7 @@ inline std::string described(const cause& c, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] decisions in sentences ==============================================================
+// ===== [C92] decisions in sentences ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14697,7 +15200,8 @@ inline const char* to_string(spread_of s) {
 
 inline std::string method_text(const decision& d) {
     const bool is_relative = d.what.factor > 0;
-    const std::string against = d.paired      ? "paired "
+    const std::string against = d.nights ? printed("against %zu nights, ", (*d.nights).nights)
+                                : d.paired    ? "paired "
                                 : is_relative ? "against a stored run, "
                                               : "";
     const bool believes = !std::isnan(d.calibrated_sd) && d.repeats > 0 &&
@@ -14706,8 +15210,11 @@ inline std::string method_text(const decision& d) {
     if (believes) noise = printed(" with the calibrated noise of %.3g %%", d.calibrated_sd * 100);
     if (believes && !d.calibrated_in.empty())
         noise += " (" + printable(d.calibrated_in, 200) + ")";
+    if (!std::isnan(d.history_sd))
+        noise = printed(" with the history's noise of %.3g %%", d.history_sd * 100);
     switch (d.decided_by) {
     case verdict_method::none: break;
+    case verdict_method::predictive_t: return against + "predictive t";
     case verdict_method::counts: return "Clopper-Pearson on counts";
     case verdict_method::counted_misses: return "counted misses";
     case verdict_method::moderated_t: return against + "moderated t" + noise;
@@ -14775,6 +15282,28 @@ inline void add_values(arithmetic& a, const decision& d) {
     a.add(what, d.values);
     a.add("limit", {d.limit});
 }
+inline void add_nights(arithmetic& a, const decision& d) {
+    if (d.repeats < 2) return;
+    const learned_history& h = *d.nights;
+    add_values(a, d);
+    a.line += "; ln distances from the limit " + listed(d.distances) +
+              printed("; %zu nights, sd %.6g (df %.3g); repeats, sd %.6g (df %.0f); level of "
+                      "%.0f nights; bounds: pass %.6g < 0, fail %.6g > 0 (t quantiles of the "
+                      "normal scores %.4f and %.4f)",
+                      h.nights, h.spread.sd, h.spread.df, std::sqrt(h.repeats.variance),
+                      h.repeats.df, h.level.nights, d.last.pass_bound, d.last.fail_bound,
+                      d.last.pass_z, d.last.fail_z);
+    a.add("log_distances", d.distances);
+    a.add("nights_sd", {h.spread.sd});
+    a.add("nights_df", {h.spread.df});
+    a.add("repeats_sd", {std::sqrt(h.repeats.variance)});
+    a.add("level", {h.level.mean});
+    a.add("level_nights", {h.level.nights});
+    if (h.told_sd > 0) a.add("told_sd", {h.told_sd});
+    a.add("standard_error", {d.last.se});
+    a.add("pass_bound", {d.last.pass_bound});
+    a.add("fail_bound", {d.last.fail_bound});
+}
 inline arithmetic arithmetic_of(const decision& d) {
     arithmetic a;
     const bool on_log = is_on_the_log(d.what);
@@ -14805,6 +15334,7 @@ inline arithmetic arithmetic_of(const decision& d) {
         }
         a.add_analysis(d.last, d.rule);
         break;
+    case verdict_method::predictive_t: add_nights(a, d); break;
     case verdict_method::batch_means:
         if (d.repeats == 0) break;
         a.line = "means of 20 batches " + listed(d.values) +
@@ -14921,7 +15451,7 @@ inline std::string difference_text(const cross_check& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] verdicts in words ===================================================================
+// ===== [C93] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15060,7 +15590,7 @@ inline std::string room_text(const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] settings beside each other: turns, ratios, what differs significantly ===============
+// ===== [C94] settings beside each other: turns, ratios, what differs significantly ===============
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -15251,7 +15781,7 @@ inline compared_statistic compared(const statistic_data& what,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] settings beside each other: from what was measured of each ==========================
+// ===== [C95] settings beside each other: from what was measured of each ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15420,7 +15950,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] settings beside each other, in words ================================================
+// ===== [C96] settings beside each other, in words ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15618,7 +16148,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] files of others' making, value by value =============================================
+// ===== [C97] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -15822,7 +16352,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] datasets ============================================================================
+// ===== [C98] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16187,7 +16717,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] traces ==============================================================================
+// ===== [C99] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16352,7 +16882,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] when requests are sent ==============================================================
+// ===== [C100] when requests are sent =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16515,7 +17045,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] arrivals ============================================================================
+// ===== [C101] arrivals ===========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16621,7 +17151,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] lengths =============================================================================
+// ===== [C102] lengths ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16681,7 +17211,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] prompts of a given number of tokens =================================================
+// ===== [C103] prompts of a given number of tokens ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16880,7 +17410,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] places of a trace ===================================================================
+// ===== [C104] places of a trace ==================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -16955,7 +17485,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] the part of a load that one of several programs sends ==============================
+// ===== [C105] the part of a load that one of several programs sends ==============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16988,7 +17518,7 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] conversations, recorded and made up ================================================
+// ===== [C106] conversations, recorded and made up ================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -17097,7 +17627,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] prompts that stand alone ===========================================================
+// ===== [C107] prompts that stand alone ===========================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -17220,7 +17750,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] where prompts come from ============================================================
+// ===== [C108] where prompts come from ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17246,7 +17776,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] the plan of a gate =================================================================
+// ===== [C109] the plan of a gate =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17316,6 +17846,8 @@ struct planned_judging {
     bool has_baseline = false;       // a live one, measured in pairs
     bool has_stored_baseline = false;
     stored_result stored{};
+    bool has_history = false;  // nights of main are its baseline
+    history_baseline history{};
     judging_rule rule{};
     std::vector<slo> slos{};
     searched_load search{};
@@ -17499,7 +18031,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] from a workload to its part of the plan ============================================
+// ===== [C110] from a workload to its part of the plan ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17718,7 +18250,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] the hash of all that a plan sends ==================================================
+// ===== [C111] the hash of all that a plan sends ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17755,7 +18287,7 @@ inline std::string trace_hash(const planned_traffic& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] the requests of a plan =============================================================
+// ===== [C112] the requests of a plan =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17835,7 +18367,7 @@ inline bool asks_about_images(const planned_traffic& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] what of its prompts a workload lets a prefix cache have ============================
+// ===== [C113] what of its prompts a workload lets a prefix cache have ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17891,7 +18423,7 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] what a plan says of the evidence that it will bring ================================
+// ===== [C114] what a plan says of the evidence that it will bring ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17932,7 +18464,7 @@ inline double most_skew_of_ranks(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] the search for a capacity ==========================================================
+// ===== [C115] the search for a capacity ==========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -18386,7 +18918,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] what probes say of a load ==========================================================
+// ===== [C116] what probes say of a load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18470,7 +19002,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] the capacity that probes show ======================================================
+// ===== [C117] the capacity that probes show ======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 namespace llmbench {
@@ -18757,7 +19289,7 @@ inline decision capacity_verdict(const evidence& e, const terms& t, const ground
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] the capacity of a candidate beside that of a baseline ==============================
+// ===== [C118] the capacity of a candidate beside that of a baseline ==============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -19006,7 +19538,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] a capacity held against a live baseline's ==========================================
+// ===== [C119] a capacity held against a live baseline's ==========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -19210,7 +19742,7 @@ inline decision judged_also_of_loads(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] a load that is searched ============================================================
+// ===== [C120] a load that is searched ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19472,7 +20004,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] which SLOs a scenario can have =====================================================
+// ===== [C121] which SLOs a scenario can have =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19498,7 +20030,7 @@ inline slo_context slo_context_of(const plan& p) {
     const planned_judging& j = *p.judged;
     return {.streams = t.common.stream,
             .scores = t.scores,
-            .has_baseline = j.has_baseline || j.has_stored_baseline,
+            .has_baseline = j.has_baseline || j.has_stored_baseline || j.has_history,
             .has_turns = has_turns(p),
             .saturates = saturates(t.arrivals),
             .in_users = is_counted_in_users(t.arrivals),
@@ -19653,7 +20185,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] the options of requests ============================================================
+// ===== [C122] the options of requests ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19748,7 +20280,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] the load that is profiled ==========================================================
+// ===== [C123] the load that is profiled ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19797,7 +20329,7 @@ inline plan profiled(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] from a scenario to its plan ========================================================
+// ===== [C124] from a scenario to its plan ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19873,7 +20405,7 @@ inline void check_counts(const scenario& s) {
 /// What a baseline can be, and what fresh traffic can be compared with.
 inline void check_baseline(const scenario& s) {
     const bool is_fresh = s.traffic == fresh, is_stored = s.baseline.is_stored();
-    if (is_fresh && (s.baseline.is_live() || is_stored))
+    if (is_fresh && (s.baseline.is_live() || is_stored || s.baseline.is_history()))
         refuse({"traffic is fresh: a baseline is compared on replayed traffic"});
     const arrival_data& a = s.arrivals.data();
     if (is_fresh && a.kind == arrival_kind::replay)
@@ -19882,6 +20414,17 @@ inline void check_baseline(const scenario& s) {
     const double day_sd = s.baseline.stored().day_to_day.value;
     if (is_stored && s.baseline.stored().file.empty())
         refuse({"baseline is stored(\"\"): it must name a file"});
+    if (s.baseline.is_history() && s.baseline.nights().folder.empty())
+        refuse({"baseline is history(\"\"): it must name a folder"});
+    const double reported = s.baseline.nights().night_to_night.value;
+    if (!(reported >= 0 && reported <= 0.5))
+        refuse({printed("baseline is history(...): the standard deviation between nights is %g %%: "
+                        "it runs from above 0 to 50 %%, or is left out and learned",
+                            reported * 100)});
+    if (s.baseline.is_history() && a.is_searched)
+        refuse({"arrivals is ", arrival_text(a),
+                ": another load in each run makes no history; compare a capacity with a server or "
+                "with stored(\"result.json\")"});
     if (!(day_sd > 0 && day_sd <= 0.5))
         refuse({printed("baseline: the day-to-day standard deviation is %g %%: two days' runs of a "
                         "server do differ, and it runs from above 0 to 50 %%", day_sd * 100)});
@@ -20019,6 +20562,8 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
                            .has_baseline = s.baseline.is_live(),
                            .has_stored_baseline = s.baseline.is_stored(),
                            .stored = s.baseline.stored(),
+                           .has_history = s.baseline.is_history(),
+                           .history = s.baseline.nights(),
                            .rule = rule_of(s.judging, s.traffic, repeats.first, repeats.most,
                                            repeats.most_if_noisy > 0),
                            .slos = {s.slos.begin(), s.slos.end()},
@@ -20037,7 +20582,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] a plan in words ====================================================================
+// ===== [C125] a plan in words ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20152,7 +20697,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] where a gate's server stood ========================================================
+// ===== [C126] where a gate's server stood ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20192,7 +20737,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] what of a scenario does not go with several settings ===============================
+// ===== [C127] what of a scenario does not go with several settings ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20221,7 +20766,7 @@ inline void check_comparison(const scenario& s, const list<setting>& settings) {
     check_names(settings);
     if (!s.target.what().empty())
         refuse({"target is given: compare() takes one with each setting, and none beside them"});
-    if (s.baseline.is_live() || s.baseline.is_stored())
+    if (s.baseline.is_live() || s.baseline.is_stored() || s.baseline.is_history())
         refuse({"baseline is given: compare() holds its settings against each other, a gate is "
                 "held against a baseline"});
     const arrival_data& a = s.arrivals.data();
@@ -20251,7 +20796,7 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C123] JSON files of other tools ==========================================================
+// ===== [C128] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -20409,7 +20954,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C124] one run of another tool, as its file tells it ======================================
+// ===== [C129] one run of another tool, as its file tells it ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20674,7 +21219,7 @@ inline repeat_data repeat_of(imported_run& run, int index) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C125] result files of AIPerf =============================================================
+// ===== [C130] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -20968,7 +21513,7 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C126] result files of guidellm ===========================================================
+// ===== [C131] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -21200,7 +21745,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C127] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C132] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 namespace llmbench {
@@ -21328,7 +21873,7 @@ struct odd_answers {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C128] result files of SGLang's bench_serving =============================================
+// ===== [C133] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 namespace llmbench {
@@ -21470,7 +22015,7 @@ inline imported_run read_sglang_run(const picojson::value& v, const std::string&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C129] result files of vLLM bench serve ===================================================
+// ===== [C134] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
 
 namespace llmbench {
@@ -21653,7 +22198,7 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C130] which tool wrote a result file, and what it tells ==================================
+// ===== [C135] which tool wrote a result file, and what it tells ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21711,7 +22256,7 @@ inline imported_run read_imported_run(std::string_view bytes, const std::string&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C131] runs of another tool as the repeats of one gate ====================================
+// ===== [C136] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -21969,7 +22514,7 @@ inline terms terms_of_files(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C132] engine model =======================================================================
+// ===== [C137] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -22178,7 +22723,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C133] what a request asks the simulated server ===========================================
+// ===== [C138] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22303,7 +22848,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C134] answers of the simulated server ====================================================
+// ===== [C139] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -22575,7 +23120,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C135] the simulated server's page of metrics =============================================
+// ===== [C140] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -22747,7 +23292,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C136] what the simulated server says besides answers =====================================
+// ===== [C141] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22824,7 +23369,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C137] an engine with the pace of a server that was measured ==============================
+// ===== [C142] an engine with the pace of a server that was measured ==============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22875,7 +23420,7 @@ inline engine engine_at_pace(const measured_pace& m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C138] our requests in other tools' definitions ===========================================
+// ===== [C143] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -23056,7 +23601,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C139] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C144] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23085,7 +23630,7 @@ inline double run_value(metric_id id, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C140] points and round steps of drawings =================================================
+// ===== [C145] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23115,7 +23660,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C146] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23179,7 +23724,7 @@ inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] the curve of a search: objectives over the load ====================================
+// ===== [C147] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23238,7 +23783,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C143] how requests ended, and what their answers say of tokens ===========================
+// ===== [C148] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23362,7 +23907,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C144] how long made-up prompts were to be, and were ======================================
+// ===== [C149] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23409,7 +23954,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C145] what each of several programs did, over all repeats ================================
+// ===== [C150] what each of several programs did, over all repeats ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23482,7 +24027,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C146] what a server told of itself, over all repeats =====================================
+// ===== [C151] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23569,7 +24114,7 @@ inline std::string cross_check_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C147] timelines: repeats in windows of equal length ======================================
+// ===== [C152] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23703,7 +24248,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C148] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C153] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23907,7 +24452,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C149] what other runs of a gate would find ===============================================
+// ===== [C154] what other runs of a gate would find ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24086,7 +24631,65 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C150] the fields of a gate: its servers, its load, what it was judged by =================
+// ===== [C155] what a result keeps of the nights that it was held against =========================
+// All that the rule needs: to judge again takes no folder, and gives the same bits.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline void fields_of(field_visitor& v, main_moved& m) {
+    v.number({"level"}, m.now.mean, any_number);
+    v.number({"nights"}, m.now.nights, {1, most_of_few});
+    v.number({"by", "logarithm"}, m.by, any_number);
+}
+inline void fields_of(field_visitor& v, learned_history& h) {
+    constexpr number_range count{0, most_of_few};
+    v.whole({"nights", "the newest ones, of which all of this is"}, h.nights, {0, most_of_few});
+    v.number({"repeats_variance", "of logarithms, within nights"}, h.repeats.variance, any_number);
+    v.number({"repeats_df"}, h.repeats.df, count);
+    v.number({"repeats_a_night", "harmonic mean"}, h.repeats.repeats, count);
+    v.number({"nights_sd", "of logarithms"}, h.spread.sd, any_number);
+    v.number({"nights_df"}, h.spread.df, count);
+    v.whole({"trouble_nights"}, h.spread.trouble, {0, most_of_few});
+    v.number({"farthest", "of the trouble nights, from its level"}, h.spread.farthest, any_number);
+    v.number({"level", "mean of the newest nights' logarithms; less is better"}, h.level.mean,
+             any_number);
+    v.number({"level_nights"}, h.level.nights, count);
+    v.number({"told_sd", "what nights were told to differ by; 0: it does not count"}, h.told_sd,
+             any_number);
+    v.list({"main_moved"}, h.moved, [&](main_moved& m) { fields_of(v, m); });
+}
+inline void fields_of(field_visitor& v, objective_history& o) {
+    v.text({"statistic"}, o.statistic);
+    v.flag({"at_most"}, o.at_most);
+    fields_of(v, o.learned);
+    v.text({"newest", "commit of the newest night, or its date"}, o.newest);
+    v.text({"segment_from", "the date of the step that the level began with, \"\": none"},
+           o.step_at);
+    v.number({"segment_step", "as a share"}, o.step, any_number);
+    v.text({"segment_words"}, o.step_words);
+    v.flag({"open_step", "main became worse, and nobody accepted it"}, o.is_open_step);
+    v.number({"drift", "as a share, 0: none is shown"}, o.drift, any_number);
+    v.number({"drift_low"}, o.drift_low, any_number);
+    v.number({"drift_high"}, o.drift_high, any_number);
+    v.text({"drift_since"}, o.drift_since);
+    v.whole({"drift_steps"}, o.drift_steps, {0, most_of_few});
+}
+inline void fields_of(field_visitor& v, history_terms& h) {
+    v.text({"folder"}, h.folder);
+    v.text({"machine"}, h.machine);
+    v.text({"none", "why there is nothing to be held against"}, h.none);
+    v.flag({"appends", "the run becomes a night"}, h.appends);
+    v.flag({"knows_card", "some night was measured on the card"}, h.knows_card);
+    v.list({"objectives"}, h.objectives, [&](objective_history& o) { fields_of(v, o); });
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C156] the fields of a gate: its servers, its load, what it was judged by =================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24289,6 +24892,8 @@ inline void fields_of(field_visitor& v, terms& judged_by, load_conditions& under
     for (const named_number& n : noise)
         if (v.assigns() && !std::isnan(n.value)) judged_by.noise[n.name] = n.value;
     v.object({"stored_baseline"}, true, judged_by.stored);
+    if (v.has("history", judged_by.history.is_there()))
+        v.object({"history", "the nights of main", at_times}, true, judged_by.history);
 }
 
 /// What the client can say against its own numbers. Seconds and fractions, which it has none of in
@@ -24317,7 +24922,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C151] stored results =====================================================================
+// ===== [C157] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -24396,7 +25001,8 @@ inline slo_context context_of(const stored_gate& g, const expected_load& expecte
     c.saturates = saturates(g.load.kind);
     c.rule = g.judged_by.rule;
     c.most_repeats = g.judged_by.rule.most;
-    c.has_baseline = expected.has_baseline || !g.judged_by.stored.file.empty();
+    c.has_baseline = expected.has_baseline || !g.judged_by.stored.file.empty() ||
+                     g.judged_by.history.is_there();
     c.requests = expected.requests;
     c.has_turns = expected.has_turns;
     c.first_turns = expected.has_turns ? expected.first_turns : expected.requests;
@@ -24630,7 +25236,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C152] the fields of what was measured on a server ========================================
+// ===== [C158] the fields of what was measured on a server ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24791,7 +25397,7 @@ inline void fields_of(field_visitor& v, other_view& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C153] calibration.json ===================================================================
+// ===== [C159] calibration.json ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24856,7 +25462,7 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C154] what result.json tells of events.bin ===============================================
+// ===== [C160] what result.json tells of events.bin ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24882,7 +25488,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C155] the fields of a verdict ============================================================
+// ===== [C161] the fields of a verdict ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24932,7 +25538,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"repeats"}, of.repeats);
     v.whole({"requests"}, of.requests);
     v.choice({"side", "which side of the limit is the good one"}, side, good_side::at_least);
-    v.choice({"decided_by"}, of.decided_by, verdict_method::margins);
+    v.choice({"decided_by"}, of.decided_by, verdict_method::predictive_t);
     v.choice({"unit", "what repeats counts"}, of.counted_in, verdict_unit::probe);
     std::vector<verdict_cause> causes(of.causes.begin(), of.causes.end());
     v.list({"causes", "of the reason, in its order"}, causes,
@@ -24957,7 +25563,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C156] from a gate that was measured to its line of a history =============================
+// ===== [C162] from a gate that was measured to its line of a history =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25083,7 +25689,7 @@ inline history_entry history_entry_of(const plan& p, cohort in, const fingerprin
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C157] one line of records.jsonl ==========================================================
+// ===== [C163] one line of records.jsonl ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25137,7 +25743,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C158] shards of a load, put together =====================================================
+// ===== [C164] shards of a load, put together =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25286,7 +25892,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C159] a repeat as bytes, for another program of the same run =============================
+// ===== [C165] a repeat as bytes, for another program of the same run =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25347,7 +25953,132 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C160] the progress line ==================================================================
+// ===== [C166] from the lines of a history to what a gate is held against =========================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline std::string short_commit(const history_night& n) {
+    return n.commit.empty() ? n.at.substr(0, 10) : n.commit.substr(0, 8);
+}
+/// What of the watched facts is another between two nights, in words: "vLLM 0.32 -> vLLM 0.33".
+inline std::string changed_facts(const history_night& before, const history_night& after) {
+    std::string words;
+    const auto value_in = [](const history_night& n, const std::string& name) {
+        for (const auto& [key, value] : n.watched)
+            if (key == name) return value;
+        return std::string();
+    };
+    for (const auto& [name, now] : after.watched) {
+        const std::string then = value_in(before, name);
+        if (then.empty() || then == now) continue;
+        const bool is_hash = name == "card" || name == "arguments";
+        words += words.empty() ? "" : ", ";
+        words += is_hash            ? (name == "card" ? "another card" : "other arguments")
+                 : name == "server" ? then + " -> " + now
+                                    : name + " " + then + " -> " + now;
+    }
+    return words;
+}
+
+inline objective_history objective_history_of(const history_series& s, const slo& what,
+                                              bool is_main, double told_sd) {
+    objective_history o;
+    o.statistic = str(what.what.name);
+    o.at_most = what.at_most;
+    const history_read r = history_read_as(s, what.at_most, is_main, told_sd);
+    o.learned = r.learned;
+    if (r.nights.empty()) return o;
+    const double sign = what.at_most ? 1 : -1;
+    const auto night = [&](std::size_t i) -> const history_night& {
+        return s.nights[r.nights[i].night];
+    };
+    o.newest = short_commit(night(r.nights.size() - 1));
+    o.is_open_step = !r.segments.back().is_accepted;
+    if (r.segments.size() > 1) {
+        const history_segment& last = r.segments.back();
+        const history_segment& before = r.segments[r.segments.size() - 2];
+        o.step = std::expm1(sign * (mean_of(means_of(r.nights, last.first, last.end)) -
+                                    mean_of(means_of(r.nights, before.first, before.end))));
+        o.step_at = night(last.first).at.substr(0, 10);
+        const std::string changed = changed_facts(night(last.first - 1), night(last.first));
+        o.step_words = night(last.first).commit.substr(0, 8);
+        if (!changed.empty()) o.step_words += (o.step_words.empty() ? "" : ", ") + changed;
+    }
+    if (const auto d = drift_of_level(r.nights, r.segments, r.learned.spread)) {
+        o.drift = std::expm1(sign * d->by);
+        o.drift_low = std::expm1(sign * (sign > 0 ? d->low : d->high));
+        o.drift_high = std::expm1(sign * (sign > 0 ? d->high : d->low));
+        o.drift_since = night(d->since).at.substr(0, 10);
+        o.drift_steps = d->steps;
+    }
+    return o;
+}
+
+/// Why a cohort has no nights: which other one has most, and where it differs.
+inline std::string why_no_nights(const history_lines& lines, const cohort& mine,
+                                 const std::map<std::string, cohort>& known) {
+    const auto nights = nights_by_cohort(lines, mine.gate);
+    const auto most = std::max_element(nights.begin(), nights.end(), [](auto& a, auto& b) {
+        return a.second < b.second;
+    });
+    if (most == nights.end() || most->second == 0)
+        return "the history has no night of this gate";
+    const std::string count = plural(most->second, "night");
+    const auto at = known.find(most->first);
+    if (at == known.end()) return count + " of another cohort, none of this one";
+    const std::string there = machine_words(at->second), here = machine_words(mine);
+    if (there != here) return count + " of " + there + ", none of " + here;
+    return count + " of another cohort, none of this one: " + first_difference(mine, at->second);
+}
+
+/// Who asks, beside the gate's objectives.
+struct history_question {
+    std::string folder{};
+    double told_sd = 0;
+    bool appends = false;
+    std::string oldest{};  // a newest night before that says nothing of today
+    std::string card{};    // today's, "" where nobody knows it
+};
+/// Values, speeds and rates alone have repeats that spread.
+inline history_terms history_terms_of(const history_lines& lines, const cohort& mine,
+                                      const std::map<std::string, cohort>& known,
+                                      const std::vector<slo>& slos, const history_question& asked) {
+    history_terms h;
+    h.folder = asked.folder;
+    h.machine = machine_words(mine);
+    h.appends = asked.appends;
+    const std::string id = id_of(mine);
+    const std::vector<const history_run*> nights = nights_of(lines, mine.gate, id);
+    if (nights.empty()) {
+        h.none = why_no_nights(lines, mine, known);
+        return h;
+    }
+    if (nights.back()->at < asked.oldest)
+        h.none = "the newest night is of " + nights.back()->at.substr(0, 10) +
+                 ", over 30 days ago";
+    bool any_card = false, same_card = false;
+    for (const history_run* r : nights)
+        for (const auto& [name, value] : r->watched)
+            if (name == "card") {
+                any_card = true;
+                same_card = same_card || value == asked.card;
+            }
+    h.knows_card = same_card || !any_card || asked.card.empty();
+    for (const slo& s : slos) {
+        if (!is_judged_by_spread(s.what.metric) || h.of(s)) continue;
+        const history_series series = series_of(lines, mine.gate, id, str(s.what.name));
+        h.objectives.push_back(objective_history_of(series, s, asked.appends, asked.told_sd));
+    }
+    return h;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C167] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25410,7 +26141,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C161] what reports tell of several settings ==============================================
+// ===== [C168] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25427,7 +26158,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C162] several settings in result.json ====================================================
+// ===== [C169] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25502,7 +26233,7 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C163] what came of a profile =============================================================
+// ===== [C170] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25565,7 +26296,7 @@ inline void fields_of(field_visitor& v, taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C164] what reports are made of ===========================================================
+// ===== [C171] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25616,7 +26347,7 @@ struct environment_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C165] rehearsals: gates on a model of their server =======================================
+// ===== [C172] rehearsals: gates on a model of their server =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25687,7 +26418,7 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C166] result.json and calibration.json ===================================================
+// ===== [C173] result.json and calibration.json ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25808,7 +26539,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C167] several settings on the console ====================================================
+// ===== [C174] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25903,7 +26634,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C168] words in Markdown ==================================================================
+// ===== [C175] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25939,7 +26670,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C169] several settings in summary.md =====================================================
+// ===== [C176] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25981,7 +26712,7 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C170] how gates are headed ===============================================================
+// ===== [C177] how gates are headed ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26072,7 +26803,64 @@ inline std::string headline_text(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C171] words of reports ===================================================================
+// ===== [C178] what reports say of the nights that a gate was held against ========================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr double wide_nights_sd = 0.03;  // from which on a live comparison sees far more
+
+inline int of_hundred(double fraction) {
+    return static_cast<int>(std::floor(100 * std::clamp(fraction, 0.0, 1.0)));
+}
+/// Of one objective that is relative to them.
+inline std::string nights_text(const history_terms& h, const objective_history& o, const slo& s,
+                               const judging_rule& rule) {
+    const learned_history& l = o.learned;
+    std::string words = plural(l.nights, "night") + (h.machine.empty() ? "" : " on " + h.machine);
+    if (!o.step_at.empty())
+        words += printed(", the level is of the step of %+.1f %% on %s", o.step * 100,
+                         o.step_at.c_str()) +
+                 (o.step_words.empty() ? "" : " (" + o.step_words + ")");
+    if (o.is_open_step) words += ", which made main worse and which nobody accepted";
+    if (!l.is_enough()) return words;
+    const history_bounds bounds = history_bounds_of(rule);
+    const double line = (s.at_most ? 1 : -1) * std::log(s.factor);
+    words += printed("; nights differ by %.2g %%%s, repeats by %.2g %%; unchanged code passes in "
+                     "%d of 100, 10 %% beyond the limit is found in %d",
+                     l.spread.sd * 100, l.told_sd > 0 ? " (as told)" : "",
+                     std::sqrt(l.repeats.variance) * 100,
+                     of_hundred(chance_to_pass(l, line, bounds)),
+                     of_hundred(chance_to_find(l, std::log(1.10), bounds)));
+    if (o.drift != 0)
+        words += printed("; main has drifted by %+.1f %% [%+.1f %%, %+.1f %%] since %s, in %zu "
+                         "steps", o.drift * 100, o.drift_low * 100, o.drift_high * 100,
+                         o.drift_since.c_str(), o.drift_steps);
+    if (l.spread.sd >= wide_nights_sd)
+        words += "; with such nights, compare with a live baseline";
+    return words;
+}
+/// A line for each objective, as "history: 27 nights on ...".
+inline std::vector<std::string> nights_lines(const gate_report& g) {
+    const history_terms& h = g.judged_by.history;
+    std::vector<std::string> lines;
+    if (!h.is_there()) return lines;
+    if (!h.none.empty()) return {"history: " + h.none};
+    std::vector<const slo*> relative;
+    for (const slo& s : g.judged_by.slos)
+        if (s.factor > 0 && h.of(s)) relative.push_back(&s);
+    for (const slo* s : relative)
+        lines.push_back((relative.size() > 1 ? "history of " + str((*s).what.name) : "history") +
+                        ": " + nights_text(h, *h.of(*s), *s, g.judged_by.rule));
+    return lines;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C179] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26374,7 +27162,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C172] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C180] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26541,6 +27329,7 @@ inline std::string summary_of(const gate_report& g) {
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
     if (const std::string t = ratchet_text(g.judged_by, g.verdicts); !t.empty())
         out += "\n" + markdown_escaped(t) + "\n";
+    for (const std::string& line : nights_lines(g)) out += "\n" + markdown_escaped(line) + "\n";
     if (g.profile.wanted) out += "\n" + markdown_code(profile_text(g.profile)) + "\n";
     if (const std::string t = others_text(g); !t.empty()) out += "\n```" + t + "```\n";
     return out + "\n";
@@ -26687,7 +27476,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C173] what a console can show ============================================================
+// ===== [C181] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26716,7 +27505,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C174] the console ========================================================================
+// ===== [C182] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26867,6 +27656,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
         out += noted("baseline: " + kind + " " + throughput_text(g, other) + ", " +
                      status_text(other));
     for (const std::string& note : notes_on(g)) out += noted(note);
+    for (const std::string& line : nights_lines(g)) out += noted(line);
     if (g.profile.wanted) out += noted(profile_text(g.profile));
     return out + noted("client: " + client_text(g)) + others_text(g);
 }
@@ -26905,7 +27695,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C175] the pace of a server in the result of a run ========================================
+// ===== [C183] the pace of a server in the result of a run ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26968,7 +27758,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C176] the report page: style, icons and script ===========================================
+// ===== [C184] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -27178,7 +27968,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C177] the report page: drawings ==========================================================
+// ===== [C185] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27433,7 +28223,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C178] the report page: verdicts ==========================================================
+// ===== [C186] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27606,7 +28396,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C179] the report page: distributions =====================================================
+// ===== [C187] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27722,7 +28512,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C180] the report page: gates beside each other ===========================================
+// ===== [C188] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27831,7 +28621,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C181] the report page: what a search found ===============================================
+// ===== [C189] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27919,7 +28709,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C182] the report page: what else a gate has to say =======================================
+// ===== [C190] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28115,7 +28905,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C183] the report page: several settings beside each other ================================
+// ===== [C191] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28210,7 +29000,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C184] the report page: timelines =========================================================
+// ===== [C192] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28380,7 +29170,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C185] the report page: the whole =========================================================
+// ===== [C193] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28925,6 +29715,7 @@ const char* to_string(verdict_method m) {
     case verdict_method::slices: return "slices";
     case verdict_method::loads: return "loads";
     case verdict_method::margins: return "margins";
+    case verdict_method::predictive_t: return "predictive_t";
     }
     return "";
 }
@@ -36388,7 +37179,7 @@ struct run_mode {
     std::map<std::string, double> noise{};
     std::string noise_file{};
     bool is_shard = false;
-    history_settings history{};  // of a gate that is added to one
+    history_settings history{};  // of a gate that is added to one, or held against it
     std::optional<rehearsal_model> model{};  // of all servers, in a rehearsal
     stored_gate stored{};  // what a stored baseline's file tells, or would
 
@@ -36396,6 +37187,8 @@ struct run_mode {
         return model ? std::optional(model->of(a)) : std::nullopt;
     }
     bool appends() const { return history.appends(); }
+    /// Whether its server's and machine's facts tell which nights are like it.
+    bool compares(const plan& p) const { return (appends() || p.has_history) && !model; }
     bool judges() const { return calibrate == 0 && !write_baseline && !is_shard; }
 };
 /// `began_ns`: when what LLMBENCH_TIME_BUDGET is of began, on the clock that the gate goes by.
@@ -37165,6 +37958,8 @@ inline void check_shard(const plan& p, const scenario& s, const settings& asked)
     if (p.judged->has_baseline || p.judged->has_stored_baseline)
         refuse({of, "a baseline is measured in turns with the candidate, which shards cannot agree "
                     "on: use MPI, or run the gate in one program"});
+    if (p.judged->has_history)
+        refuse({of, "a history is of runs of one program: use MPI, or run the gate in one"});
     if (p.judged->rule.traffic != replayed)
         refuse({of, "traffic is fresh: shards replay one trace, or use MPI"});
     if (asked.calibrate != 0 || asked.write_baseline)
@@ -37796,7 +38591,41 @@ inline void follow_rank_0(const plan& p, gate_servers& servers, progress_meter& 
 }  // namespace llmbench
 #endif
 
-// ===== [E75] profiles of servers =================================================================
+// ===== [E75] the nights that a gate is held against ==============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr double nights_count_for_s = 30 * 86400.0;  // after the newest of them
+
+inline history_terms nights_for(const plan& p, const target_facts& target,
+                                const fingerprint& print, const run_mode& mode) {
+    const history_settings& asked = mode.history;
+    const std::string folder = asked.folder.empty() ? str(p.judged->history.folder) : asked.folder;
+    history_terms none;
+    none.folder = folder;
+    none.appends = asked.appends();
+    std::error_code unread;
+    const bool begins = asked.appends() && !std::filesystem::exists(folder, unread);
+    none.none = mode.model                      ? "a rehearsal has no nights"
+                : asked.use == history_use::off ? "LLMBENCH_HISTORY is off"
+                : begins                        ? "the history begins with this run"
+                                                : "";
+    if (!none.none.empty()) return none;
+    const history_store store = history_of_gate(folder, p.name, asked);
+    const std::string oldest =
+        asked.at.empty() ? utc_text(machine_unix_s() - nights_count_for_s) : "";
+    return history_terms_of(store.lines, cohort_of(p, target, print, asked.machine), store.cohorts,
+                            p.judged->slos, {folder, p.judged->history.night_to_night.value, asked.appends(),
+                                     oldest, print.cards});
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E76] profiles of servers =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37948,7 +38777,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E76] profiles that could not be ended ====================================================
+// ===== [E77] profiles that could not be ended ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37995,7 +38824,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E77] a gate, from its servers to all that its repeats show ===============================
+// ===== [E78] a gate, from its servers to all that its repeats show ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38034,8 +38863,10 @@ public:
         });
         servers_.report(all_.target, all_.baseline);
         servers_.check_objectives();
-        if (mode_.appends())
+        if (mode_.compares(p_))
             all_.print = fingerprint_of(servers_.candidate(), mode_.history.machine);
+        if (judged_.has_history)
+            all_.judged_by.history = nights_for(p_, all_.target, all_.print, mode_);
         if (!judged_.has_stored_baseline) return true;
         all_.baseline.kind = target_kind::stored;
         all_.baseline.url = str(judged_.stored.file);
@@ -38132,7 +38963,8 @@ private:
         return std::any_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {
             return is_waited_for(v, judged_.repeats_are_asked) &&
                    asks_for_more(all_.seen, all_.judged_by, v);
-        });
+        };
+        return std::any_of(all_.found.verdicts.begin(), all_.found.verdicts.end(), asks);
     }
 
     const plan& p_;
@@ -38148,7 +38980,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E78] what the result of a gate holds =====================================================
+// ===== [E79] what the result of a gate holds =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38191,7 +39023,7 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E79] gates that are added to a history ===================================================
+// ===== [E80] gates that are added to a history ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38210,7 +39042,8 @@ inline history_entry night_of(const plan& p, const measured_gate& m, const gate_
                               const history_settings& asked) {
     history_entry e = history_entry_of(p, cohort_of(p, m.target, m.print, asked.machine), m.print,
                                        g.figures, g.verdicts, m.seen.stopped);
-    e.folder = asked.folder.empty() ? usual_history : asked.folder;
+    const std::string own = p.has_history ? str(p.history.folder) : usual_history;
+    e.folder = asked.folder.empty() ? own : asked.folder;
     return e;
 }
 
@@ -38218,7 +39051,7 @@ inline history_entry night_of(const plan& p, const measured_gate& m, const gate_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E80] what one program does of a plan that several share ==================================
+// ===== [E81] what one program does of a plan that several share ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38278,7 +39111,7 @@ inline plan as_rank(plan p, const scenario& s, const settings& asked) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E81] gates take turns ====================================================================
+// ===== [E82] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38309,7 +39142,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E82] gates in virtual time ===============================================================
+// ===== [E83] gates in virtual time ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38369,7 +39202,7 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E83] one gate from its scenario to its result ============================================
+// ===== [E84] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38665,7 +39498,8 @@ private:
         const scenario_use use = searches && writes ? scenario_use::find_capacity : use_;
         plan p = plan_of(s, who_, asked_.seed, use, api_of(scenario_.target));
         run_mode mode = mode_of(p, asked_, budget_began_ns());
-        if (appends()) mode.history = asked_.history;
+        mode.history = asked_.history;
+        if (asked_.history.appends() && !appends()) mode.history.use = history_use::read;
         if (bisects()) p = planned_step(std::move(p), mode);
         mode.model = model_;
         if (model_) p = with_judging(std::move(p), [](planned_judging& j) { j.on_fail = {}; });
@@ -38817,7 +39651,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E84] a run that is over, with its requests ===============================================
+// ===== [E85] a run that is over, with its requests ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38977,7 +39811,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E85] what others have measured, judged as a gate =========================================
+// ===== [E86] what others have measured, judged as a gate =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39069,7 +39903,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E86] several settings of a server, measured in turns =====================================
+// ===== [E87] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39307,7 +40141,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E87] several settings from a scenario to their result ====================================
+// ===== [E88] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39477,7 +40311,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E88] public functions ====================================================================
+// ===== [E89] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39576,7 +40410,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E89] records judged again ================================================================
+// ===== [E90] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39633,7 +40467,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E90] main ================================================================================
+// ===== [E91] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

@@ -75,7 +75,8 @@ enum class verdict_method : unsigned char {
     moderated_t,    ///< the repeats' spread, moderated by what is believed of it
     noisy_t,        ///< the same with what is believed of a noisy machine
     t,              ///< the repeats' own spread
-    batch_means, slices, loads, margins
+    batch_means, slices, loads, margins,
+    predictive_t    ///< the spread of the nights of a history
 };
 /// What a verdict counts its evidence in.
 enum class verdict_unit : unsigned char { none, repeat, pair, stage, probe };

@@ -139,6 +139,20 @@ inline stored_result stored(const types::text& file, fraction day_to_day = fract
     return {file, day_to_day};
 }
 
+struct history_baseline {
+    types::text folder{};
+    fraction night_to_night{0};
+};
+/// The nights of the main branch as a baseline: LLMBENCH_HISTORY=append adds what main does to the
+/// folder, and a run is held against it, with the spread between nights learned from them, from 3
+/// nights on. `night_to_night`, a relative standard deviation up to 50 %, makes a baseline of the
+/// first one; it counts until there are ten, and nothing below twice that fails meanwhile. The
+/// nights tell the noise of repeats, too: objectives without a baseline need fewer of them.
+inline history_baseline history(const types::text& folder = "perf-history",
+                                fraction night_to_night = fraction(0)) {
+    return {folder, night_to_night};
+}
+
 /// The target itself, measured as its own baseline.
 struct same_server_t {};
 /// An A/A run: what the machine, the load and the verdicts make of a server and itself. Two arms
@@ -171,8 +185,8 @@ public:
 private:
     detail::box what_{};
 };
-/// Any live target, the target itself, or a stored result. The default is none. An endpoint without
-/// a URL is the server at LLMBENCH_BASELINE_URL.
+/// Any live target, the target itself, a stored result, or nights of main. The default is none. An
+/// endpoint without a URL is the server at LLMBENCH_BASELINE_URL.
 class any_baseline {
 public:
     any_baseline() = default;
@@ -183,6 +197,7 @@ public:
     any_baseline(const asked_otherwise& o)
         : otherwise_(o), given_(true), is_asked_otherwise_(true) {}
     any_baseline(const stored_result& s) : stored_(s), is_stored_(true) {}
+    any_baseline(const history_baseline& h) : history_(h), is_history_(true) {}
     const any_target& live() const { return live_; }
     const stored_result& stored() const { return stored_; }
     bool is_live() const { return given_; }
@@ -191,13 +206,16 @@ public:
     const asked_otherwise& otherwise() const { return otherwise_; }
     bool is_asked_otherwise() const { return is_asked_otherwise_; }
     bool is_stored() const { return is_stored_; }
+    const history_baseline& nights() const { return history_; }
+    bool is_history() const { return is_history_; }
 
 private:
     any_target live_{};
     stored_result stored_{};
+    history_baseline history_{};
     asked_otherwise otherwise_{};
     bool given_ = false, is_same_server_ = false, is_asked_otherwise_ = false;
-    bool is_stored_ = false;
+    bool is_stored_ = false, is_history_ = false;
 };
 
 }  // inline namespace v0

@@ -79,6 +79,7 @@ const char* to_string(verdict_method m) {
     case verdict_method::slices: return "slices";
     case verdict_method::loads: return "loads";
     case verdict_method::margins: return "margins";
+    case verdict_method::predictive_t: return "predictive_t";
     }
     return "";
 }

@@ -14,7 +14,7 @@
 #include "core/judging/cross_check.hpp"
 #include "core/described/sentences.hpp"
 
-#include <cmath>  // isfinite, isnan
+#include <cmath>  // isfinite, isnan, sqrt
 #include <string>
 #include <vector>
 
@@ -41,7 +41,8 @@ inline const char* to_string(spread_of s) {
 
 inline std::string method_text(const decision& d) {
     const bool is_relative = d.what.factor > 0;
-    const std::string against = d.paired      ? "paired "
+    const std::string against = d.nights ? printed("against %zu nights, ", (*d.nights).nights)
+                                : d.paired    ? "paired "
                                 : is_relative ? "against a stored run, "
                                               : "";
     const bool believes = !std::isnan(d.calibrated_sd) && d.repeats > 0 &&
@@ -50,8 +51,11 @@ inline std::string method_text(const decision& d) {
     if (believes) noise = printed(" with the calibrated noise of %.3g %%", d.calibrated_sd * 100);
     if (believes && !d.calibrated_in.empty())
         noise += " (" + printable(d.calibrated_in, 200) + ")";
+    if (!std::isnan(d.history_sd))
+        noise = printed(" with the history's noise of %.3g %%", d.history_sd * 100);
     switch (d.decided_by) {
     case verdict_method::none: break;
+    case verdict_method::predictive_t: return against + "predictive t";
     case verdict_method::counts: return "Clopper-Pearson on counts";
     case verdict_method::counted_misses: return "counted misses";
     case verdict_method::moderated_t: return against + "moderated t" + noise;
@@ -119,6 +123,28 @@ inline void add_values(arithmetic& a, const decision& d) {
     a.add(what, d.values);
     a.add("limit", {d.limit});
 }
+inline void add_nights(arithmetic& a, const decision& d) {
+    if (d.repeats < 2) return;
+    const learned_history& h = *d.nights;
+    add_values(a, d);
+    a.line += "; ln distances from the limit " + listed(d.distances) +
+              printed("; %zu nights, sd %.6g (df %.3g); repeats, sd %.6g (df %.0f); level of "
+                      "%.0f nights; bounds: pass %.6g < 0, fail %.6g > 0 (t quantiles of the "
+                      "normal scores %.4f and %.4f)",
+                      h.nights, h.spread.sd, h.spread.df, std::sqrt(h.repeats.variance),
+                      h.repeats.df, h.level.nights, d.last.pass_bound, d.last.fail_bound,
+                      d.last.pass_z, d.last.fail_z);
+    a.add("log_distances", d.distances);
+    a.add("nights_sd", {h.spread.sd});
+    a.add("nights_df", {h.spread.df});
+    a.add("repeats_sd", {std::sqrt(h.repeats.variance)});
+    a.add("level", {h.level.mean});
+    a.add("level_nights", {h.level.nights});
+    if (h.told_sd > 0) a.add("told_sd", {h.told_sd});
+    a.add("standard_error", {d.last.se});
+    a.add("pass_bound", {d.last.pass_bound});
+    a.add("fail_bound", {d.last.fail_bound});
+}
 inline arithmetic arithmetic_of(const decision& d) {
     arithmetic a;
     const bool on_log = is_on_the_log(d.what);
@@ -149,6 +175,7 @@ inline arithmetic arithmetic_of(const decision& d) {
         }
         a.add_analysis(d.last, d.rule);
         break;
+    case verdict_method::predictive_t: add_nights(a, d); break;
     case verdict_method::batch_means:
         if (d.repeats == 0) break;
         a.line = "means of 20 batches " + listed(d.values) +

@@ -88,6 +88,18 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::small_for_drift, "small_for_drift", "a repeat measured {0} requests, {n} needs {0}: "
      "let it run longer"},
 
+    {because::no_nights, "no_nights", "{w}"},
+    {because::few_nights, "few_nights", "{0} night{s} of main; 3 make a baseline, 10 a good one"},
+    {because::nights_lack, "nights_lack", "no night of the history has {n}"},
+    {because::one_repeat, "one_repeat", "a verdict against nights takes two repeats"},
+    {because::main_moved, "main_moved", "main itself was {.1f%} % {slower|faster} in its last "
+     "{two nights|night} ({w})"},
+    {because::trouble_nights, "trouble_nights", "{0} of {0} nights were as far off without a "
+     "change: leave them out if that is mended, or compare live"},
+    {because::told_spread, "told_spread", "under twice the {.2g%} % that nights were told to "
+     "differ by"},
+    {because::unknown_card, "unknown_card", "no night was measured on this card"},
+
     {because::client_without, "client_without", "{w} ({0} of {0} requests)"},
     {because::client_is_busy, "client_is_busy", "its busiest thread used {.0f%} % of a core; give "
      "it client.threads or a core of its own"},

@@ -32,6 +32,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
         if (is_request_fraction(s.what.metric) || is_of_server(s.what.metric) ||
             is_drift(s.what.metric))
             continue;
+        if (s.factor > 0 && t.history.is_there()) continue;  // its noise is its nights'
         const double sign = s.at_most ? 1 : -1, limit = s.factor > 0 ? s.factor : s.bound;
         std::vector<double> logs;
         const bool paired = s.factor > 0 && e.has_live_baseline();

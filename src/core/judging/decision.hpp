@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "core/base/statistics.hpp"
+#include "core/history/learned.hpp"
 #include "core/judging/rule.hpp"
 
 #include <cmath>  // floor, isfinite
@@ -30,6 +31,9 @@ enum class because : unsigned char {
     // values that are missing
     nothing_measured, no_value, no_value_in, stored_lacks, start_unknown, too_few_values,
     no_finite_part, small_sample, small_for_drift,
+    // nights of main
+    no_nights, few_nights, nights_lack, one_repeat, main_moved, trouble_nights, told_spread,
+    unknown_card,
     // the client
     client_without, client_is_busy, client_off_rate, read_together, sent_late, client_part,
     client_in_probes,
@@ -139,6 +143,9 @@ struct decision : verdict_numbers {
     std::optional<analysis_of_misses> counted{};
     judging_rule rule{};
     stored_side stored{};
+    std::optional<learned_history> nights{};  // that it was held against
+    double history_sd = not_a_number;  // of repeats, as believed by their nights
+    bool is_at_its_end = false;        // more repeats would decide nothing more
     std::vector<double> stored_values{};
     double calibrated_sd = not_a_number, run_sd = not_a_number;
     double dependence = not_a_number;  // of slices that are neighbours

@@ -213,9 +213,14 @@ inline decision judged_also(const evidence& e, terms t, const slo& s) {
 inline bool is_waited_for(const verdict_numbers& v, bool repeats_are_asked) {
     return v.outcome == verdict::inconclusive && (!v.what.is_advisory || repeats_are_asked);
 }
+/// The same, of a verdict whose repeats may be all that count.
+inline bool is_waited_for(const decision& d, bool repeats_are_asked) {
+    const verdict_numbers& v = d;
+    return !d.is_at_its_end && is_waited_for(v, repeats_are_asked);
+}
 template <class Verdicts>
 bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
-    return std::none_of(verdicts.begin(), verdicts.end(), [&](const verdict_numbers& v) {
+    return std::none_of(verdicts.begin(), verdicts.end(), [&](const auto& v) {
         return is_waited_for(v, repeats_are_asked);
     });
 }

@@ -11,6 +11,7 @@
 #include "core/judging/decision.hpp"
 #include "core/judging/drift.hpp"
 #include "core/judging/evidence.hpp"
+#include "core/judging/nights.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/terms.hpp"
 #include "core/judging/values.hpp"
@@ -30,9 +31,11 @@ inline decision judge_repeats(const evidence& e, const terms& t, const slo& s, b
     const bool counts = is_request_fraction(s.what.metric) ||
                         (is_fresh && s.what.kind == statistic_kind::percentile);
     const bool mean = is_fresh && s.what.kind == statistic_kind::mean;
+    const bool by_nights = s.factor > 0 && t.history.is_there();
     decision d = is_drift(s.what.metric) ? judge_drift(e, t, s, to_the_end)
                  : counts                ? judge_counts(e, t, s, to_the_end, is_guard)
                  : mean                  ? judge_fresh_mean(e, t, s, to_the_end)
+                 : by_nights             ? judge_by_nights(e, t, s, to_the_end)
                                          : judge_values(e, t, s, to_the_end);
     if (counts || mean) d.measured = pooled_value(s.what, e.candidate, t.read);
     d.counted_in = counting_unit(t.rule, s.factor > 0 && e.has_live_baseline());
@@ -61,6 +64,7 @@ inline decision estimated(decision d, const evidence& e) {
     case verdict_method::batch_means:
         estimate_analysis(d, batches_of_fresh, batches_of_fresh, d.stored);
         break;
+    case verdict_method::predictive_t: estimate_by_nights(d); break;
     case verdict_method::slices:
         estimate_analysis(d, d.rule.most, d.rule.most);
         d.advice = {};  // on limits, which would be of repeats

@@ -109,7 +109,8 @@ inline void decide(interim_analysis& l, const judging_rule& rule) {
 
 /// An analysis before its standard error is known: what is believed of the noise, moderated by
 /// these squares with so many degrees of freedom.
-inline interim_analysis moderated_analysis(double mean, double squares, double own_df, double s0) {
+inline interim_analysis moderated_analysis(double mean, double squares, double own_df, double s0,
+                                           double believed_df = prior_df) {
     interim_analysis l;
     const double measured_variance = own_df > 0 ? squares / own_df : 0;
     l.mean = mean;
@@ -118,7 +119,7 @@ inline interim_analysis moderated_analysis(double mean, double squares, double o
     const bool is_quiet = own_df <= 0 || measured_variance * own_df <=
                                              quiet_sd * quiet_sd * chi_square_95(own_df);
     l.spread = is_quiet ? spread_of::moderated : spread_of::noisy;
-    l.prior_df = is_quiet ? prior_df : noisy_df;
+    l.prior_df = is_quiet ? believed_df : noisy_df;
     l.prior_sd = is_quiet ? s0 : quiet_sd;
     l.df = l.prior_df + own_df;
     l.sd = std::sqrt((l.prior_df * l.prior_sd * l.prior_sd + squares) / l.df);

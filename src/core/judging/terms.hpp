@@ -7,6 +7,7 @@
 #include "core/metric/table.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/judging/evidence.hpp"
+#include "core/judging/history_terms.hpp"
 #include "core/judging/rule.hpp"
 
 #include <algorithm>  // max
@@ -37,6 +38,7 @@ struct terms {
     std::map<std::string, double> noise{};  // calibrated sd of the log statistic, under its name
     std::string noise_file{};               // where that was read
     stored_baseline stored{};
+    history_terms history{};
     double day_sd = 0;  // of what today's server is held against, where that is an earlier day's
     // of the candidate; of a live baseline the other way
     timing_bound read = timing_bound::measured;

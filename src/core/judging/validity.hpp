@@ -98,7 +98,8 @@ inline grounds grounds_of(const evidence& e) {
 inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& g,
                               const verdict_numbers& v) {
     const slo& s = v.what;
-    const bool compared = e.has_live_baseline() || !t.stored.file.empty();
+    const bool compared =
+        e.has_live_baseline() || !t.stored.file.empty() || t.history.is_there();
     if (s.factor > 0 && !compared) return {because::no_baseline};
     if (!is_of_service(s.what.metric)) return {};
     const own_check& check = g.of(s).self_check;

@@ -10,6 +10,7 @@
 #include "core/measured/metrics.hpp"
 #include "core/measured/pooled.hpp"
 #include "core/measured/timing_bounds.hpp"
+#include "core/judging/by_history.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/evidence.hpp"
@@ -79,6 +80,11 @@ inline comparison comparison_of(const evidence& e, const terms& t, const slo& s)
     if (c.paired) c.other = values_of(s.what, e.baseline, opposite(t.read));
     if (!c.relative) c.stored.day_sd = t.day_sd;
     if (!c.relative || c.paired) return c;
+    if (const objective_history* const h = t.history.of(s)) {
+        c.base_log = (s.at_most ? 1 : -1) * h->learned.level.mean;
+        c.stored.day_sd = h->learned.spread.sd;
+        return c;
+    }
     const auto at = t.stored.values.find(str(s.what.name));
     std::vector<double> logs;
     if (at != t.stored.values.end())
@@ -207,11 +213,19 @@ inline void withdraw_over_failures(decision& d, const evidence& e, const terms& 
     d.why = {{because::failed_in_tail, {failed.k, failed.n, upper, failed.allowed}}};
 }
 
+/// What a history knows of the noise of repeats, unless a calibration was named.
+inline history_noise known_noise_of(const terms& t, const slo& s) {
+    if (t.day_sd > 0 || is_of_start(s.what.metric) || t.noise.contains(noise_name(s))) return {};
+    return noise_by(t.history, s);
+}
+
 /// One interim analysis of the values: what it decides by itself, and what it is too early for.
 inline void decide_by_values(decision& d, const looked_at& seen, const comparison& c, double s0,
-                             const judging_rule& rule, std::size_t first, std::size_t fails_from) {
-    d.last = c.paired ? analysis_of_pairs(seen.distances, s0, rule)
-                      : analysis_of_repeats(seen.distances, s0, rule, c.stored);
+                             const judging_rule& rule, const history_noise& known,
+                             std::size_t first, std::size_t fails_from) {
+    d.last = c.paired       ? analysis_of_pairs(seen.distances, s0, rule)
+             : known.sd > 0 ? look_believing(seen.distances, known, rule)
+                            : analysis_of_repeats(seen.distances, s0, rule, c.stored);
     if (seen.values.size() >= first) d.outcome = d.last.outcome;
     d.why.clear();
     if (d.outcome == verdict::fail && seen.values.size() < fails_from)
@@ -250,6 +264,7 @@ inline decision judge_values(const evidence& e, const terms& t, const slo& s,
     const bool startup = is_of_start(s.what.metric);
     const double s0 = prior_sd_of(e, t, s);
     const judging_rule rule = rule_for(e, t, s);
+    const history_noise known = known_noise_of(t, s);
     const auto first = static_cast<std::size_t>(
         startup ? 1 : e.has_live_baseline() ? first_pair_analysis : first_analysis);
     const auto fails_from =
@@ -274,7 +289,7 @@ inline decision judge_values(const evidence& e, const terms& t, const slo& s,
             continue;
         ++analyses;
         if (seen.unbounded > 0) decide_by_misses(d, seen, e, t, c, fails_from);
-        else decide_by_values(d, seen, c, s0, rule, first, fails_from);
+        else decide_by_values(d, seen, c, s0, rule, known, first, fails_from);
         if (d.outcome == verdict::pass) withdraw_over_failures(d, e, t);
         if (d.outcome != verdict::inconclusive && !to_the_end) break;
     }
@@ -288,6 +303,7 @@ inline decision judge_values(const evidence& e, const terms& t, const slo& s,
     d.decided_by = method_of(d.last.spread);
     d.distances = seen.distances;
     d.stored = c.stored;
+    if (known.sd > 0 && d.last.prior_df == history_prior_df) d.history_sd = known.sd;
     if (c.stored.repeats > 0) d.stored_values = t.stored.values.at(str(s.what.name));
     explain_spread(d, e, t);
     return d;
@@ -305,6 +321,10 @@ inline bool asks_for_more(const evidence& e, const terms& t, const verdict_numbe
     for (std::size_t i = 0; i < e.candidate.size(); ++i) seen.add(c.of_repeat(i), s, limit);
     if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
     if (c.paired) return std::sqrt(sample_variance(seen.distances)) > s0;
+    if (s.factor > 0 && t.history.is_there()) return false;
+    if (const history_noise known = known_noise_of(t, s); known.sd > 0)
+        return look_believing(seen.distances, known, rule_for(e, t, s)).spread ==
+               spread_of::measured;
     return analysis_of_repeats(seen.distances, s0, rule_for(e, t, s), c.stored).spread ==
            spread_of::measured;
 }

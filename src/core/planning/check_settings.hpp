@@ -38,7 +38,7 @@ inline void check_comparison(const scenario& s, const list<setting>& settings) {
     check_names(settings);
     if (!s.target.what().empty())
         refuse({"target is given: compare() takes one with each setting, and none beside them"});
-    if (s.baseline.is_live() || s.baseline.is_stored())
+    if (s.baseline.is_live() || s.baseline.is_stored() || s.baseline.is_history())
         refuse({"baseline is given: compare() holds its settings against each other, a gate is "
                 "held against a baseline"});
     const arrival_data& a = s.arrivals.data();

@@ -41,7 +41,7 @@ inline slo_context slo_context_of(const plan& p) {
     const planned_judging& j = *p.judged;
     return {.streams = t.common.stream,
             .scores = t.scores,
-            .has_baseline = j.has_baseline || j.has_stored_baseline,
+            .has_baseline = j.has_baseline || j.has_stored_baseline || j.has_history,
             .has_turns = has_turns(p),
             .saturates = saturates(t.arrivals),
             .in_users = is_counted_in_users(t.arrivals),

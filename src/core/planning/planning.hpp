@@ -101,7 +101,7 @@ inline void check_counts(const scenario& s) {
 /// What a baseline can be, and what fresh traffic can be compared with.
 inline void check_baseline(const scenario& s) {
     const bool is_fresh = s.traffic == fresh, is_stored = s.baseline.is_stored();
-    if (is_fresh && (s.baseline.is_live() || is_stored))
+    if (is_fresh && (s.baseline.is_live() || is_stored || s.baseline.is_history()))
         refuse({"traffic is fresh: a baseline is compared on replayed traffic"});
     const arrival_data& a = s.arrivals.data();
     if (is_fresh && a.kind == arrival_kind::replay)
@@ -110,6 +110,17 @@ inline void check_baseline(const scenario& s) {
     const double day_sd = s.baseline.stored().day_to_day.value;
     if (is_stored && s.baseline.stored().file.empty())
         refuse({"baseline is stored(\"\"): it must name a file"});
+    if (s.baseline.is_history() && s.baseline.nights().folder.empty())
+        refuse({"baseline is history(\"\"): it must name a folder"});
+    const double reported = s.baseline.nights().night_to_night.value;
+    if (!(reported >= 0 && reported <= 0.5))
+        refuse({printed("baseline is history(...): the standard deviation between nights is %g %%: "
+                        "it runs from above 0 to 50 %%, or is left out and learned",
+                            reported * 100)});
+    if (s.baseline.is_history() && a.is_searched)
+        refuse({"arrivals is ", arrival_text(a),
+                ": another load in each run makes no history; compare a capacity with a server or "
+                "with stored(\"result.json\")"});
     if (!(day_sd > 0 && day_sd <= 0.5))
         refuse({printed("baseline: the day-to-day standard deviation is %g %%: two days' runs of a "
                         "server do differ, and it runs from above 0 to 50 %%", day_sd * 100)});
@@ -247,6 +258,8 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
                            .has_baseline = s.baseline.is_live(),
                            .has_stored_baseline = s.baseline.is_stored(),
                            .stored = s.baseline.stored(),
+                           .has_history = s.baseline.is_history(),
+                           .history = s.baseline.nights(),
                            .rule = rule_of(s.judging, s.traffic, repeats.first, repeats.most,
                                            repeats.most_if_noisy > 0),
                            .slos = {s.slos.begin(), s.slos.end()},

@@ -15,6 +15,7 @@
 #include "core/reports/gate_report.hpp"
 #include "core/reports/headlines.hpp"
 #include "core/reports/markdown.hpp"
+#include "core/reports/nights.hpp"
 #include "core/reports/profile.hpp"
 #include "core/reports/rehearsal.hpp"
 #include "core/reports/text.hpp"
@@ -191,6 +192,7 @@ inline std::string summary_of(const gate_report& g) {
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
     if (const std::string t = ratchet_text(g.judged_by, g.verdicts); !t.empty())
         out += "\n" + markdown_escaped(t) + "\n";
+    for (const std::string& line : nights_lines(g)) out += "\n" + markdown_escaped(line) + "\n";
     if (g.profile.wanted) out += "\n" + markdown_code(profile_text(g.profile)) + "\n";
     if (const std::string t = others_text(g); !t.empty()) out += "\n```" + t + "```\n";
     return out + "\n";

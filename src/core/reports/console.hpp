@@ -18,6 +18,7 @@
 #include "core/reports/console_style.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/headlines.hpp"
+#include "core/reports/nights.hpp"
 #include "core/reports/profile.hpp"
 #include "core/reports/rehearsal.hpp"
 #include "core/reports/text.hpp"
@@ -178,6 +179,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
         out += noted("baseline: " + kind + " " + throughput_text(g, other) + ", " +
                      status_text(other));
     for (const std::string& note : notes_on(g)) out += noted(note);
+    for (const std::string& line : nights_lines(g)) out += noted(line);
     if (g.profile.wanted) out += noted(profile_text(g.profile));
     return out + noted("client: " + client_text(g)) + others_text(g);
 }

@@ -16,6 +16,7 @@
 #include "core/traffic/trace_hash.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
+#include "core/stored/history_fields.hpp"
 
 #include <cmath>  // isfinite, isnan
 #include <cstdint>  // uint64_t
@@ -224,6 +225,8 @@ inline void fields_of(field_visitor& v, terms& judged_by, load_conditions& under
     for (const named_number& n : noise)
         if (v.assigns() && !std::isnan(n.value)) judged_by.noise[n.name] = n.value;
     v.object({"stored_baseline"}, true, judged_by.stored);
+    if (v.has("history", judged_by.history.is_there()))
+        v.object({"history", "the nights of main", at_times}, true, judged_by.history);
 }
 
 /// What the client can say against its own numbers. Seconds and fractions, which it has none of in

@@ -112,7 +112,8 @@ inline slo_context context_of(const stored_gate& g, const expected_load& expecte
     c.saturates = saturates(g.load.kind);
     c.rule = g.judged_by.rule;
     c.most_repeats = g.judged_by.rule.most;
-    c.has_baseline = expected.has_baseline || !g.judged_by.stored.file.empty();
+    c.has_baseline = expected.has_baseline || !g.judged_by.stored.file.empty() ||
+                     g.judged_by.history.is_there();
     c.requests = expected.requests;
     c.has_turns = expected.has_turns;
     c.first_turns = expected.has_turns ? expected.first_turns : expected.requests;

@@ -96,6 +96,8 @@ struct planned_judging {
     bool has_baseline = false;       // a live one, measured in pairs
     bool has_stored_baseline = false;
     stored_result stored{};
+    bool has_history = false;  // nights of main are its baseline
+    history_baseline history{};
     judging_rule rule{};
     std::vector<slo> slos{};
     searched_load search{};

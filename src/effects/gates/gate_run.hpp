@@ -26,6 +26,7 @@
 #include "effects/gates/following_rank.hpp"
 #include "effects/gates/gate_repeats.hpp"
 #include "effects/gates/gate_servers.hpp"
+#include "effects/gates/nights.hpp"
 #include "effects/gates/profiler.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/repeat.hpp"
@@ -74,8 +75,10 @@ public:
         });
         servers_.report(all_.target, all_.baseline);
         servers_.check_objectives();
-        if (mode_.appends())
+        if (mode_.compares(p_))
             all_.print = fingerprint_of(servers_.candidate(), mode_.history.machine);
+        if (judged_.has_history)
+            all_.judged_by.history = nights_for(p_, all_.target, all_.print, mode_);
         if (!judged_.has_stored_baseline) return true;
         all_.baseline.kind = target_kind::stored;
         all_.baseline.url = str(judged_.stored.file);
@@ -172,7 +175,8 @@ private:
         return std::any_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {
             return is_waited_for(v, judged_.repeats_are_asked) &&
                    asks_for_more(all_.seen, all_.judged_by, v);
-        });
+        };
+        return std::any_of(all_.found.verdicts.begin(), all_.found.verdicts.end(), asks);
     }
 
     const plan& p_;

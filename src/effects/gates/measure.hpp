@@ -351,7 +351,8 @@ private:
         const scenario_use use = searches && writes ? scenario_use::find_capacity : use_;
         plan p = plan_of(s, who_, asked_.seed, use, api_of(scenario_.target));
         run_mode mode = mode_of(p, asked_, budget_began_ns());
-        if (appends()) mode.history = asked_.history;
+        mode.history = asked_.history;
+        if (asked_.history.appends() && !appends()) mode.history.use = history_use::read;
         if (bisects()) p = planned_step(std::move(p), mode);
         mode.model = model_;
         if (model_) p = with_judging(std::move(p), [](planned_judging& j) { j.on_fail = {}; });

@@ -34,7 +34,7 @@ struct run_mode {
     std::map<std::string, double> noise{};
     std::string noise_file{};
     bool is_shard = false;
-    history_settings history{};  // of a gate that is added to one
+    history_settings history{};  // of a gate that is added to one, or held against it
     std::optional<rehearsal_model> model{};  // of all servers, in a rehearsal
     stored_gate stored{};  // what a stored baseline's file tells, or would
 
@@ -42,6 +42,8 @@ struct run_mode {
         return model ? std::optional(model->of(a)) : std::nullopt;
     }
     bool appends() const { return history.appends(); }
+    /// Whether its server's and machine's facts tell which nights are like it.
+    bool compares(const plan& p) const { return (appends() || p.has_history) && !model; }
     bool judges() const { return calibrate == 0 && !write_baseline && !is_shard; }
 };
 /// `began_ns`: when what LLMBENCH_TIME_BUDGET is of began, on the clock that the gate goes by.

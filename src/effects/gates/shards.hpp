@@ -57,6 +57,8 @@ inline void check_shard(const plan& p, const scenario& s, const settings& asked)
     if (p.judged->has_baseline || p.judged->has_stored_baseline)
         refuse({of, "a baseline is measured in turns with the candidate, which shards cannot agree "
                     "on: use MPI, or run the gate in one program"});
+    if (p.judged->has_history)
+        refuse({of, "a history is of runs of one program: use MPI, or run the gate in one"});
     if (p.judged->rule.traffic != replayed)
         refuse({of, "traffic is fresh: shards replay one trace, or use MPI"});
     if (asked.calibrate != 0 || asked.write_baseline)

@@ -1,0 +1,189 @@
+// a run held against a history
+#pragma once
+
+#include "api/result.hpp"
+#include "core/base/statistics.hpp"
+#include "core/history/learned.hpp"
+
+#include <algorithm>  // max
+#include <cmath>  // pow, round, sqrt
+#include <cstddef>  // size_t
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// How sure the looks of a run are. An early pass is paid for by being at a twentieth of the level;
+/// one more look, at which the spread of today's repeats is better known, takes Pocock's bounds of
+/// five. All looks share the night, so that more of them cost little.
+struct history_bounds {
+    double early_pass = 2.80, pass = 1.645, fail = 2.326, late_pass = 2.12, late_fail = 2.80;
+};
+enum class history_look_kind : unsigned char { none, early, whole, late };
+
+/// The looks of a run: after two repeats, after as many as a night has, and, where today's spread
+/// left it open, after two more.
+struct history_looks {
+    std::size_t early = 2, whole = 3, late = 5;
+};
+inline history_looks looks_for(const learned_history& h) {
+    const auto n = static_cast<std::size_t>(std::max(2.0, std::round(h.repeats.repeats)));
+    return {2, n, n + 2};
+}
+
+/// 80 % quantile of the F distribution.
+inline double f_quantile_80(double df1, double df2) {
+    double high = 2;
+    const auto cdf = [&](double f) {
+        return incomplete_beta(df1 / 2, df2 / 2, df1 * f / (df1 * f + df2));
+    };
+    while (cdf(high) < 0.8 && high < 1e12) high *= 2;
+    return bisect(0, high, 0.8, cdf);
+}
+/// 20 % quantile of the chi-square distribution, within 1 % from 20 degrees of freedom on (Wilson
+/// and Hilferty 1931).
+inline double chi_square_20(double df) {
+    const double spread = 2 / (9 * df);
+    return df * std::pow(1 - spread - 0.8416 * std::sqrt(spread), 3);
+}
+
+/// What keeps a verdict from being one.
+enum class history_hold : unsigned char { none, main_moved, trouble, reported };
+
+/// A look at a run: distances from the limit are logarithms, negative where it is met.
+struct history_look {
+    history_look_kind kind = history_look_kind::none;
+    verdict outcome = verdict::inconclusive;
+    history_hold held = history_hold::none;
+    verdict held_back = verdict::inconclusive;  // the verdict that it would have been
+    std::size_t by = 0;                         // of main's moves, the one that held it back
+    std::size_t repeats = 0;
+    double distance = 0, pass_bound = 0, fail_bound = 0;
+    double change = 0;                          // from the level, whatever the limit
+    bool is_noisier = false;                    // today's repeats than the history's
+};
+
+/// The half widths of the two bounds. With no more noise in today's repeats than in a night's, the
+/// exact predictive interval of one more night.
+struct history_reach {
+    double pass = 0, fail = 0;
+};
+inline history_reach reach_of(const learned_history& h, double own_variance, std::size_t k,
+                              double nights, double pass_z, double fail_z) {
+    const auto repeats = static_cast<double>(k);
+    const double known = (k == 2 ? 4 : 1) * h.repeats.variance;  // two hardly know their own noise
+    const bool is_own = own_variance > known;
+    const double excess = std::max(0.0, std::max(known, own_variance) / repeats -
+                                            h.repeats.variance / h.repeats.repeats);
+    const double df = is_own ? repeats - 1 : h.repeats.df;
+    const auto half = [&](double z) {
+        const double p = normal_cdf(z);
+        const double t = student_t_quantile(p, h.spread.df);
+        const double night = t * t * h.spread.sd * h.spread.sd * (1 + 1 / nights);
+        const double own = excess > 0 ? student_t_quantile(p, df) : 0;
+        return std::sqrt(night + own * own * excess);
+    };
+    return {half(pass_z), half(fail_z)};
+}
+
+/// One look at the first repeats of a run, in logarithms with the signs of the history's. `line`:
+/// the logarithm of the limit's factor, with its sign.
+inline history_look look_against(const learned_history& h, const std::vector<double>& run,
+                                 double line, history_look_kind kind,
+                                 const history_bounds& bounds = {}) {
+    history_look l;
+    l.kind = kind;
+    l.repeats = run.size();
+    const double mean = mean_of(run), own = sample_variance(run);
+    const auto is = [&](history_look_kind k) { return kind == k; };
+    const double pass_z = is(history_look_kind::early)  ? bounds.early_pass
+                          : is(history_look_kind::late) ? bounds.late_pass
+                                                        : bounds.pass;
+    const double fail_z = is(history_look_kind::late) ? bounds.late_fail : bounds.fail;
+    const auto k = static_cast<double>(run.size());
+    l.is_noisier = h.repeats.variance <= 0
+                       ? own > 0
+                       : own > h.repeats.variance * f_quantile_80(k - 1, h.repeats.df);
+    l.change = mean - h.level.mean;
+    const auto outcome_against = [&](const level_of_nights& level, history_reach& reach) {
+        reach = reach_of(h, own, run.size(), level.nights, pass_z, fail_z);
+        const double distance = mean - level.mean - line;
+        if (distance + reach.pass < 0) return verdict::pass;
+        return distance - reach.fail > 0 && !is(history_look_kind::early) ? verdict::fail
+                                                                          : verdict::inconclusive;
+    };
+    history_reach reach;
+    l.outcome = outcome_against(h.level, reach);
+    l.distance = l.change - line;
+    l.pass_bound = l.distance + reach.pass;
+    l.fail_bound = l.distance - reach.fail;
+    const auto hold = [&](history_hold why) {
+        l.judged_by = why;
+        l.held_back = l.outcome;
+        l.outcome = verdict::inconclusive;
+    };
+    for (std::size_t i = 0; i < h.moved.size() && l.outcome != verdict::inconclusive; ++i) {
+        const main_moved& m = h.moved[i];
+        if (l.outcome != (m.by > 0 ? verdict::fail : verdict::pass)) continue;
+        if (outcome_against(m.now, reach) == l.outcome) continue;
+        l.by = i;
+        hold(history_hold::main_moved);
+    }
+    if (l.outcome != verdict::fail) return l;
+    if (h.spread.farthest > 0 && l.distance < h.spread.farthest + h.spread.sd)
+        hold(history_hold::trouble);
+    else if (l.distance < 2 * h.told_sd)
+        hold(history_hold::reported);
+    return l;
+}
+
+/// Which look it is after so many repeats. `appended`: a run that becomes part of the history looks
+/// once, after all of its repeats.
+inline history_look_kind look_kind_after(const learned_history& h, std::size_t k, bool is_last,
+                                         bool appended) {
+    const history_looks looks = looks_for(h);
+    if (appended) return is_last ? history_look_kind::whole : history_look_kind::none;
+    if (k == looks.late) return history_look_kind::late;
+    if (k == looks.whole) return history_look_kind::whole;
+    return k == looks.early ? history_look_kind::early : history_look_kind::none;
+}
+/// Whether more repeats would decide nothing more.
+inline bool is_last_look(const learned_history& h, const history_look& l) {
+    const history_looks looks = looks_for(h);
+    return l.repeats >= looks.late || (l.repeats >= looks.whole && !l.is_noisier);
+}
+/// The verdict of a run on all the repeats that it has: at the first look that decides, or at its
+/// last. The late look is one only where the whole run was open and noisier than the history.
+inline history_look judged_against(const learned_history& h, const std::vector<double>& run,
+                                   double line, bool appended,
+                                   const history_bounds& bounds = {}) {
+    history_look l;
+    for (std::size_t k = 2; k <= run.size() && l.outcome == verdict::inconclusive; ++k) {
+        const history_look_kind kind = look_kind_after(h, k, k == run.size(), appended);
+        if (kind == history_look_kind::none) continue;
+        if (kind == history_look_kind::late && !l.is_noisier) break;
+        l = look_against(h, {run.begin(), run.begin() + static_cast<std::ptrdiff_t>(k)}, line,
+                         kind, bounds);
+    }
+    return l;
+}
+
+/// The share of runs of unchanged code that pass a limit with this logarithm, and of runs so far
+/// beyond it that fail, by their last look; 0 to 1.
+inline double chance_to_pass(const learned_history& h, double line,
+                             const history_bounds& bounds = {}) {
+    const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.nights);
+    const double t = student_t_quantile(normal_cdf(bounds.pass), h.spread.df);
+    return student_t_cdf(line / sd - t, h.spread.df);
+}
+inline double chance_to_find(const learned_history& h, double beyond,
+                             const history_bounds& bounds = {}) {
+    const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.nights);
+    const double t = student_t_quantile(normal_cdf(bounds.fail), h.spread.df);
+    return student_t_cdf(beyond / sd - t, h.spread.df);
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,154 @@
+// a run held against the nights of main
+#pragma once
+
+#include "api/result.hpp"
+#include "api/slo.hpp"
+#include "core/base/statistics.hpp"
+#include "core/history/against.hpp"
+#include "core/judging/decision.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/history_terms.hpp"
+#include "core/judging/scale.hpp"
+#include "core/judging/terms.hpp"
+#include "core/judging/values.hpp"
+
+#include <cmath>  // expm1, fabs, isnan, log, log1p, sqrt
+#include <cstddef>  // size_t
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline history_bounds history_bounds_of(const judging_rule& r) {
+    const auto z = [](double level) { return -normal_quantile(level); };
+    const bool usual = r.pass_level == 0.05 && r.fail_level == 0.01;
+    if (usual && r.pass_z <= 2.17) return {};
+    return {z(r.pass_level / 20), z(r.pass_level), z(r.fail_level), r.pass_z, r.fail_z};
+}
+
+/// Why nothing can be held against the nights, nothing where it can.
+inline cause without_nights(const history_terms& h, const slo& s) {
+    if (!h.none.empty()) return with_text(because::no_nights, h.none);
+    const objective_history* const o = h.of(s);
+    if (!o || o->learned.nights == 0) return {because::nights_lack};
+    if (!o->learned.is_enough()) return {because::few_nights, {as_number(o->learned.nights)}};
+    return {};
+}
+/// Why a verdict is buffered.
+inline cause cause_of(const history_look& l, const objective_history& o) {
+    const learned_history& h = o.learned;
+    switch (l.judged_by) {
+    case history_hold::none: break;
+    case history_hold::main_moved: {
+        const main_moved& m = h.moved[l.by];
+        return {because::main_moved,
+                {std::fabs(std::expm1(m.by)), m.by > 0 ? 1.0 : 0.0, m.now.nights - 1},
+                whose::nobody, o.newest};
+    }
+    case history_hold::trouble:
+        return {because::trouble_nights, {as_number(h.spread.trouble), as_number(h.nights)}};
+    case history_hold::reported: return {because::told_spread, {h.told_sd}};
+    }
+    return {};
+}
+
+/// The look as any other one is told: bounds in standard errors.
+inline interim_analysis told_look(const history_look& l, const learned_history& h,
+                                  const history_bounds& z) {
+    interim_analysis out;
+    const bool is_late = l.kind == history_look_kind::late;
+    out.outcome = l.outcome;
+    out.spread = spread_of::measured;
+    out.mean = l.distance;
+    out.sd = h.spread.sd;
+    out.df = h.spread.df;
+    out.pass_z = l.kind == history_look_kind::early ? z.early_pass : is_late ? z.late_pass : z.pass;
+    out.fail_z = is_late ? z.late_fail : z.fail;
+    out.pass_t = student_t_quantile(normal_cdf(out.pass_z), out.df);
+    out.se = (l.pass_bound - l.distance) / out.pass_t;
+    out.fail_t = (l.distance - l.fail_bound) / out.se;
+    out.prior_sd = h.told_sd;
+    out.pass_bound = l.pass_bound;
+    out.fail_bound = l.fail_bound;
+    out.detectable = std::expm1((out.fail_t + four_in_five) * out.se);
+    return out;
+}
+
+/// A ratio to what main does. `to_the_end`: of all repeats there are, whenever they decided.
+inline decision judge_by_nights(const evidence& e, const terms& t, const slo& s,
+                                bool to_the_end = false) {
+    decision d = undecided(s);
+    d.limit = s.factor;
+    d.repeats = static_cast<int>(e.candidate.size());
+    d.requests = measured_requests(e, e.candidate.size());
+    d.is_at_its_end = true;
+    if (cause why = without_nights(t.history, s))
+        return decided(std::move(d), verdict::inconclusive, std::move(why));
+    const objective_history& o = *t.history.of(s);
+    const learned_history& h = o.learned;
+    const comparison c = comparison_of(e, t, s);
+    d.measured = c.of_all();
+    looked_at seen;
+    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
+        const double value = c.of_repeat(i);
+        if (std::isnan(value))
+            return decided(std::move(d), verdict::invalid,
+                           {because::no_value_in, {as_number(i + 1), 1}});
+        seen.add(value, s, d.limit);
+    }
+    if (seen.values.empty())
+        return decided(std::move(d), verdict::invalid, {because::nothing_measured});
+    d.values = seen.values;
+    d.decided_by = verdict_method::counted_misses;
+    d.is_at_its_end = false;
+    if (seen.unbounded > 0) {
+        decide_by_misses(d, seen, e, t, c, first_fail);
+        return d;
+    }
+    d.decided_by = verdict_method::predictive_t;
+    d.nights = h;
+    d.distances = seen.distances;
+    if (seen.values.size() < 2)
+        return decided(std::move(d), verdict::inconclusive, {because::one_repeat});
+    const double line = (s.at_most ? 1 : -1) * std::log(d.limit);
+    std::vector<double> run = seen.distances;
+    for (double& x : run) x += h.level.mean + line;
+    const history_bounds bounds = history_bounds_of(t.rule);
+    const history_look l =
+        to_the_end ? look_against(h, run, line, history_look_kind::whole, bounds)
+                   : judged_against(h, run, line, t.history.appends, bounds);
+    d.repeats = static_cast<int>(l.repeats);
+    d.requests = measured_requests(e, l.repeats);
+    d.values.resize(l.repeats);
+    d.distances.resize(l.repeats);
+    d.last = told_look(l, h, bounds);
+    d.outcome = l.outcome;
+    d.is_at_its_end = !t.history.appends && is_last_look(h, l);
+    if (cause why = cause_of(l, o)) d.why = {std::move(why)};
+    if (d.outcome == verdict::fail && !t.history.knows_card)
+        return decided(std::move(d), verdict::inconclusive, {because::unknown_card});
+    if (d.outcome == verdict::pass) withdraw_over_failures(d, e, t);
+    return d;
+}
+
+/// The reader's numbers of such a verdict, and a limit that unchanged code would mostly pass.
+inline void estimate_by_nights(decision& d) {
+    if (d.repeats < 2) return;
+    const interim_analysis& l = d.last;
+    const double sign = d.what.at_most ? 1 : -1, reach = l.pass_t * l.se;
+    const auto back = [&](double distance) { return at_distance(d.what, distance, d.limit); };
+    d.estimate = {back(l.mean), back(l.mean - sign * reach), back(l.mean + sign * reach)};
+    d.detectable = fraction_of_limit(d.what, std::log1p(l.detectable));
+    const double se = l.sd * std::sqrt(1 + 1 / (*d.nights).level.nights);
+    const history_bounds bounds = history_bounds_of(d.rule);
+    const double t = student_t_quantile(normal_cdf(bounds.pass), l.df);
+    if (l.mean < 0 && -l.mean < (t + four_in_five) * se && d.why.empty())
+        d.advice = {because::headroom_in_noise,
+                    {-fraction_of_limit(d.what, l.mean), l.sd, back(l.mean + (t + 1.645) * se)}};
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,51 @@
+// the nights that a gate is held against
+#pragma once
+
+#include "core/base/text.hpp"
+#include "core/history/cohort.hpp"
+#include "core/history/fingerprint.hpp"
+#include "core/judging/history_terms.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/planning/target_facts.hpp"
+#include "core/stored/from_nights.hpp"
+#include "core/stored/history.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/system/settings.hpp"
+#include "effects/history/folder.hpp"
+#include "effects/gates/run_mode.hpp"
+
+#include <filesystem>
+#include <string>
+#include <system_error>  // error_code
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr double nights_count_for_s = 30 * 86400.0;  // after the newest of them
+
+inline history_terms nights_for(const plan& p, const target_facts& target,
+                                const fingerprint& print, const run_mode& mode) {
+    const history_settings& asked = mode.history;
+    const std::string folder = asked.folder.empty() ? str(p.judged->history.folder) : asked.folder;
+    history_terms none;
+    none.folder = folder;
+    none.appends = asked.appends();
+    std::error_code unread;
+    const bool begins = asked.appends() && !std::filesystem::exists(folder, unread);
+    none.none = mode.model                      ? "a rehearsal has no nights"
+                : asked.use == history_use::off ? "LLMBENCH_HISTORY is off"
+                : begins                        ? "the history begins with this run"
+                                                : "";
+    if (!none.none.empty()) return none;
+    const history_store store = history_of_gate(folder, p.name, asked);
+    const std::string oldest =
+        asked.at.empty() ? utc_text(machine_unix_s() - nights_count_for_s) : "";
+    return history_terms_of(store.lines, cohort_of(p, target, print, asked.machine), store.cohorts,
+                            p.judged->slos, {folder, p.judged->history.night_to_night.value, asked.appends(),
+                                     oldest, print.cards});
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

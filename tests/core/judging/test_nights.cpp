@@ -1,0 +1,222 @@
+// Verdicts against nights of main: what holds them back, what is said of them, and that they are
+// the same again without the folder.
+#include "llmbench.hpp"
+#include "core/base/json.hpp"
+#include "core/history/accepted.hpp"
+#include "core/judging/judge.hpp"
+#include "core/judging/nights.hpp"
+#include "core/described/described.hpp"
+#include "core/stored/from_nights.hpp"
+#include "core/stored/history_fields.hpp"
+#include "core/stored/record_json.hpp"
+#include "support/verdicts.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace verdicts;
+
+namespace {
+const slo within_5 = mean(ttft) <= 1.05 * baseline;
+const cohort here{.gate = "chat", .cpu = "AMD EPYC 7763", .cores = "4"};
+
+std::string date_of(std::size_t i) {
+    char at[32];
+    std::snprintf(at, sizeof at, "2026-%02d-%02dT02:15:04Z", static_cast<int>(i / 28) + 1,
+                  static_cast<int>(i % 28) + 1);
+    return at;
+}
+/// Nights of mean(ttft) around 100 ms times a factor, in turns 1 % above and below.
+history_lines nights_at(std::size_t count, const std::function<double(std::size_t)>& factor,
+                        const cohort& in = here) {
+    history_lines lines;
+    for (std::size_t i = 0; i < count; ++i) {
+        history_run r;
+        r.id = std::to_string(i);
+        r.at = date_of(i);
+        r.gate = "chat";
+        r.cohort = id_of(in);
+        r.commit = "4c1d22e0aa" + std::to_string(i);
+        r.outcome = "passed";
+        r.watched = {{"card", "9c2e"}, {"server", i < 21 ? "vLLM 0.32" : "vLLM 0.33"}};
+        const double x = 0.1 * factor(i) * (i % 2 == 0 ? 1.01 : 0.99);
+        r.values = {{"mean(ttft)", {x, x * 1.005, x * 0.995}}};
+        lines.runs.push_back(r);
+    }
+    return lines;
+}
+double always(std::size_t) { return 1; }
+
+history_terms terms_of(const history_lines& lines, const history_question& asked = {.folder = "h"},
+                       const std::vector<slo>& slos = {within_5}) {
+    return history_terms_of(lines, here, {{id_of(here), here}}, slos, asked);
+}
+measurement run_of(const std::vector<double>& ms, const history_terms& h,
+                   const slo& s = within_5) {
+    measurement m = measured(repeats_with_ttft(ms), {s});
+    m.history = h;
+    return m;
+}
+slo_verdict verdict_against(const std::vector<double>& ms, const history_terms& h) {
+    return judged(run_of(ms, h), within_5);
+}
+}  // namespace
+
+TEST_CASE("a run that does what main does passes, one that is slower fails") {
+    const history_terms h = terms_of(nights_at(30, always));
+    const slo_verdict same = verdict_against({100, 100.5, 99.5}, h);
+    CHECK(same.outcome == verdict::pass);
+    CHECK(str(same.method) == "against 30 nights, predictive t");
+    CHECK(same.estimate.value == doctest::Approx(1.0).epsilon(0.01));
+    CHECK(same.estimate.low < 1);
+    CHECK(same.estimate.high > 1);
+    CHECK(same.decided_by == verdict_method::predictive_t);
+    const slo_verdict slower = verdict_against({120, 120.5, 119.5}, h);
+    CHECK(slower.outcome == verdict::fail);
+    CHECK(slower.estimate.value == doctest::Approx(1.2).epsilon(0.01));
+    CHECK(verdict_against({120, 120.5}, h).outcome == verdict::inconclusive);  // yet
+    CHECK(verdict_against({105, 105.5, 104.5}, h).outcome == verdict::inconclusive);
+}
+
+TEST_CASE("more repeats are waited for where they would decide, only") {
+    const history_terms h = terms_of(nights_at(30, always));
+    const auto at_its_end = [&](const std::vector<double>& ms) {
+        const measurement m = run_of(ms, h);
+        return detail::judge_by_nights(m, m, within_5).is_at_its_end;
+    };
+    CHECK_FALSE(at_its_end({105, 105.5}));
+    CHECK(at_its_end({105, 105.5, 104.5}));
+    CHECK_FALSE(at_its_end({105, 120, 95}));  // noisier than the nights: two more
+    CHECK(at_its_end({105, 120, 95, 105, 106}));
+    CHECK(judged(run_of({105}, h), within_5).reason ==
+          "a verdict against nights takes two repeats");
+}
+
+TEST_CASE("too few nights, none, and none of this machine are told") {
+    CHECK(verdict_against({100, 100}, terms_of(nights_at(2, always))).reason ==
+          "2 nights of main; 3 make a baseline, 10 a good one");
+    CHECK(terms_of({}).none == "the history has no night of this gate");
+    cohort other = here;
+    other.cpu = "AMD EPYC 9V74";
+    const auto lines = nights_at(34, always, other);
+    const history_terms none =
+        history_terms_of(lines, here, {{id_of(other), other}}, {within_5}, {.folder = "h"});
+    const slo_verdict v = verdict_against({100, 100, 100}, none);
+    CHECK(v.outcome == verdict::inconclusive);
+    CHECK(v.reason == "34 nights of AMD EPYC 9V74, 4 cores, none of AMD EPYC 7763, 4 cores");
+
+    const slo lacking = mean(e2e) <= 1.05 * baseline;
+    const auto h = terms_of(nights_at(30, always), {.folder = "h"}, {lacking});
+    CHECK(judged(run_of({100, 100, 100}, h, lacking), lacking).reason ==
+          "no night of the history has mean(e2e)");
+    CHECK(terms_of(nights_at(30, always), {.folder = "h", .oldest = "2026-06-01T00:00:00Z"}).none ==
+          "the newest night is of 2026-02-02, over 30 days ago");
+}
+
+TEST_CASE("a fail on a card that no night was measured on is held") {
+    const auto lines = nights_at(30, always);
+    const auto h = terms_of(lines, {.folder = "h", .card = "aaaa"});
+    const slo_verdict v = verdict_against({130, 130, 130}, h);
+    CHECK(v.outcome == verdict::inconclusive);
+    CHECK(v.reason == "no night was measured on this card");
+    CHECK(verdict_against({100, 100, 100}, h).outcome == verdict::pass);
+    CHECK(verdict_against({130, 130, 130}, terms_of(lines, {.folder = "h", .card = "9c2e"}))
+              .outcome == verdict::fail);
+}
+
+TEST_CASE("what main did last night, and trouble nights, are told with their numbers") {
+    const auto moved = [](std::size_t i) { return i == 28 ? 1.15 : 1; };
+    const slo_verdict v = verdict_against({115, 115, 115}, terms_of(nights_at(29, moved)));
+    CHECK(v.outcome == verdict::inconclusive);
+    CHECK(v.reason == "main itself was 16.2 % slower in its last night (4c1d22e0)");
+    const auto trouble = [](std::size_t i) { return i == 7 || i == 13 ? 1.2 : 1; };
+    CHECK(verdict_against({120, 120, 120}, terms_of(nights_at(30, trouble))).reason ==
+          "2 of 30 nights were as far off without a change: leave them out if that is mended, or "
+          "compare live");
+}
+
+TEST_CASE("the step that a level began with is told with what changed") {
+    const auto h = terms_of(nights_at(40, [](std::size_t i) { return i < 21 ? 1 : 0.9; }));
+    REQUIRE(h.objectives.size() == 1);
+    const objective_history& o = h.objectives[0];
+    CHECK(o.step == doctest::Approx(-0.1).epsilon(0.02));
+    CHECK(o.step_at == "2026-01-22");
+    CHECK(o.step_words == "4c1d22e0, vLLM 0.32 -> vLLM 0.33");
+    CHECK_FALSE(o.is_open_step);
+    CHECK(o.learned.nights == 30);
+}
+
+TEST_CASE("a regression of main is red on main and no fault of a branch") {
+    const auto lines = nights_at(40, [](std::size_t i) { return i < 30 ? 1 : 1.2; });
+    const auto branch = terms_of(lines), main = terms_of(lines, {.folder = "h", .appends = true});
+    CHECK(branch.objectives[0].is_open_step);
+    CHECK(verdict_against({120, 120.5, 119.5}, branch).outcome == verdict::pass);
+    CHECK(verdict_against({120, 120.5, 119.5}, main).outcome == verdict::fail);
+}
+
+TEST_CASE("an absolute objective believes the noise of the nights, and a calibration before it") {
+    const slo absolute = mean(ttft) <= 110_ms;
+    const auto h = terms_of(nights_at(30, always), {.folder = "h"}, {absolute});
+    const measurement m = run_of({97, 103}, h, absolute);  // 4 %: two repeats leave that open alone
+    measurement alone = m;
+    alone.history = {};
+    const slo_verdict known = judged(m, absolute), unknown = judged(alone, absolute);
+    CHECK(str(known.method).find("with the history's noise of 4 %") != std::string::npos);
+    CHECK(known.estimate.high < unknown.estimate.high);
+    measurement calibrated = m;
+    calibrated.noise = {{"mean(ttft)", 0.04}};
+    CHECK(str(judged(calibrated, absolute).method).find("history") == std::string::npos);
+    const slo_verdict noisy = judged(run_of({80, 110, 95}, h, absolute), absolute);
+    CHECK(str(noisy.method).find("history") == std::string::npos);  // today's is another noise
+}
+
+TEST_CASE("failures that reach a percentile are counted, against the level of the nights") {
+    history_lines lines = nights_at(30, always);
+    for (history_run& r : lines.runs) r.values[0].name = "p50(ttft)";
+    const slo s = p50(ttft) <= 1.05 * baseline;
+    const auto h = terms_of(lines, {.folder = "h"}, {s});
+    measurement m = run_of({100, 100, 100}, h, s);
+    for (repeat_data& d : m.candidate)
+        for (std::size_t i = 0; i < d.records.size(); ++i)
+            if (i % 4 != 0) d.records[i].status = request_status::http;
+    CHECK(judged(m, s).outcome == verdict::fail);
+}
+
+TEST_CASE("what a result keeps of its nights gives the same verdict, bit for bit") {
+    const auto moved = [](std::size_t i) { return i == 28 ? 1.10 : i == 9 ? 1.25 : 1; };
+    const history_terms h = terms_of(nights_at(29, moved), {.folder = "h", .card = "9c2e"});
+    json_writer j;
+    j.open('{');
+    write_fields(j, const_cast<history_terms&>(h));
+    const std::string text = j.close().text();
+    picojson::value reported;
+    REQUIRE(parse_json(text, reported));
+    history_terms again;
+    document_digits digits(text);
+    const checked_object object(reported, "", "");
+    field_reader reader(object, digits, 0);
+    fields_of(reader, again);
+    for (const auto& ms : {std::vector<double>{100, 101, 99}, {110, 111, 109}, {130, 129, 131}}) {
+        const slo_verdict a = verdict_against(ms, h), b = verdict_against(ms, again);
+        CHECK(a.outcome == b.outcome);
+        CHECK(a.estimate.low == b.estimate.low);
+        CHECK(a.estimate.high == b.estimate.high);
+        CHECK(str(a.reason) == str(b.reason));
+        CHECK(str(a.arithmetic) == str(b.arithmetic));
+    }
+}
+
+TEST_CASE("other error levels move the bounds") {
+    judging_rule strict;
+    strict.pass_level = 0.01;
+    strict.pass_z = 2.8;
+    const history_bounds b = history_bounds_of(strict);
+    CHECK(b.pass == doctest::Approx(2.326).epsilon(0.001));
+    CHECK(b.late_pass == 2.8);
+    CHECK(history_bounds_of({}).pass == 1.645);
+}
