@@ -12206,7 +12206,7 @@ struct history_terms {
 };
 /// What the nights say of the noise of repeats, for a limit that is no baseline's.
 inline history_noise noise_by(const history_terms& h, const slo& s) {
-    const objective_history* const o = s.factor > 0 ? nullptr : h.of(s);
+    const objective_history* const o = s.factor > 0 || !h.none.empty() ? nullptr : h.of(s);
     if (!o) return {};
     return {believed_sd(o->learned.repeats), o->learned.repeats.df};
 }
@@ -38613,7 +38613,12 @@ inline history_terms nights_for(const plan& p, const target_facts& target,
                 : begins                        ? "the history begins with this run"
                                                 : "";
     if (!none.none.empty()) return none;
-    const history_store store = history_of_gate(folder, p.name, asked);
+    history_store store = history_of_gate(folder, p.name, asked);
+    // A night is the last run of its date: this one takes the place of those before it.
+    const std::string today = utc_text(machine_unix_s()).substr(0, 10);
+    if (asked.appends())
+        std::erase_if(store.lines.runs,
+                      [&](const history_run& r) { return r.at.substr(0, 10) == today; });
     const std::string oldest =
         asked.at.empty() ? utc_text(machine_unix_s() - nights_count_for_s) : "";
     return history_terms_of(store.lines, cohort_of(p, target, print, asked.machine), store.cohorts,

@@ -47,7 +47,7 @@ struct history_terms {
 };
 /// What the nights say of the noise of repeats, for a limit that is no baseline's.
 inline history_noise noise_by(const history_terms& h, const slo& s) {
-    const objective_history* const o = s.factor > 0 ? nullptr : h.of(s);
+    const objective_history* const o = s.factor > 0 || !h.none.empty() ? nullptr : h.of(s);
     if (!o) return {};
     return {believed_sd(o->learned.repeats), o->learned.repeats.df};
 }

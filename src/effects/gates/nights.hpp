@@ -4,6 +4,7 @@
 #include "core/base/text.hpp"
 #include "core/history/cohort.hpp"
 #include "core/history/fingerprint.hpp"
+#include "core/history/line.hpp"
 #include "core/judging/history_terms.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/planning/target_facts.hpp"
@@ -17,6 +18,7 @@
 #include <filesystem>
 #include <string>
 #include <system_error>  // error_code
+#include <vector>  // erase_if
 
 namespace llmbench {
 inline namespace v0 {
@@ -38,7 +40,12 @@ inline history_terms nights_for(const plan& p, const target_facts& target,
                 : begins                        ? "the history begins with this run"
                                                 : "";
     if (!none.none.empty()) return none;
-    const history_store store = history_of_gate(folder, p.name, asked);
+    history_store store = history_of_gate(folder, p.name, asked);
+    // A night is the last run of its date: this one takes the place of those before it.
+    const std::string today = utc_text(machine_unix_s()).substr(0, 10);
+    if (asked.appends())
+        std::erase_if(store.lines.runs,
+                      [&](const history_run& r) { return r.at.substr(0, 10) == today; });
     const std::string oldest =
         asked.at.empty() ? utc_text(machine_unix_s() - nights_count_for_s) : "";
     return history_terms_of(store.lines, cohort_of(p, target, print, asked.machine), store.cohorts,
