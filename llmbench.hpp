@@ -14795,7 +14795,8 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
         if (is_request_fraction(s.what.metric) || is_of_server(s.what.metric) ||
             is_drift(s.what.metric))
             continue;
-        if (s.factor > 0 && t.history.is_there()) continue;  // its noise is its nights'
+        const objective_history* const nights = s.factor > 0 ? t.history.of(s) : nullptr;
+        if (s.factor > 0 && t.history.is_there() && !nights) continue;
         const double sign = s.at_most ? 1 : -1, limit = s.factor > 0 ? s.factor : s.bound;
         std::vector<double> logs;
         const bool paired = s.factor > 0 && e.has_live_baseline();
@@ -14805,6 +14806,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
             for (const double v : at->second) base_log += std::log(v);
             base_log /= static_cast<double>(at->second.size());
         }
+        if (nights) base_log = sign * (*nights).learned.level.mean;
         for (std::size_t i = 0; i < e.candidate.size() && (!paired || i < e.baseline.size()); ++i)
             logs.push_back(std::log(evaluate(s.what, e.candidate[i])) -
                            (paired ? std::log(evaluate(s.what, e.baseline[i])) : base_log));
@@ -14816,8 +14818,9 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
         const double sd = std::max(row.sd, prior_sd_of(e, t, s)), most = t.rule.most;
         const double quantile = student_t_quantile(normal_cdf(t.rule.pass_z), prior_df + most - 1);
         const bool against_stored = s.factor > 0 && !paired;
+        const double day_sd = nights ? (*nights).learned.spread.sd : t.stored.day_sd;
         const double se = std::sqrt(sd * sd * (against_stored ? 2 : 1) / most +
-                                    (against_stored ? t.stored.day_sd * t.stored.day_sd : 0));
+                                    (against_stored ? day_sd * day_sd : 0));
         row.to_write = row.estimate * std::exp(sign * (quantile + 1.645) * se);
     }
     return rows;

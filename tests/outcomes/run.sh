@@ -485,6 +485,53 @@ stored_baselines() {
     says "own_main.cpp:" "ERROR: CHECK("
 }
 
+# ---- nights of main
+# made_nights FACTOR: of the one run that a folder has, a dozen nights that were so much slower
+made_nights() {
+    python3 - "$nights" "$1" <<'END'
+import datetime, json, pathlib, sys
+folder, factor = pathlib.Path(sys.argv[1]), float(sys.argv[2])
+first = folder / "first"
+if not first.exists():
+    (run,) = folder.glob("*/*/*.jsonl")
+    first.write_text(run.read_text())
+    run.unlink()
+now = datetime.datetime.now(datetime.timezone.utc)
+with open(folder / "nights.jsonl", "w") as out:
+    for night in range(12):
+        line = json.loads(first.read_text())
+        line["id"] += f"-{night}"
+        line["at"] = (now - datetime.timedelta(days=12 - night)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        near = factor * (1 + 0.01 * ((night * 5) % 7 - 3) / 3)
+        line["values"] = {name: [v * near * (1 + 0.004 * (k - 1)) for k, v in enumerate(values)]
+                          for name, values in line["values"].items()}
+        out.write(json.dumps(line, separators=(",", ":")) + "\n")
+END
+}
+nights_of_main() {
+    local nights=$work/main
+    against() { cases "$1" "held against nights" LLMBENCH_HISTORY_DIR="$nights" "${@:2}"; }
+    rm -rf "$nights"
+    against 2
+    says "there is no history at $nights: LLMBENCH_HISTORY=append on main makes it"
+    against 0 LLMBENCH_HISTORY=append
+    says "the history begins with this run" "history: 1 gate added"
+    made_nights 1
+    against 0
+    says_like 'PASS +mean\(tpot\) <= 1\.05 \* baseline .*against 12 nights, predictive t'
+    says "history: 12 nights on " "nights differ by "
+    report_says '"decided_by": "predictive_t"'
+    made_nights 0.8
+    against 1
+    says_like 'FAIL +mean\(tpot\) <= 1\.05 \* baseline .*against 12 nights, predictive t'
+    against 0 LLMBENCH_HISTORY=off
+    says "LLMBENCH_HISTORY is off"
+    against 77 LLMBENCH_REHEARSE=1
+    against 77 LLMBENCH_CALIBRATE=3
+    echo "    against 2
+    says "nights.jsonl:13 is no line of a history: <<<<<<< HEAD"
+}
+
 # ---- calibration judges nothing
 calibration() {
     cases 77 "miss" LLMBENCH_CALIBRATE=3
@@ -896,8 +943,10 @@ other_mains() {
 
 parts=("${@:4}")
 if ((${#parts[@]} == 0)); then
+<<<<<<< HEAD
     parts=(one_gate guard_alone refusals no_server nothing_escapes exits threads files_of_runs words_of_others over_capacity time_budget stored_baselines calibration rehearsal histories
-        progress several_gates own_assertions questions settings signals_at_any_moment signals other_mains)
+        progress several_gates own_assertions questions settings signals_at_any_moment signals other_mains
+        nights_of_main)
 fi
 for part in "${parts[@]}"; do "$part"; done
 echo "$passed passed, $failed failed"

@@ -377,6 +377,12 @@ TEST_CASE("a stored baseline needs a file and a spread of days that is one") {
     CHECK_REFUSED(with(stored("a.json", 0_pct)), "day-to-day", "do differ");
     CHECK(with(stored("a.json", 0.1_pct)) == "");
     CHECK(with(stored("a.json", 50_pct)) == "");
+    CHECK(with(history()) == "");
+    CHECK(with(history("nights", 3_pct)) == "");
+    CHECK_REFUSED(with(history("")), "history(\"\")", "folder");
+    CHECK_REFUSED(with(history("nights", 51_pct)), "between nights is 51 %", "left out and learned");
+    CHECK_REFUSED(with(history("nights", fraction(-0.01))), "between nights is -1 %");
+    CHECK_REFUSED(with(history("nights", fraction(nan_value))), "between nights");
 }
 
 TEST_CASE("a stored baseline takes repeats and not pairs") {
