@@ -362,7 +362,7 @@ TEST_CASE("the plan carries the rule that its verdicts follow") {
 }
 
 TEST_CASE("a stored baseline needs a file and a spread of days that is one") {
-    const auto with = [](const stored_result& b) {
+    const auto with = [](const any_baseline& b) {
         return refusal({.baseline = b,
                         .arrivals = poisson(8_rps),
                         .requests = 300,
@@ -380,7 +380,7 @@ TEST_CASE("a stored baseline needs a file and a spread of days that is one") {
     CHECK(with(history()) == "");
     CHECK(with(history("nights", 3_pct)) == "");
     CHECK_REFUSED(with(history("")), "history(\"\")", "folder");
-    CHECK_REFUSED(with(history("nights", 51_pct)), "between nights is 51 %", "left out and learned");
+    CHECK_REFUSED(with(history("nights", 51_pct)), "nights is 51 %", "left out and learned");
     CHECK_REFUSED(with(history("nights", fraction(-0.01))), "between nights is -1 %");
     CHECK_REFUSED(with(history("nights", fraction(nan_value))), "between nights");
 }
