@@ -10901,14 +10901,14 @@ namespace detail {
 struct history_bounds {
     double early_pass = 2.80, pass = 1.645, fail = 2.326, late_pass = 2.12, late_fail = 2.80;
 };
-enum class history_look_kind : unsigned char { none, early, whole, late };
+enum class history_analysis_kind : unsigned char { none, early, whole, late };
 
 /// The looks of a run: after two repeats, after as many as a night has, and, where today's spread
 /// left it open, after two more.
-struct history_looks {
+struct history_analyses {
     std::size_t early = 2, whole = 3, late = 5;
 };
-inline history_looks looks_for(const learned_history& h) {
+inline history_analyses analyses_for(const learned_history& h) {
     const auto n = static_cast<std::size_t>(std::max(2.0, std::round(h.repeats.repeats)));
     return {2, n, n + 2};
 }
@@ -10933,10 +10933,10 @@ inline double chi_square_20(double df) {
 enum class history_hold : unsigned char { none, main_moved, trouble, reported };
 
 /// A look at a run: distances from the limit are logarithms, negative where it is met.
-struct history_look {
-    history_look_kind kind = history_look_kind::none;
+struct history_analysis {
+    history_analysis_kind kind = history_analysis_kind::none;
     verdict outcome = verdict::inconclusive;
-    history_hold held = history_hold::none;
+    history_hold withheld = history_hold::none;
     verdict held_back = verdict::inconclusive;  // the verdict that it would have been
     std::size_t by = 0;                         // of main's moves, the one that held it back
     std::size_t repeats = 0;
@@ -10970,18 +10970,18 @@ inline history_reach reach_of(const learned_history& h, double own_variance, std
 
 /// One look at the first repeats of a run, in logarithms with the signs of the history's. `line`:
 /// the logarithm of the limit's factor, with its sign.
-inline history_look look_against(const learned_history& h, const std::vector<double>& run,
-                                 double line, history_look_kind kind,
+inline history_analysis analysis_against(const learned_history& h, const std::vector<double>& run,
+                                 double line, history_analysis_kind kind,
                                  const history_bounds& bounds = {}) {
-    history_look l;
+    history_analysis l;
     l.kind = kind;
     l.repeats = run.size();
     const double mean = mean_of(run), own = sample_variance(run);
-    const auto is = [&](history_look_kind k) { return kind == k; };
-    const double pass_z = is(history_look_kind::early)  ? bounds.early_pass
-                          : is(history_look_kind::late) ? bounds.late_pass
+    const auto is = [&](history_analysis_kind k) { return kind == k; };
+    const double pass_z = is(history_analysis_kind::early)  ? bounds.early_pass
+                          : is(history_analysis_kind::late) ? bounds.late_pass
                                                         : bounds.pass;
-    const double fail_z = is(history_look_kind::late) ? bounds.late_fail : bounds.fail;
+    const double fail_z = is(history_analysis_kind::late) ? bounds.late_fail : bounds.fail;
     const auto k = static_cast<double>(run.size());
     l.is_noisier = h.repeats.variance <= 0
                        ? own > 0
@@ -10991,7 +10991,7 @@ inline history_look look_against(const learned_history& h, const std::vector<dou
         reach = reach_of(h, own, run.size(), level.nights, pass_z, fail_z);
         const double distance = mean - level.mean - line;
         if (distance + reach.pass < 0) return verdict::pass;
-        return distance - reach.fail > 0 && !is(history_look_kind::early) ? verdict::fail
+        return distance - reach.fail > 0 && !is(history_analysis_kind::early) ? verdict::fail
                                                                           : verdict::inconclusive;
     };
     history_reach reach;
@@ -11000,7 +11000,7 @@ inline history_look look_against(const learned_history& h, const std::vector<dou
     l.pass_bound = l.distance + reach.pass;
     l.fail_bound = l.distance - reach.fail;
     const auto hold = [&](history_hold why) {
-        l.judged_by = why;
+        l.withheld = why;
         l.held_back = l.outcome;
         l.outcome = verdict::inconclusive;
     };
@@ -11021,30 +11021,30 @@ inline history_look look_against(const learned_history& h, const std::vector<dou
 
 /// Which look it is after so many repeats. `appended`: a run that becomes part of the history looks
 /// once, after all of its repeats.
-inline history_look_kind look_kind_after(const learned_history& h, std::size_t k, bool is_last,
+inline history_analysis_kind look_kind_after(const learned_history& h, std::size_t k, bool is_last,
                                          bool appended) {
-    const history_looks looks = looks_for(h);
-    if (appended) return is_last ? history_look_kind::whole : history_look_kind::none;
-    if (k == looks.late) return history_look_kind::late;
-    if (k == looks.whole) return history_look_kind::whole;
-    return k == looks.early ? history_look_kind::early : history_look_kind::none;
+    const history_analyses looks = analyses_for(h);
+    if (appended) return is_last ? history_analysis_kind::whole : history_analysis_kind::none;
+    if (k == looks.late) return history_analysis_kind::late;
+    if (k == looks.whole) return history_analysis_kind::whole;
+    return k == looks.early ? history_analysis_kind::early : history_analysis_kind::none;
 }
 /// Whether more repeats would decide nothing more.
-inline bool is_last_look(const learned_history& h, const history_look& l) {
-    const history_looks looks = looks_for(h);
+inline bool is_last_look(const learned_history& h, const history_analysis& l) {
+    const history_analyses looks = analyses_for(h);
     return l.repeats >= looks.late || (l.repeats >= looks.whole && !l.is_noisier);
 }
 /// The verdict of a run on all the repeats that it has: at the first look that decides, or at its
 /// last. The late look is one only where the whole run was open and noisier than the history.
-inline history_look judged_against(const learned_history& h, const std::vector<double>& run,
+inline history_analysis judged_against(const learned_history& h, const std::vector<double>& run,
                                    double line, bool appended,
                                    const history_bounds& bounds = {}) {
-    history_look l;
+    history_analysis l;
     for (std::size_t k = 2; k <= run.size() && l.outcome == verdict::inconclusive; ++k) {
-        const history_look_kind kind = look_kind_after(h, k, k == run.size(), appended);
-        if (kind == history_look_kind::none) continue;
-        if (kind == history_look_kind::late && !l.is_noisier) break;
-        l = look_against(h, {run.begin(), run.begin() + static_cast<std::ptrdiff_t>(k)}, line,
+        const history_analysis_kind kind = look_kind_after(h, k, k == run.size(), appended);
+        if (kind == history_analysis_kind::none) continue;
+        if (kind == history_analysis_kind::late && !l.is_noisier) break;
+        l = analysis_against(h, {run.begin(), run.begin() + static_cast<std::ptrdiff_t>(k)}, line,
                          kind, bounds);
     }
     return l;
@@ -12878,7 +12878,7 @@ namespace detail {
 
 /// A look at repeats whose noise is believed as a calibration is, with less weight: a history is of
 /// other days. Where they spread by more, nothing is known of it.
-inline interim_analysis look_believing(const std::vector<double>& distances,
+inline interim_analysis analysis_believing(const std::vector<double>& distances,
                                        const history_noise& known,
                                        const judging_rule& rule) {
     const std::size_t n = distances.size();
@@ -13119,7 +13119,7 @@ inline void decide_by_values(decision& d, const looked_at& seen, const compariso
                              const judging_rule& rule, const history_noise& known,
                              std::size_t first, std::size_t fails_from) {
     d.last = c.paired       ? analysis_of_pairs(seen.distances, s0, rule)
-             : known.sd > 0 ? look_believing(seen.distances, known, rule)
+             : known.sd > 0 ? analysis_believing(seen.distances, known, rule)
                             : analysis_of_repeats(seen.distances, s0, rule, c.stored);
     if (seen.values.size() >= first) d.outcome = d.last.outcome;
     d.why.clear();
@@ -13218,7 +13218,7 @@ inline bool asks_for_more(const evidence& e, const terms& t, const verdict_numbe
     if (c.paired) return std::sqrt(sample_variance(seen.distances)) > s0;
     if (s.factor > 0 && t.history.is_there()) return false;
     if (const history_noise known = known_noise_of(t, s); known.sd > 0)
-        return look_believing(seen.distances, known, rule_for(e, t, s)).spread ==
+        return analysis_believing(seen.distances, known, rule_for(e, t, s)).spread ==
                spread_of::measured;
     return analysis_of_repeats(seen.distances, s0, rule_for(e, t, s), c.stored).spread ==
            spread_of::measured;
@@ -13288,9 +13288,9 @@ inline cause without_nights(const history_terms& h, const slo& s) {
     return {};
 }
 /// Why a verdict is buffered.
-inline cause cause_of(const history_look& l, const objective_history& o) {
+inline cause cause_of(const history_analysis& l, const objective_history& o) {
     const learned_history& h = o.learned;
-    switch (l.judged_by) {
+    switch (l.withheld) {
     case history_hold::none: break;
     case history_hold::main_moved: {
         const main_moved& m = h.moved[l.by];
@@ -13306,16 +13306,18 @@ inline cause cause_of(const history_look& l, const objective_history& o) {
 }
 
 /// The look as any other one is told: bounds in standard errors.
-inline interim_analysis told_look(const history_look& l, const learned_history& h,
+inline interim_analysis reported_analysis(const history_analysis& l, const learned_history& h,
                                   const history_bounds& z) {
     interim_analysis out;
-    const bool is_late = l.kind == history_look_kind::late;
+    const bool is_late = l.kind == history_analysis_kind::late;
     out.outcome = l.outcome;
     out.spread = spread_of::measured;
     out.mean = l.distance;
     out.sd = h.spread.sd;
     out.df = h.spread.df;
-    out.pass_z = l.kind == history_look_kind::early ? z.early_pass : is_late ? z.late_pass : z.pass;
+    out.pass_z = l.kind == history_analysis_kind::early ? z.early_pass
+                 : is_late                               ? z.late_pass
+                                                         : z.pass;
     out.fail_z = is_late ? z.late_fail : z.fail;
     out.pass_t = student_t_quantile(normal_cdf(out.pass_z), out.df);
     out.se = (l.pass_bound - l.distance) / out.pass_t;
@@ -13367,14 +13369,14 @@ inline decision judge_by_nights(const evidence& e, const terms& t, const slo& s,
     std::vector<double> run = seen.distances;
     for (double& x : run) x += h.level.mean + line;
     const history_bounds bounds = history_bounds_of(t.rule);
-    const history_look l =
-        to_the_end ? look_against(h, run, line, history_look_kind::whole, bounds)
+    const history_analysis l =
+        to_the_end ? analysis_against(h, run, line, history_analysis_kind::whole, bounds)
                    : judged_against(h, run, line, t.history.appends, bounds);
     d.repeats = static_cast<int>(l.repeats);
     d.requests = measured_requests(e, l.repeats);
     d.values.resize(l.repeats);
     d.distances.resize(l.repeats);
-    d.last = told_look(l, h, bounds);
+    d.last = reported_analysis(l, h, bounds);
     d.outcome = l.outcome;
     d.is_at_its_end = !t.history.appends && is_last_look(h, l);
     if (cause why = cause_of(l, o)) d.why = {std::move(why)};
@@ -25615,7 +25617,7 @@ inline std::vector<std::string> statistics_of_a_night(const plan& p) {
     const auto add = [&](const std::string& name) {
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     };
-    for (const slo& s : p.slos)
+    for (const slo& s : p.judged->slos)
         if (!is_request_fraction(s.what.metric)) add(str(s.what.name));
     for (const char* usual :
          {"mean(tpot)", "p50(ttft)", "p90(ttft)", "p50(e2e)", "output_throughput"})
@@ -25655,7 +25657,7 @@ inline std::string why_no_night(const plan& p, const gate_figures& g,
                                 const std::vector<slo_verdict>& verdicts,
                                 const std::string& stopped) {
     if (p.searches()) return "a capacity was searched, by another load in each run";
-    if (p.rule.traffic == fresh) return "its traffic is fresh, and another one in each run";
+    if (p.judged->rule.traffic == fresh) return "its traffic is fresh, and another one in each run";
     if (!stopped.empty()) return stopped;
     for (const slo_verdict& v : verdicts) {
         if (v.what.is_advisory) continue;
@@ -25665,7 +25667,7 @@ inline std::string why_no_night(const plan& p, const gate_figures& g,
                            v.estimate.value * 100, v.limit * 100);
     }
     const std::size_t repeats = g.candidate.repeats.size();
-    const auto wanted = static_cast<std::size_t>(p.most_repeats);
+    const auto wanted = static_cast<std::size_t>(p.judged->most_repeats);
     if (repeats < wanted) return printed("it has %zu of %zu repeats", repeats, wanted);
     return {};
 }
@@ -37191,7 +37193,7 @@ struct run_mode {
     }
     bool appends() const { return history.appends(); }
     /// Whether its server's and machine's facts tell which nights are like it.
-    bool compares(const plan& p) const { return (appends() || p.has_history) && !model; }
+    bool compares(const plan& p) const { return (appends() || p.judged->has_history) && !model; }
     bool judges() const { return calibrate == 0 && !write_baseline && !is_shard; }
 };
 /// `began_ns`: when what LLMBENCH_TIME_BUDGET is of began, on the clock that the gate goes by.
@@ -37232,6 +37234,11 @@ inline void check_images(const planned_traffic& p, const api_traits& api) {
 
 inline std::string stored_field(const std::string& file) {
     return "baseline is stored(\"" + file + "\"), which LLMBENCH_WRITE_BASELINE=1 would write";
+}
+/// What the file of a plan's stored baseline has of its gate.
+inline stored_gate stored_gate_of(const plan& p) {
+    const std::string file = str(p.judged->stored.file);
+    return read_stored_gate(file_content(file, stored_field(file)), file, p.name);
 }
 /// A stored baseline is one gate's: another one's there would be lost. `written`: the gate of
 /// this program that wrote the file, "" where none did.
@@ -38422,20 +38429,21 @@ inline scenario as_step(scenario s, const bisect_settings& asked, const std::str
     s.repeats = most_repeats_of_a_step;
     return s;
 }
-/// The same of its plan: every look from the second repeat on may decide, and the noise is believed
-/// to be what the good commit's repeats differed by.
+/// The same of its plan: every analysis from the second repeat on may decide, and the noise is
+/// believed to be what the good commit's repeats differed by.
 inline plan planned_step(plan p, run_mode& mode) {
-    p.repeats_are_asked = false;
-    p.most_if_noisy = 0;
-    p.rule.pass_z = p.rule.fail_z = p.rule.alone_z = bisect_z;
-    p.rule.knows_noise = true;
-    mode.noise_file = str(p.stored.file);
+    mode.noise_file = str(p.judged->stored.file);
     const stored_gate good = good_of(mode.noise_file, p.name);
-    for (const slo& s : p.slos)
+    for (const slo& s : p.judged->slos)
         if (s.factor > 0)
             mode.noise[noise_name(s)] = std::max(least_noise_of_a_step,
                                                  std::sqrt(sample_variance(logs_of_good(good, s))));
-    return p;
+    return with_judging(std::move(p), [](planned_judging& j) {
+        j.repeats_are_asked = false;
+        j.most_if_noisy = 0;
+        j.rule.pass_z = j.rule.fail_z = j.rule.alone_z = bisect_z;
+        j.rule.knows_noise = true;
+    });
 }
 
 }  // namespace llmbench
@@ -38624,8 +38632,9 @@ inline history_terms nights_for(const plan& p, const target_facts& target,
                       [&](const history_run& r) { return r.at.substr(0, 10) == today; });
     const std::string oldest =
         asked.at.empty() ? utc_text(machine_unix_s() - nights_count_for_s) : "";
+    const planned_judging& j = *p.judged;
     return history_terms_of(store.lines, cohort_of(p, target, print, asked.machine), store.cohorts,
-                            p.judged->slos, {folder, p.judged->history.night_to_night.value, asked.appends(),
+                            j.slos, {folder, j.history.night_to_night.value, asked.appends(),
                                      oldest, print.cards});
 }
 
@@ -38971,8 +38980,7 @@ private:
         return std::any_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {
             return is_waited_for(v, judged_.repeats_are_asked) &&
                    asks_for_more(all_.seen, all_.judged_by, v);
-        };
-        return std::any_of(all_.found.verdicts.begin(), all_.found.verdicts.end(), asks);
+        });
     }
 
     const plan& p_;
@@ -39050,7 +39058,7 @@ inline history_entry night_of(const plan& p, const measured_gate& m, const gate_
                               const history_settings& asked) {
     history_entry e = history_entry_of(p, cohort_of(p, m.target, m.print, asked.machine), m.print,
                                        g.figures, g.verdicts, m.seen.stopped);
-    const std::string own = p.has_history ? str(p.history.folder) : usual_history;
+    const std::string own = p.judged->has_history ? str(p.judged->history.folder) : usual_history;
     e.folder = asked.folder.empty() ? own : asked.folder;
     return e;
 }
@@ -39470,7 +39478,7 @@ public:
     /// Throws where nothing could be measured; ended_by() then says what is left.
     result measured() {
         begin();
-        if (is_calibrated_search())
+        if (searches() && asked_.calibrate > 0)
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
 #ifdef LLMBENCH_WITH_MPI
         if (!rank_group::of_this_program().is_alone()) return measured_by_ranks();
@@ -39493,17 +39501,14 @@ private:
         plan asked{};
         run_mode mode{};
     };
-    bool is_calibrated_search() const {
-        return scenario_.arrivals.data().is_searched && asked_.calibrate > 0;
-    }
+    bool searches() const { return scenario_.arrivals.data().is_searched; }
     gate_to_run prepared() {
-        const bool searches = scenario_.arrivals.data().is_searched;
         const scenario s = appends()   ? as_a_night(scenario_)
                            : bisects() ? as_step(scenario_, asked_.bisect, who_.what.name)
                                        : as_good(scenario_, asked_.bisect);
         const bool writes = asked_.write_baseline && s.baseline.is_stored();
         // What is written as a baseline is all of a capacity, not whether one load is carried.
-        const scenario_use use = searches && writes ? scenario_use::find_capacity : use_;
+        const scenario_use use = searches() && writes ? scenario_use::find_capacity : use_;
         plan p = plan_of(s, who_, asked_.seed, use, api_of(scenario_.target));
         run_mode mode = mode_of(p, asked_, budget_began_ns());
         mode.history = asked_.history;
@@ -39515,12 +39520,12 @@ private:
         if (p.judged->has_stored_baseline && !writes) {
             mode.stored = model_ ? made_up_baseline() : stored_gate_of(p);
             // With the load that the earlier run was shown to carry, times what is asked of it.
-            if (searches)
+            if (searches())
                 p = with_judging(std::move(p), [&](planned_judging& j) {
                     j.search.asked = asked_loads(j.slos, mode.stored.carried);
                 });
         }
-        if (mode.judges() || mode.is_shard || searches) return {std::move(p), mode};
+        if (mode.judges() || mode.is_shard || searches()) return {std::move(p), mode};
         return {with_judging(std::move(p), [&](planned_judging& j) {
             if (mode.calibrate > 0) j.most_repeats = std::max(mode.calibrate, j.first_repeats);
             j.first_repeats = j.most_repeats;
@@ -39529,34 +39534,28 @@ private:
     }
     bool bisects() const { return asked_.bisect.judges() && use_ == scenario_use::gate; }
     bool appends() const {
-        return asked_.history.appends() && use_ == scenario_use::gate &&
-               !scenario_.arrivals.data().is_searched;
-    }
-    static stored_gate stored_gate_of(const plan& p) {
-        const std::string file = str(p.judged->stored.file);
-        return read_stored_gate(file_content(file, stored_field(file)), file, p.name);
+        return asked_.history.appends() && use_ == scenario_use::gate && !searches();
     }
     /// What another model of that kind would have left in the file of a stored baseline.
     stored_gate made_up_baseline() {
         virtual_world apart;
         const inside_world inside(&apart);
-        const bool searches = scenario_.arrivals.data().is_searched;
         plan p = plan_of(scenario_, who_, asked_.seed,
-                         searches ? scenario_use::find_capacity : use_, api_of(scenario_.target));
+                         searches() ? scenario_use::find_capacity : use_, api_of(scenario_.target));
         p = with_judging(std::move(p), [&](planned_judging& j) {
             j.has_stored_baseline = false;
             j.on_fail = {};
-            if (!searches) j.first_repeats = j.most_repeats;
+            if (!searches()) j.first_repeats = j.most_repeats;
         });
         run_mode mode = mode_of(p, asked_, now_ns());
         mode.model = model_;
         mode.model->like.seed = 2000;
         mode.deadline_ns = 0;
-        mode.calibrate = searches ? 0 : p.judged->first_repeats;
+        mode.calibrate = searches() ? 0 : p.judged->first_repeats;
         gate_run run(p, scenario_, mode, progress_mode::off);
         if (run.bring_up()) run.measure_silently();
         const measured_gate m = run.finished();
-        const gate_figures f = searches ? figures_of_search(p, m.seen, m.judged_by)
+        const gate_figures f = searches() ? figures_of_search(p, m.seen, m.judged_by)
                                         : figures_of(p, m.seen, p.judged->slos);
         stored_gate reported;
         reported.carried = f.search.empty() ? 0 : std::max(0.0, f.search.state.low);

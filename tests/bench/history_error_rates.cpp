@@ -88,11 +88,11 @@ struct tally {
 /// A run of so much slower code, held against the logarithm of a limit.
 void add(tally& t, const learned_history& h, std::vector<double> run, double slower, double of) {
     for (double& x : run) x += slower;
-    const history_look l = judged_against(h, run, of, false);
+    const history_analysis l = judged_against(h, run, of, false);
     ++t.trials;
     t.pass += l.outcome == verdict::pass;
     t.fail += l.outcome == verdict::fail;
-    t.judged_by += l.judged_by == history_hold::main_moved;
+    t.withheld += l.withheld == history_hold::main_moved;
     t.repeats += static_cast<double>(l.repeats);
 }
 
@@ -248,7 +248,7 @@ void print_others(int trials, bool quick, levels& to) {
         if (o.m.step_ago > 0) std::printf(" %d nights ago", o.m.step_ago);
         if (o.m.today > 1) std::printf(", %.0f times", o.m.today);
         std::printf(" | %d | %.0f / %.1f / %.0f | %.1f/%.1f | %.0f |", o.nights,
-                    c.unchanged.passed(), c.unchanged.failed(), c.unchanged.fraction(c.unchanged.judged_by),
+                    c.unchanged.passed(), c.unchanged.failed(), c.unchanged.fraction(c.unchanged.withheld),
                     c.at_limit.passed(), c.at_limit.failed(), c.beyond10.failed());
         if (o.one_level && !quick) {
             const cell found = cell_of(o.m, o.nights, trials, false, false);
@@ -309,7 +309,7 @@ std::vector<other_rule> other_rules() {
              return l.outcome == verdict::fail ? 1 : l.outcome == verdict::pass ? -1 : 0;
          }},
         {"llmbench", [](const nights& n, const values& run) {
-             const history_look l = judged_against(learned_of(n, false), run, line, false);
+             const history_analysis l = judged_against(learned_of(n, false), run, line, false);
              return l.outcome == verdict::fail ? 1 : l.outcome == verdict::pass ? -1 : 0;
          }},
     };
@@ -505,7 +505,7 @@ void print_lives(int trials, levels& to) {
             };
             const std::vector<double> logs = run(night, repeats_a_night);
             if (n > 55 || (n >= 40 && n < 45)) {  // a regression that nobody mended or marked
-                const history_look l =
+                const history_analysis l =
                     judged_against(history_read_as(s, true, true).learned, logs, 0, true);
                 ++main_red.trials;
                 main_red.fail += l.outcome == verdict::fail;

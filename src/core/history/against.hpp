@@ -20,14 +20,14 @@ namespace detail {
 struct history_bounds {
     double early_pass = 2.80, pass = 1.645, fail = 2.326, late_pass = 2.12, late_fail = 2.80;
 };
-enum class history_look_kind : unsigned char { none, early, whole, late };
+enum class history_analysis_kind : unsigned char { none, early, whole, late };
 
 /// The looks of a run: after two repeats, after as many as a night has, and, where today's spread
 /// left it open, after two more.
-struct history_looks {
+struct history_analyses {
     std::size_t early = 2, whole = 3, late = 5;
 };
-inline history_looks looks_for(const learned_history& h) {
+inline history_analyses analyses_for(const learned_history& h) {
     const auto n = static_cast<std::size_t>(std::max(2.0, std::round(h.repeats.repeats)));
     return {2, n, n + 2};
 }
@@ -52,10 +52,10 @@ inline double chi_square_20(double df) {
 enum class history_hold : unsigned char { none, main_moved, trouble, reported };
 
 /// A look at a run: distances from the limit are logarithms, negative where it is met.
-struct history_look {
-    history_look_kind kind = history_look_kind::none;
+struct history_analysis {
+    history_analysis_kind kind = history_analysis_kind::none;
     verdict outcome = verdict::inconclusive;
-    history_hold held = history_hold::none;
+    history_hold withheld = history_hold::none;
     verdict held_back = verdict::inconclusive;  // the verdict that it would have been
     std::size_t by = 0;                         // of main's moves, the one that held it back
     std::size_t repeats = 0;
@@ -89,18 +89,18 @@ inline history_reach reach_of(const learned_history& h, double own_variance, std
 
 /// One look at the first repeats of a run, in logarithms with the signs of the history's. `line`:
 /// the logarithm of the limit's factor, with its sign.
-inline history_look look_against(const learned_history& h, const std::vector<double>& run,
-                                 double line, history_look_kind kind,
+inline history_analysis analysis_against(const learned_history& h, const std::vector<double>& run,
+                                 double line, history_analysis_kind kind,
                                  const history_bounds& bounds = {}) {
-    history_look l;
+    history_analysis l;
     l.kind = kind;
     l.repeats = run.size();
     const double mean = mean_of(run), own = sample_variance(run);
-    const auto is = [&](history_look_kind k) { return kind == k; };
-    const double pass_z = is(history_look_kind::early)  ? bounds.early_pass
-                          : is(history_look_kind::late) ? bounds.late_pass
+    const auto is = [&](history_analysis_kind k) { return kind == k; };
+    const double pass_z = is(history_analysis_kind::early)  ? bounds.early_pass
+                          : is(history_analysis_kind::late) ? bounds.late_pass
                                                         : bounds.pass;
-    const double fail_z = is(history_look_kind::late) ? bounds.late_fail : bounds.fail;
+    const double fail_z = is(history_analysis_kind::late) ? bounds.late_fail : bounds.fail;
     const auto k = static_cast<double>(run.size());
     l.is_noisier = h.repeats.variance <= 0
                        ? own > 0
@@ -110,7 +110,7 @@ inline history_look look_against(const learned_history& h, const std::vector<dou
         reach = reach_of(h, own, run.size(), level.nights, pass_z, fail_z);
         const double distance = mean - level.mean - line;
         if (distance + reach.pass < 0) return verdict::pass;
-        return distance - reach.fail > 0 && !is(history_look_kind::early) ? verdict::fail
+        return distance - reach.fail > 0 && !is(history_analysis_kind::early) ? verdict::fail
                                                                           : verdict::inconclusive;
     };
     history_reach reach;
@@ -119,7 +119,7 @@ inline history_look look_against(const learned_history& h, const std::vector<dou
     l.pass_bound = l.distance + reach.pass;
     l.fail_bound = l.distance - reach.fail;
     const auto hold = [&](history_hold why) {
-        l.judged_by = why;
+        l.withheld = why;
         l.held_back = l.outcome;
         l.outcome = verdict::inconclusive;
     };
@@ -140,30 +140,30 @@ inline history_look look_against(const learned_history& h, const std::vector<dou
 
 /// Which look it is after so many repeats. `appended`: a run that becomes part of the history looks
 /// once, after all of its repeats.
-inline history_look_kind look_kind_after(const learned_history& h, std::size_t k, bool is_last,
+inline history_analysis_kind look_kind_after(const learned_history& h, std::size_t k, bool is_last,
                                          bool appended) {
-    const history_looks looks = looks_for(h);
-    if (appended) return is_last ? history_look_kind::whole : history_look_kind::none;
-    if (k == looks.late) return history_look_kind::late;
-    if (k == looks.whole) return history_look_kind::whole;
-    return k == looks.early ? history_look_kind::early : history_look_kind::none;
+    const history_analyses looks = analyses_for(h);
+    if (appended) return is_last ? history_analysis_kind::whole : history_analysis_kind::none;
+    if (k == looks.late) return history_analysis_kind::late;
+    if (k == looks.whole) return history_analysis_kind::whole;
+    return k == looks.early ? history_analysis_kind::early : history_analysis_kind::none;
 }
 /// Whether more repeats would decide nothing more.
-inline bool is_last_look(const learned_history& h, const history_look& l) {
-    const history_looks looks = looks_for(h);
+inline bool is_last_look(const learned_history& h, const history_analysis& l) {
+    const history_analyses looks = analyses_for(h);
     return l.repeats >= looks.late || (l.repeats >= looks.whole && !l.is_noisier);
 }
 /// The verdict of a run on all the repeats that it has: at the first look that decides, or at its
 /// last. The late look is one only where the whole run was open and noisier than the history.
-inline history_look judged_against(const learned_history& h, const std::vector<double>& run,
+inline history_analysis judged_against(const learned_history& h, const std::vector<double>& run,
                                    double line, bool appended,
                                    const history_bounds& bounds = {}) {
-    history_look l;
+    history_analysis l;
     for (std::size_t k = 2; k <= run.size() && l.outcome == verdict::inconclusive; ++k) {
-        const history_look_kind kind = look_kind_after(h, k, k == run.size(), appended);
-        if (kind == history_look_kind::none) continue;
-        if (kind == history_look_kind::late && !l.is_noisier) break;
-        l = look_against(h, {run.begin(), run.begin() + static_cast<std::ptrdiff_t>(k)}, line,
+        const history_analysis_kind kind = look_kind_after(h, k, k == run.size(), appended);
+        if (kind == history_analysis_kind::none) continue;
+        if (kind == history_analysis_kind::late && !l.is_noisier) break;
+        l = analysis_against(h, {run.begin(), run.begin() + static_cast<std::ptrdiff_t>(k)}, line,
                          kind, bounds);
     }
     return l;

@@ -14,7 +14,7 @@ namespace detail {
 
 /// A look at repeats whose noise is believed as a calibration is, with less weight: a history is of
 /// other days. Where they spread by more, nothing is known of it.
-inline interim_analysis look_believing(const std::vector<double>& distances,
+inline interim_analysis analysis_believing(const std::vector<double>& distances,
                                        const history_noise& known,
                                        const judging_rule& rule) {
     const std::size_t n = distances.size();

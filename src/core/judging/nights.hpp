@@ -37,9 +37,9 @@ inline cause without_nights(const history_terms& h, const slo& s) {
     return {};
 }
 /// Why a verdict is buffered.
-inline cause cause_of(const history_look& l, const objective_history& o) {
+inline cause cause_of(const history_analysis& l, const objective_history& o) {
     const learned_history& h = o.learned;
-    switch (l.judged_by) {
+    switch (l.withheld) {
     case history_hold::none: break;
     case history_hold::main_moved: {
         const main_moved& m = h.moved[l.by];
@@ -55,16 +55,18 @@ inline cause cause_of(const history_look& l, const objective_history& o) {
 }
 
 /// The look as any other one is told: bounds in standard errors.
-inline interim_analysis told_look(const history_look& l, const learned_history& h,
+inline interim_analysis reported_analysis(const history_analysis& l, const learned_history& h,
                                   const history_bounds& z) {
     interim_analysis out;
-    const bool is_late = l.kind == history_look_kind::late;
+    const bool is_late = l.kind == history_analysis_kind::late;
     out.outcome = l.outcome;
     out.spread = spread_of::measured;
     out.mean = l.distance;
     out.sd = h.spread.sd;
     out.df = h.spread.df;
-    out.pass_z = l.kind == history_look_kind::early ? z.early_pass : is_late ? z.late_pass : z.pass;
+    out.pass_z = l.kind == history_analysis_kind::early ? z.early_pass
+                 : is_late                               ? z.late_pass
+                                                         : z.pass;
     out.fail_z = is_late ? z.late_fail : z.fail;
     out.pass_t = student_t_quantile(normal_cdf(out.pass_z), out.df);
     out.se = (l.pass_bound - l.distance) / out.pass_t;
@@ -116,14 +118,14 @@ inline decision judge_by_nights(const evidence& e, const terms& t, const slo& s,
     std::vector<double> run = seen.distances;
     for (double& x : run) x += h.level.mean + line;
     const history_bounds bounds = history_bounds_of(t.rule);
-    const history_look l =
-        to_the_end ? look_against(h, run, line, history_look_kind::whole, bounds)
+    const history_analysis l =
+        to_the_end ? analysis_against(h, run, line, history_analysis_kind::whole, bounds)
                    : judged_against(h, run, line, t.history.appends, bounds);
     d.repeats = static_cast<int>(l.repeats);
     d.requests = measured_requests(e, l.repeats);
     d.values.resize(l.repeats);
     d.distances.resize(l.repeats);
-    d.last = told_look(l, h, bounds);
+    d.last = reported_analysis(l, h, bounds);
     d.outcome = l.outcome;
     d.is_at_its_end = !t.history.appends && is_last_look(h, l);
     if (cause why = cause_of(l, o)) d.why = {std::move(why)};

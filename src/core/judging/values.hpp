@@ -224,7 +224,7 @@ inline void decide_by_values(decision& d, const looked_at& seen, const compariso
                              const judging_rule& rule, const history_noise& known,
                              std::size_t first, std::size_t fails_from) {
     d.last = c.paired       ? analysis_of_pairs(seen.distances, s0, rule)
-             : known.sd > 0 ? look_believing(seen.distances, known, rule)
+             : known.sd > 0 ? analysis_believing(seen.distances, known, rule)
                             : analysis_of_repeats(seen.distances, s0, rule, c.stored);
     if (seen.values.size() >= first) d.outcome = d.last.outcome;
     d.why.clear();
@@ -323,7 +323,7 @@ inline bool asks_for_more(const evidence& e, const terms& t, const verdict_numbe
     if (c.paired) return std::sqrt(sample_variance(seen.distances)) > s0;
     if (s.factor > 0 && t.history.is_there()) return false;
     if (const history_noise known = known_noise_of(t, s); known.sd > 0)
-        return look_believing(seen.distances, known, rule_for(e, t, s)).spread ==
+        return analysis_believing(seen.distances, known, rule_for(e, t, s)).spread ==
                spread_of::measured;
     return analysis_of_repeats(seen.distances, s0, rule_for(e, t, s), c.stored).spread ==
            spread_of::measured;

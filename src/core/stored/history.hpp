@@ -69,7 +69,7 @@ inline std::vector<std::string> statistics_of_a_night(const plan& p) {
     const auto add = [&](const std::string& name) {
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     };
-    for (const slo& s : p.slos)
+    for (const slo& s : p.judged->slos)
         if (!is_request_fraction(s.what.metric)) add(str(s.what.name));
     for (const char* usual :
          {"mean(tpot)", "p50(ttft)", "p90(ttft)", "p50(e2e)", "output_throughput"})
@@ -109,7 +109,7 @@ inline std::string why_no_night(const plan& p, const gate_figures& g,
                                 const std::vector<slo_verdict>& verdicts,
                                 const std::string& stopped) {
     if (p.searches()) return "a capacity was searched, by another load in each run";
-    if (p.rule.traffic == fresh) return "its traffic is fresh, and another one in each run";
+    if (p.judged->rule.traffic == fresh) return "its traffic is fresh, and another one in each run";
     if (!stopped.empty()) return stopped;
     for (const slo_verdict& v : verdicts) {
         if (v.what.is_advisory) continue;
@@ -119,7 +119,7 @@ inline std::string why_no_night(const plan& p, const gate_figures& g,
                            v.estimate.value * 100, v.limit * 100);
     }
     const std::size_t repeats = g.candidate.repeats.size();
-    const auto wanted = static_cast<std::size_t>(p.most_repeats);
+    const auto wanted = static_cast<std::size_t>(p.judged->most_repeats);
     if (repeats < wanted) return printed("it has %zu of %zu repeats", repeats, wanted);
     return {};
 }

@@ -91,20 +91,21 @@ inline scenario as_step(scenario s, const bisect_settings& asked, const std::str
     s.repeats = most_repeats_of_a_step;
     return s;
 }
-/// The same of its plan: every look from the second repeat on may decide, and the noise is believed
-/// to be what the good commit's repeats differed by.
+/// The same of its plan: every analysis from the second repeat on may decide, and the noise is
+/// believed to be what the good commit's repeats differed by.
 inline plan planned_step(plan p, run_mode& mode) {
-    p.repeats_are_asked = false;
-    p.most_if_noisy = 0;
-    p.rule.pass_z = p.rule.fail_z = p.rule.alone_z = bisect_z;
-    p.rule.knows_noise = true;
-    mode.noise_file = str(p.stored.file);
+    mode.noise_file = str(p.judged->stored.file);
     const stored_gate good = good_of(mode.noise_file, p.name);
-    for (const slo& s : p.slos)
+    for (const slo& s : p.judged->slos)
         if (s.factor > 0)
             mode.noise[noise_name(s)] = std::max(least_noise_of_a_step,
                                                  std::sqrt(sample_variance(logs_of_good(good, s))));
-    return p;
+    return with_judging(std::move(p), [](planned_judging& j) {
+        j.repeats_are_asked = false;
+        j.most_if_noisy = 0;
+        j.rule.pass_z = j.rule.fail_z = j.rule.alone_z = bisect_z;
+        j.rule.knows_noise = true;
+    });
 }
 
 }  // namespace detail

@@ -175,8 +175,7 @@ private:
         return std::any_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {
             return is_waited_for(v, judged_.repeats_are_asked) &&
                    asks_for_more(all_.seen, all_.judged_by, v);
-        };
-        return std::any_of(all_.found.verdicts.begin(), all_.found.verdicts.end(), asks);
+        });
     }
 
     const plan& p_;

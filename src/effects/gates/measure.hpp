@@ -315,7 +315,7 @@ public:
     /// Throws where nothing could be measured; ended_by() then says what is left.
     result measured() {
         begin();
-        if (is_calibrated_search())
+        if (searches() && asked_.calibrate > 0)
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
 #ifdef LLMBENCH_WITH_MPI
         if (!rank_group::of_this_program().is_alone()) return measured_by_ranks();
@@ -338,17 +338,14 @@ private:
         plan asked{};
         run_mode mode{};
     };
-    bool is_calibrated_search() const {
-        return scenario_.arrivals.data().is_searched && asked_.calibrate > 0;
-    }
+    bool searches() const { return scenario_.arrivals.data().is_searched; }
     gate_to_run prepared() {
-        const bool searches = scenario_.arrivals.data().is_searched;
         const scenario s = appends()   ? as_a_night(scenario_)
                            : bisects() ? as_step(scenario_, asked_.bisect, who_.what.name)
                                        : as_good(scenario_, asked_.bisect);
         const bool writes = asked_.write_baseline && s.baseline.is_stored();
         // What is written as a baseline is all of a capacity, not whether one load is carried.
-        const scenario_use use = searches && writes ? scenario_use::find_capacity : use_;
+        const scenario_use use = searches() && writes ? scenario_use::find_capacity : use_;
         plan p = plan_of(s, who_, asked_.seed, use, api_of(scenario_.target));
         run_mode mode = mode_of(p, asked_, budget_began_ns());
         mode.history = asked_.history;
@@ -360,12 +357,12 @@ private:
         if (p.judged->has_stored_baseline && !writes) {
             mode.stored = model_ ? made_up_baseline() : stored_gate_of(p);
             // With the load that the earlier run was shown to carry, times what is asked of it.
-            if (searches)
+            if (searches())
                 p = with_judging(std::move(p), [&](planned_judging& j) {
                     j.search.asked = asked_loads(j.slos, mode.stored.carried);
                 });
         }
-        if (mode.judges() || mode.is_shard || searches) return {std::move(p), mode};
+        if (mode.judges() || mode.is_shard || searches()) return {std::move(p), mode};
         return {with_judging(std::move(p), [&](planned_judging& j) {
             if (mode.calibrate > 0) j.most_repeats = std::max(mode.calibrate, j.first_repeats);
             j.first_repeats = j.most_repeats;
@@ -374,34 +371,28 @@ private:
     }
     bool bisects() const { return asked_.bisect.judges() && use_ == scenario_use::gate; }
     bool appends() const {
-        return asked_.history.appends() && use_ == scenario_use::gate &&
-               !scenario_.arrivals.data().is_searched;
-    }
-    static stored_gate stored_gate_of(const plan& p) {
-        const std::string file = str(p.judged->stored.file);
-        return read_stored_gate(file_content(file, stored_field(file)), file, p.name);
+        return asked_.history.appends() && use_ == scenario_use::gate && !searches();
     }
     /// What another model of that kind would have left in the file of a stored baseline.
     stored_gate made_up_baseline() {
         virtual_world apart;
         const inside_world inside(&apart);
-        const bool searches = scenario_.arrivals.data().is_searched;
         plan p = plan_of(scenario_, who_, asked_.seed,
-                         searches ? scenario_use::find_capacity : use_, api_of(scenario_.target));
+                         searches() ? scenario_use::find_capacity : use_, api_of(scenario_.target));
         p = with_judging(std::move(p), [&](planned_judging& j) {
             j.has_stored_baseline = false;
             j.on_fail = {};
-            if (!searches) j.first_repeats = j.most_repeats;
+            if (!searches()) j.first_repeats = j.most_repeats;
         });
         run_mode mode = mode_of(p, asked_, now_ns());
         mode.model = model_;
         mode.model->like.seed = 2000;
         mode.deadline_ns = 0;
-        mode.calibrate = searches ? 0 : p.judged->first_repeats;
+        mode.calibrate = searches() ? 0 : p.judged->first_repeats;
         gate_run run(p, scenario_, mode, progress_mode::off);
         if (run.bring_up()) run.measure_silently();
         const measured_gate m = run.finished();
-        const gate_figures f = searches ? figures_of_search(p, m.seen, m.judged_by)
+        const gate_figures f = searches() ? figures_of_search(p, m.seen, m.judged_by)
                                         : figures_of(p, m.seen, p.judged->slos);
         stored_gate reported;
         reported.carried = f.search.empty() ? 0 : std::max(0.0, f.search.state.low);

@@ -27,7 +27,7 @@ inline history_entry night_of(const plan& p, const measured_gate& m, const gate_
                               const history_settings& asked) {
     history_entry e = history_entry_of(p, cohort_of(p, m.target, m.print, asked.machine), m.print,
                                        g.figures, g.verdicts, m.seen.stopped);
-    const std::string own = p.has_history ? str(p.history.folder) : usual_history;
+    const std::string own = p.judged->has_history ? str(p.judged->history.folder) : usual_history;
     e.folder = asked.folder.empty() ? own : asked.folder;
     return e;
 }

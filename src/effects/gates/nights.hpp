@@ -48,8 +48,9 @@ inline history_terms nights_for(const plan& p, const target_facts& target,
                       [&](const history_run& r) { return r.at.substr(0, 10) == today; });
     const std::string oldest =
         asked.at.empty() ? utc_text(machine_unix_s() - nights_count_for_s) : "";
+    const planned_judging& j = *p.judged;
     return history_terms_of(store.lines, cohort_of(p, target, print, asked.machine), store.cohorts,
-                            p.judged->slos, {folder, p.judged->history.night_to_night.value, asked.appends(),
+                            j.slos, {folder, j.history.night_to_night.value, asked.appends(),
                                      oldest, print.cards});
 }
 

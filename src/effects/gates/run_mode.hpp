@@ -43,7 +43,7 @@ struct run_mode {
     }
     bool appends() const { return history.appends(); }
     /// Whether its server's and machine's facts tell which nights are like it.
-    bool compares(const plan& p) const { return (appends() || p.has_history) && !model; }
+    bool compares(const plan& p) const { return (appends() || p.judged->has_history) && !model; }
     bool judges() const { return calibrate == 0 && !write_baseline && !is_shard; }
 };
 /// `began_ns`: when what LLMBENCH_TIME_BUDGET is of began, on the clock that the gate goes by.
@@ -84,6 +84,11 @@ inline void check_images(const planned_traffic& p, const api_traits& api) {
 
 inline std::string stored_field(const std::string& file) {
     return "baseline is stored(\"" + file + "\"), which LLMBENCH_WRITE_BASELINE=1 would write";
+}
+/// What the file of a plan's stored baseline has of its gate.
+inline stored_gate stored_gate_of(const plan& p) {
+    const std::string file = str(p.judged->stored.file);
+    return read_stored_gate(file_content(file, stored_field(file)), file, p.name);
 }
 /// A stored baseline is one gate's: another one's there would be lost. `written`: the gate of
 /// this program that wrote the file, "" where none did.

@@ -30,8 +30,8 @@ std::vector<double> steady(std::size_t n, double sd = 0.01) {  // in turns above
     for (std::size_t i = 0; i < n; ++i) out.push_back(i % 2 == 0 ? sd : -sd);
     return out;
 }
-history_look looked(const learned_history& h, const std::vector<double>& run) {
-    return look_against(h, run, line, history_look_kind::whole);
+history_analysis looked(const learned_history& h, const std::vector<double>& run) {
+    return analysis_against(h, run, line, history_analysis_kind::whole);
 }
 }  // namespace
 
@@ -52,7 +52,7 @@ TEST_CASE("what a few nights teach is what is worked out by hand") {
 
 TEST_CASE("with a night's noise in a run, its bounds are the exact predictive ones") {
     const learned_history h = learned({0.00, 0.01, 0.02});
-    const history_look l = looked(h, {0.010, 0.011, 0.009});
+    const history_analysis l = looked(h, {0.010, 0.011, 0.009});
     const double reach = 0.01 * std::sqrt(1 + 1.0 / 3);
     CHECK(l.distance == doctest::Approx(-line));
     CHECK(l.pass_bound ==
@@ -65,7 +65,7 @@ TEST_CASE("with a night's noise in a run, its bounds are the exact predictive on
 TEST_CASE("a run noisier than the history pays for it with its own degrees of freedom") {
     const learned_history h = learned(steady(10));
     const std::vector<double> run = {-0.06, 0.0, 0.06};  // variance 0.0036
-    const history_look l = looked(h, run);
+    const history_analysis l = looked(h, run);
     const double night = std::pow(student_t_quantile(normal_cdf(1.645), h.spread.df), 2) *
                          h.spread.sd * h.spread.sd * 1.1;
     const double own = std::pow(student_t_quantile(normal_cdf(1.645), 2), 2) *
@@ -95,7 +95,7 @@ TEST_CASE("a pass may come after two repeats, a fail after as many as a night ha
     const learned_history h = learned(steady(10, 0.002));
     CHECK(judged_against(h, {0, 0.001}, line, false).outcome == verdict::pass);
     CHECK(judged_against(h, {1, 1.001}, line, false).outcome == verdict::inconclusive);
-    const history_look l = judged_against(h, {1, 1.001, 1}, line, false);
+    const history_analysis l = judged_against(h, {1, 1.001, 1}, line, false);
     CHECK(l.outcome == verdict::fail);
     CHECK(l.repeats == 3);
     // A run that becomes a part of the history looks once, at the end.
@@ -117,9 +117,9 @@ TEST_CASE("where main moved in its last nights, a verdict must hold against thes
     REQUIRE(h.moved.size() >= 1);
     CHECK(h.moved[0].now.nights == 1);
     CHECK(h.moved[0].by == doctest::Approx(0.12).epsilon(0.02));
-    const history_look same = looked(h, {0.12, 0.121, 0.119});
+    const history_analysis same = looked(h, {0.12, 0.121, 0.119});
     CHECK(same.outcome == verdict::inconclusive);
-    CHECK(same.judged_by == history_hold::main_moved);
+    CHECK(same.withheld == history_hold::main_moved);
     CHECK(same.held_back == verdict::fail);
     CHECK(looked(h, {0.5, 0.501, 0.499}).outcome == verdict::fail);
     CHECK(looked(h, {0, 0.001, -0.001}).outcome == verdict::pass);  // a pass does not need them
@@ -127,7 +127,7 @@ TEST_CASE("where main moved in its last nights, a verdict must hold against thes
     CHECK(learned(means, 0, true).moved.empty());
 
     means.back() = -0.12;  // quicker: what was as quick as before may be a regression
-    CHECK(looked(learned(means), {0, 0.001, -0.001}).judged_by == history_hold::main_moved);
+    CHECK(looked(learned(means), {0, 0.001, -0.001}).withheld == history_hold::main_moved);
 }
 
 TEST_CASE("what trouble nights show without a change is no fail") {
@@ -136,9 +136,9 @@ TEST_CASE("what trouble nights show without a change is no fail") {
     const learned_history h = learned(means);
     CHECK(h.spread.trouble == 1);
     CHECK(h.spread.farthest == doctest::Approx(0.16).epsilon(0.1));
-    const history_look l = looked(h, {0.15, 0.151, 0.149});
+    const history_analysis l = looked(h, {0.15, 0.151, 0.149});
     CHECK(l.outcome == verdict::inconclusive);
-    CHECK(l.judged_by == history_hold::trouble);
+    CHECK(l.withheld == history_hold::trouble);
     CHECK(looked(h, {0.3, 0.301, 0.299}).outcome == verdict::fail);
     CHECK(learned(steady(30)).spread.trouble == 0);
     means[10] = -0.15;  // quick nights hold no fail
@@ -158,8 +158,8 @@ TEST_CASE("a told spread makes a baseline of one night, and counts until ten") {
 
     learned_history narrow = learned(steady(9, 0.001), 0.03);
     narrow.spread.sd = 0.001;
-    const history_look l = looked(narrow, {line + 0.05, line + 0.05, line + 0.05});
-    CHECK(l.judged_by == history_hold::reported);
+    const history_analysis l = looked(narrow, {line + 0.05, line + 0.05, line + 0.05});
+    CHECK(l.withheld == history_hold::reported);
     CHECK(looked(narrow, {line + 0.07, line + 0.07, line + 0.07}).outcome == verdict::fail);
 }
 
