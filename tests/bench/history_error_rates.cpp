@@ -373,7 +373,7 @@ void print_absolute(int trials, levels& to) {
                     for (int k = 0; k < last_analysis && l.outcome == verdict::inconclusive; ++k) {
                         seen.push_back(all[static_cast<std::size_t>(k)] - (t == &room ? 0.1 : 0));
                         if (k + 1 < first_analysis) continue;
-                        l = how >= 2 ? look_believing(seen, known, rule)
+                        l = how >= 2 ? analysis_believing(seen, known, rule)
                                      : analysis_of_repeats(seen, prior_sd, rule);
                         if (l.outcome == verdict::fail && k + 1 < first_fail)
                             l.outcome = verdict::inconclusive;

@@ -528,7 +528,8 @@ nights_of_main() {
     says "LLMBENCH_HISTORY is off"
     against 77 LLMBENCH_REHEARSE=1
     against 77 LLMBENCH_CALIBRATE=3
-    echo "    against 2
+    echo "<<<<<<< HEAD" >> "$nights/nights.jsonl"
+    against 2
     says "nights.jsonl:13 is no line of a history: <<<<<<< HEAD"
 }
 
@@ -943,7 +944,6 @@ other_mains() {
 
 parts=("${@:4}")
 if ((${#parts[@]} == 0)); then
-<<<<<<< HEAD
     parts=(one_gate guard_alone refusals no_server nothing_escapes exits threads files_of_runs words_of_others over_capacity time_budget stored_baselines calibration rehearsal histories
         progress several_gates own_assertions questions settings signals_at_any_moment signals other_mains
         nights_of_main)
