@@ -30,6 +30,7 @@ LLMBENCH_WRITE_BASELINE=1 bash -c "$GATES" || status=$?
 
 git bisect start "$bad" "$good" > "$work/log"
 status=0
+# shellcheck disable=SC2016  # the inner shell expands them
 LLMBENCH_BISECT=$what git bisect run bash -c 'bash -c "$BUILD" || exit 125; exec bash -c "$GATES"' \
     > "$work/run" 2>&1 || status=$?
 cat "$work/run"
