@@ -1,7 +1,7 @@
 // How often a verdict against a history of nights is wrong, how soon a step is found and how often
 // one that is none: a Monte Carlo of the shipped functions on drawn nights.
 //   history_error_rates [--quick] [--trials N]
-// Quick: fewer trials and cells, held against the levels, exit code 1 where one is exceeded.
+// Quick: fewer trials and cells, compared with the levels, exit code 1 where one is exceeded.
 #define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
@@ -78,14 +78,14 @@ learned_history learned_of(const std::vector<night_level>& nights, bool one_leve
 }
 
 struct tally {
-    int pass = 0, fail = 0, held = 0, trials = 0;
+    int pass = 0, fail = 0, withheld = 0, trials = 0;
     double repeats = 0;
     double fraction(double n) const { return 100 * n / trials; }
     double passed() const { return fraction(pass); }
     double failed() const { return fraction(fail); }
     double repeats_taken() const { return repeats / trials; }
 };
-/// A run of so much slower code, held against the logarithm of a limit.
+/// A run of so much slower code, compared with the logarithm of a limit.
 void add(tally& t, const learned_history& h, std::vector<double> run, double slower, double of) {
     for (double& x : run) x += slower;
     const history_analysis l = judged_against(h, run, of, false);
@@ -240,7 +240,7 @@ std::vector<other> others() {
 }
 void print_others(int trials, bool quick, levels& to) {
     std::printf("\n| not as modelled, nights and repeats 1 %% | nights | unchanged passes / fails "
-                "/ held as main moved | at the limit | +10 found | segments as found: unchanged, "
+                "/ withheld as main moved | at the limit | +10 found | segments as found: unchanged, "
                 "at the limit |\n| --- | --- | --- | --- | --- | --- |\n");
     for (const other& o : others()) {
         const cell c = cell_of(o.m, o.nights, trials, o.one_level, false);
