@@ -8,7 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/history/night.hpp"
 
-#include <algorithm>  // is_sorted, min, none_of, stable_sort, unique
+#include <algorithm>  // is_sorted, min, none_of, sort, unique
 #include <cmath>  // isfinite
 #include <cstddef>  // size_t
 #include <stdexcept>  // invalid_argument
@@ -199,6 +199,21 @@ inline void read_history_file(std::string_view text, const std::string& file,
     }
 }
 
+/// Equal ones stay in their order. Not std::stable_sort: in libstdc++ 12 it takes a buffer that
+/// C++20 no longer has, and clang says so.
+template <class T, class Before>
+void sort_stably(std::vector<T>& all, Before&& before) {
+    if (std::is_sorted(all.begin(), all.end(), before)) return;
+    std::vector<std::size_t> places(all.size());
+    for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
+    std::sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
+        return before(all[a], all[b]) || (a < b && !before(all[b], all[a]));
+    });
+    std::vector<T> sorted;
+    sorted.reserve(all.size());
+    for (const std::size_t place : places) sorted.push_back(std::move(all[place]));
+    all = std::move(sorted);
+}
 /// Oldest first, equal ids once: files may be put together, and kept beside what they were.
 inline history_lines in_order(history_lines all) {
     const auto earlier = [](const history_run& a, const history_run& b) {
@@ -208,9 +223,8 @@ inline history_lines in_order(history_lines all) {
         return a.mark.at != b.mark.at ? a.mark.at < b.mark.at : a.id < b.id;
     };
     const auto same = [](const auto& a, const auto& b) { return a.id == b.id; };
-    if (!std::is_sorted(all.runs.begin(), all.runs.end(), earlier))
-        std::stable_sort(all.runs.begin(), all.runs.end(), earlier);
-    std::stable_sort(all.notes.begin(), all.notes.end(), noted_before);
+    sort_stably(all.runs, earlier);
+    sort_stably(all.notes, noted_before);
     all.runs.erase(std::unique(all.runs.begin(), all.runs.end(), same), all.runs.end());
     all.notes.erase(std::unique(all.notes.begin(), all.notes.end(), same), all.notes.end());
     return all;
