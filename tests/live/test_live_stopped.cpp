@@ -49,8 +49,8 @@ pid_t server_at(int port) {
     }
     return server;
 }
-/// Stops this process for a second, so many times, in a while.
-pid_t stopper_after(int ms, int times) {
+/// Stops this process for a second, so many times, in a while; it runs for `gap_ms` in between.
+pid_t stopper_after(int ms, int times, int gap_ms = 200) {
     const pid_t client = ::getpid();
     return in_child([=] {
         pause_for(ms);
@@ -58,7 +58,7 @@ pid_t stopper_after(int ms, int times) {
             ::kill(client, SIGSTOP);
             pause_for(1000);
             ::kill(client, SIGCONT);
-            pause_for(200);
+            pause_for(gap_ms);
         }
         return 0;
     });
@@ -111,8 +111,8 @@ TEST_CASE("a round of settings in which the client was stopped goes for all of t
         servers.push_back(server_at(port));
         urls.push_back("http://127.0.0.1:" + std::to_string(port));
     }
-    // Twice, for where the first comes before the load; each round can be measured once more.
-    const pid_t stopper = stopper_after(700, 2);
+    // So often that some fall into the load, however long it takes to begin.
+    const pid_t stopper = stopper_after(700, 6, 1500);
     const comparison_result c = compare(
         {.name = "stopped in a round",
          .workload = synthetic{.prompt_tokens = fixed(16), .output_tokens = fixed(40)},
