@@ -232,9 +232,9 @@
 //   [E12] standard output
 //   [E13] errors of the system, in words
 //   [E14] files
-//   [E15] the machine and the commit
-//   [E16] what the system lets one process have
-//   [E17] how long a thread has waited for a core
+//   [E15] what the system lets one process have
+//   [E16] how long a thread has waited for a core
+//   [E17] the machine and the commit
 //   [E18] what is done again and again beside a load
 //   [E19] all that a scenario names in files
 //   [E20] the folder of a history, read
@@ -274,41 +274,43 @@
 //   [E54] a server and its machine asked what they are
 //   [E55] a server's pages, read beside a load
 //   [E56] whether two targets are one server, and two arms one
-//   [E57] records.jsonl and events.bin, written while the load runs
-//   [E58] all gates of a program and their reports
-//   [E59] gates inside doctest
-//   [E60] the models that stand in for servers in a rehearsal
-//   [E61] what the environment asks of a gate
-//   [E62] the servers of a gate
-//   [E63] the progress of a repeat
-//   [E64] one repeat
-//   [E65] one repeat of a load that ranks of MPI send
-//   [E66] a load that several programs send without a word to each other
-//   [E67] one repeat of a load that several programs send
-//   [E68] one repeat, whoever sends it, and the files that it leaves
-//   [E69] which repeat is measured next, and which are evidence
-//   [E70] the repeats of a gate, on its servers
-//   [E71] gates as steps of a bisection
-//   [E72] what a gate says before its load
-//   [E73] the search for a capacity, on the servers of a gate
-//   [E74] what another rank than the first does of a gate
-//   [E75] the nights that a gate is held against
-//   [E76] profiles of servers
-//   [E77] profiles that could not be ended
-//   [E78] a gate, from its servers to all that its repeats show
-//   [E79] what the result of a gate holds
-//   [E80] gates that are added to a history
-//   [E81] what one program does of a plan that several share
-//   [E82] gates take turns
-//   [E83] gates in virtual time
-//   [E84] one gate from its scenario to its result
-//   [E85] a run that is over, with its requests
-//   [E86] what others have measured, judged as a gate
-//   [E87] several settings of a server, measured in turns
-//   [E88] several settings from a scenario to their result
-//   [E89] public functions
-//   [E90] records judged again
-//   [E91] main
+//   [E57] the test case of doctest's that gates stand in, and their names
+//   [E58] records.jsonl and events.bin, written while the load runs
+//   [E59] the reports of all gates of a program, and its files
+//   [E60] all gates of a program, and how it ends
+//   [E61] gates inside doctest
+//   [E62] the models that stand in for servers in a rehearsal
+//   [E63] what the environment asks of a gate
+//   [E64] the servers of a gate
+//   [E65] the progress of a repeat
+//   [E66] one repeat
+//   [E67] one repeat of a load that ranks of MPI send
+//   [E68] a load that several programs send without a word to each other
+//   [E69] one repeat of a load that several programs send
+//   [E70] one repeat, whoever sends it, and the files that it leaves
+//   [E71] which repeat is measured next, and which are evidence
+//   [E72] the repeats of a gate, on its servers
+//   [E73] gates as steps of a bisection
+//   [E74] what a gate says before its load
+//   [E75] the search for a capacity, on the servers of a gate
+//   [E76] what another rank than the first does of a gate
+//   [E77] the nights that a gate is held against
+//   [E78] profiles of servers
+//   [E79] profiles that could not be ended
+//   [E80] a gate, from its servers to all that its repeats show
+//   [E81] what the result of a gate holds
+//   [E82] gates that are added to a history
+//   [E83] what one program does of a plan that several share
+//   [E84] gates take turns
+//   [E85] gates in virtual time
+//   [E86] one gate from its scenario to its result
+//   [E87] a run that is over, with its requests
+//   [E88] what others have measured, judged as a gate
+//   [E89] several settings of a server, measured in turns
+//   [E90] several settings from a scenario to their result
+//   [E91] public functions
+//   [E92] records judged again
+//   [E93] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -30792,92 +30794,7 @@ inline byte_stream bytes_of(const std::string& path, const char* field) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E15] the machine and the commit ==========================================================
-
-#ifdef __APPLE__
-#include <cstdlib>  // getprogname
-#include <sys/sysctl.h>  // the name of the processor
-#endif
-#include <sys/utsname.h>  // the name of the system
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// The commit that is tested, by what GitHub, GitLab, Jenkins or Buildkite say, else by the git
-/// directory above us. "" where there is none.
-inline std::string commit_now() {
-    for (const char* name : {"GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT", "BUILDKITE_COMMIT"})
-        if (const std::string sha = environment(name); !sha.empty()) return printable(sha, 64);
-    const auto line_of = [](const std::filesystem::path& file, std::string_view ending) {
-        std::ifstream in(file);
-        std::string line;
-        while (std::getline(in, line))
-            if (line.size() >= ending.size() &&
-                std::string_view(line).substr(line.size() - ending.size()) == ending)
-                return line;
-        return std::string();
-    };
-    std::error_code none;
-    std::filesystem::path at = std::filesystem::current_path(none);
-    while (!none && !std::filesystem::exists(at / ".git", none) && at.has_relative_path())
-        at = at.parent_path();
-    std::filesystem::path git = at / ".git", refs = git;
-    if (const std::string link = line_of(git, ""); link.rfind("gitdir: ", 0) == 0) {
-        git = at / link.substr(8);  // a worktree: its branches are in the main one
-        refs = git / line_of(git / "commondir", "");
-    }
-    const std::string head = line_of(git / "HEAD", "");
-    if (head.rfind("ref: ", 0) != 0) return printable(head, 64);
-    const std::string sha = line_of(refs / head.substr(5), "");
-    const std::string packed = line_of(refs / "packed-refs", " " + head.substr(5));
-    return printable(sha.empty() ? packed.substr(0, packed.find(' ')) : sha, 64);
-}
-
-inline std::string name_of_the_processor() {
-#ifdef __APPLE__
-    char name[128] = {};
-    std::size_t size = sizeof name - 1;
-    ::sysctlbyname("machdep.cpu.brand_string", name, &size, nullptr, 0);
-    return name;
-#else
-    std::ifstream cpu("/proc/cpuinfo");
-    for (std::string line; std::getline(cpu, line);)
-        if (line.rfind("model name", 0) == 0 && line.find(':') != std::string::npos)
-            return std::string(trimmed(std::string_view(line).substr(line.find(':') + 1)));
-    return {};
-#endif
-}
-/// As this program was called.
-inline std::string name_of_the_program() {
-    std::string name;
-#ifdef __APPLE__
-    name = ::getprogname();
-#else
-    std::ifstream call("/proc/self/cmdline");
-    std::getline(call, name, '\0');
-#endif
-    return name;
-}
-
-inline environment_facts environment_now() {
-    environment_facts f;
-    utsname u{};
-    if (uname(&u) == 0) f.os = std::string(u.sysname) + " " + u.release;
-    f.cpu = name_of_the_processor();
-    f.cores = static_cast<int>(std::thread::hardware_concurrency());
-    f.compiler = __VERSION__;
-    f.started_at = utc_text(unix_s());
-    f.commit = commit_now();
-    f.program = name_of_the_program();
-    return f;
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [E16] what the system lets one process have ===============================================
+// ===== [E15] what the system lets one process have ===============================================
 
 #ifdef __linux__
 #include <sys/timex.h>  // adjtimex
@@ -30966,7 +30883,7 @@ inline port_range outgoing_ports() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E17] how long a thread has waited for a core =============================================
+// ===== [E16] how long a thread has waited for a core =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30995,6 +30912,91 @@ public:
 private:
     int file_;
 };
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E17] the machine and the commit ==========================================================
+
+#ifdef __APPLE__
+#include <cstdlib>  // getprogname
+#include <sys/sysctl.h>  // the name of the processor
+#endif
+#include <sys/utsname.h>  // the name of the system
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The commit that is tested, by what GitHub, GitLab, Jenkins or Buildkite say, else by the git
+/// directory above us. "" where there is none.
+inline std::string commit_now() {
+    for (const char* name : {"GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT", "BUILDKITE_COMMIT"})
+        if (const std::string sha = environment(name); !sha.empty()) return printable(sha, 64);
+    const auto line_of = [](const std::filesystem::path& file, std::string_view ending) {
+        std::ifstream in(file);
+        std::string line;
+        while (std::getline(in, line))
+            if (line.size() >= ending.size() &&
+                std::string_view(line).substr(line.size() - ending.size()) == ending)
+                return line;
+        return std::string();
+    };
+    std::error_code none;
+    std::filesystem::path at = std::filesystem::current_path(none);
+    while (!none && !std::filesystem::exists(at / ".git", none) && at.has_relative_path())
+        at = at.parent_path();
+    std::filesystem::path git = at / ".git", refs = git;
+    if (const std::string link = line_of(git, ""); link.rfind("gitdir: ", 0) == 0) {
+        git = at / link.substr(8);  // a worktree: its branches are in the main one
+        refs = git / line_of(git / "commondir", "");
+    }
+    const std::string head = line_of(git / "HEAD", "");
+    if (head.rfind("ref: ", 0) != 0) return printable(head, 64);
+    const std::string sha = line_of(refs / head.substr(5), "");
+    const std::string packed = line_of(refs / "packed-refs", " " + head.substr(5));
+    return printable(sha.empty() ? packed.substr(0, packed.find(' ')) : sha, 64);
+}
+
+inline std::string name_of_the_processor() {
+#ifdef __APPLE__
+    char name[128] = {};
+    std::size_t size = sizeof name - 1;
+    ::sysctlbyname("machdep.cpu.brand_string", name, &size, nullptr, 0);
+    return name;
+#else
+    std::ifstream cpu("/proc/cpuinfo");
+    for (std::string line; std::getline(cpu, line);)
+        if (line.rfind("model name", 0) == 0 && line.find(':') != std::string::npos)
+            return std::string(trimmed(std::string_view(line).substr(line.find(':') + 1)));
+    return {};
+#endif
+}
+/// As this program was called.
+inline std::string name_of_the_program() {
+    std::string name;
+#ifdef __APPLE__
+    name = ::getprogname();
+#else
+    std::ifstream call("/proc/self/cmdline");
+    std::getline(call, name, '\0');
+#endif
+    return name;
+}
+
+inline environment_facts environment_now() {
+    environment_facts f;
+    utsname u{};
+    if (uname(&u) == 0) f.os = std::string(u.sysname) + " " + u.release;
+    f.cpu = name_of_the_processor();
+    f.cores = static_cast<int>(std::thread::hardware_concurrency());
+    f.compiler = __VERSION__;
+    f.started_at = utc_text(unix_s());
+    f.commit = commit_now();
+    f.program = name_of_the_program();
+    return f;
+}
 
 }  // namespace llmbench
 }  // inline namespace v0
@@ -36441,7 +36443,72 @@ inline void check_other_requests(const plan& p, const load_target& mine,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E57] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E57] the test case of doctest's that gates stand in, and their names =====================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A test case of doctest's, and why it failed where that is no gate's fault.
+struct host_failure {
+    std::string test_case{}, file{};
+    int line = 0;
+    std::string why{};
+};
+
+/// Any thread may call.
+class host_place {
+public:
+    /// doctest is in this test case now.
+    void begin(const host_failure& at) {
+        const std::lock_guard guard(mutex_);
+        at_ = at;
+        subcases_.clear();
+    }
+    /// Deeper in it, and out again.
+    void enter(const std::string& subcase) {
+        const std::lock_guard guard(mutex_);
+        subcases_.push_back(subcase);
+    }
+    void leave() {
+        const std::lock_guard guard(mutex_);
+        if (!subcases_.empty()) subcases_.pop_back();
+    }
+    /// Where it was: it is in none now.
+    std::optional<host_failure> end() {
+        const std::lock_guard guard(mutex_);
+        return std::exchange(at_, std::nullopt);
+    }
+    std::string test_case() const {
+        const std::lock_guard guard(mutex_);
+        return at_ ? at_->test_case : std::string();
+    }
+    /// Of a gate that is given none: the test case and the subcases that it stands in.
+    std::string usual_name() const {
+        const std::lock_guard guard(mutex_);
+        std::string name = at_ ? at_->test_case : std::string();
+        for (const std::string& s : subcases_) name += " / " + s;
+        return name;
+    }
+    /// A name that no gate had yet: a second one is told from the first by its number.
+    std::string name_of_its_own(const std::string& name) {
+        const std::lock_guard guard(mutex_);
+        const int times = ++names_[name];
+        return times == 1 ? name : name + printed(" (%d)", times);
+    }
+
+private:
+    mutable std::mutex mutex_{};
+    std::optional<host_failure> at_{};
+    std::vector<std::string> subcases_{};
+    std::map<std::string, int> names_{};  // how many gates would have each
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E58] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36594,23 +36661,224 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E58] all gates of a program and their reports ============================================
+// ===== [E59] the reports of all gates of a program, and its files ================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A test case of doctest's, and why it failed where that is no gate's fault.
-struct host_failure {
-    std::string test_case{}, file{};
-    int line = 0;
-    std::string why{};
-};
-
 /// A reason to end with something else than 0.
 inline bool is_red(gate_outcome o) {
     return o != gate_outcome::passed && o != gate_outcome::skipped;
 }
+
+/// One thread at a time may call: the session sees to it.
+class program_reports {
+public:
+    explicit program_reports(record_files& records) : records_(records) {}
+
+    /// A gate that has begun; its number.
+    std::size_t open(gate_report&& as_far_as_known) {
+        gates_.push_back(std::move(as_far_as_known));
+        gates_.back().refusal = "it had not ended when this was written";
+        changed_ = true;
+        if (written_as_over_) write(false);
+        return gates_.size() - 1;
+    }
+    void close(std::size_t number, gate_report&& g) {
+        gates_[number] = std::move(g);
+        changed_ = true;
+        // Each file holds all gates: to write them again after each one of many takes hours.
+        if (gates_.size() < next_writing_) return;
+        next_writing_ = std::max(gates_.size() + 1, gates_.size() * 5 / 4);
+        write(false);
+    }
+    const std::vector<gate_report>& gates() const { return gates_; }
+    /// To be changed: the files are written again.
+    gate_report& gate(std::size_t number) {
+        changed_ = true;
+        return gates_[number];
+    }
+    /// Several settings beside each other, whose gates are reported as well.
+    void add(const comparison_report& c) {
+        comparisons_.push_back(c);
+        changed_ = true;
+    }
+    /// What failed beside the gates.
+    void note_other(const host_failure& at, const std::string& why, gate_outcome outcome) {
+        gate_report g;
+        g.what.name = g.what.test_case = at.test_case;
+        g.what.file = at.file;
+        g.what.line = at.line;
+        g.refusal = why;
+        g.outcome = outcome;
+        others_.push_back(std::move(g));
+        changed_ = true;
+    }
+    /// Gates that have not ended never will; whether there were any.
+    bool cut_off(const std::string& why) {
+        bool any = false;
+        for (gate_report& g : gates_)
+            if (g.outcome == gate_outcome::unfinished) {
+                g.outcome = gate_outcome::invalid;
+                g.refusal = why;
+                changed_ = any = true;
+            }
+        return any;
+    }
+    void note_rehearsal() { is_rehearsal_ = true; }
+
+    /// From this gate on, none is a reason to end with something else than 0.
+    bool are_green_from(std::size_t first_gate) const {
+        return std::none_of(gates_.begin() + static_cast<std::ptrdiff_t>(first_gate), gates_.end(),
+                            [](const gate_report& g) { return is_red(g.outcome); });
+    }
+    /// Over all gates and their files: a green run whose files are not whole is not green.
+    gate_outcome worst() const {
+        const auto reported = [&](gate_outcome o) {
+            const bool is_verdict = o == gate_outcome::passed || o == gate_outcome::failed;
+            return is_rehearsal_ && is_verdict ? gate_outcome::skipped : o;
+        };
+        gate_outcome all = reported(are_whole() ? gate_outcome::passed : gate_outcome::invalid);
+        for (const auto* reports : {&gates_, &others_})
+            for (const gate_report& g : *reports) all = worse_of(all, reported(g.outcome));
+        return all;
+    }
+    bool are_whole() const { return whole_ && records_.are_whole(); }
+
+    /// The files of the program, with all gates so far.
+    void write(bool is_over) {
+        if (gates_.empty() || !records_.are_open()) return;
+        if (!changed_ && is_over == written_as_over_) return;
+        changed_ = false;
+        written_as_over_ = is_over;
+        const gate_outcome so_far = is_over ? worst() : worse_of(worst(), gate_outcome::invalid);
+        const std::string directory = report_directory();
+        const std::filesystem::path dir = directory;
+        // Together or not at all: what was written before says of itself that it is no pass.
+        try {
+            drafted_files files;
+            files.add(dir / "result.json", result_json(gates_, environment_, records_.index(),
+                                                       exit_code_of(so_far), comparisons_));
+            files.add(dir / "metrics.txt", open_metrics(gates_));
+            const auto is_calibrated = [](const gate_report& g) { return !g.calibration.empty(); };
+            if (std::any_of(gates_.begin(), gates_.end(), is_calibrated))
+                files.add(dir / "calibration.json", calibration_json(gates_));
+            with_all_reported(is_over, [&] {
+                files.add(dir / "junit.xml", junit_xml(gates_));
+                files.add(dir / "summary.md", summary_md(gates_, comparisons_));
+                files.add(dir / "report.html", report_html(gates_, environment_, comparisons_));
+            });
+            files.publish();
+        } catch (const std::exception& e) {
+            whole_ = false;
+            report_not_whole(directory, std::string("the reports: ") + e.what());
+        }
+    }
+    /// One gate's result as a file of its own, to be a baseline.
+    void write_baseline(const gate_report& g, const std::string& file) {
+        const std::filesystem::path path = file;
+        if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
+        write_file(path, result_json({g}, environment_, {}, exit_code_of(g.outcome)));
+        baselines_[std::filesystem::weakly_canonical(path).string()] = g.what.name;
+    }
+    /// The gate of this program that has written its baseline there, "" where none has.
+    std::string baseline_in(const std::string& file) const {
+        std::error_code ignored;
+        const auto at =
+            baselines_.find(std::filesystem::weakly_canonical(file, ignored).string());
+        return at == baselines_.end() ? std::string() : at->second;
+    }
+    /// What gates measured since the last time, a file for each folder. After the reports: what is
+    /// added to was told.
+    void add_to_history() {
+        std::map<std::string, std::vector<history_entry>> nights;
+        for (; seen_for_history_ < gates_.size(); ++seen_for_history_) {
+            const gate_report& g = gates_[seen_for_history_];
+            if (g.outcome == gate_outcome::unfinished) break;
+            if (g.night && (*g.night).why_not.empty())
+                nights[(*g.night).folder].push_back(*g.night);
+        }
+        for (const auto& [folder, gates] : nights) try {
+                const std::string file = append_history(folder, gates, environment_.started_at,
+                                                        environment_.commit);
+                std::cout << history_text(file, gates.size()) << std::flush;
+            } catch (const std::exception& e) {
+                whole_ = false;
+                changed_ = true;
+                report_not_whole(folder, std::string("the history: ") + e.what());
+                write(true);
+            }
+    }
+    /// What the console and GitHub Actions are to show when the program has ended.
+    void say_at_the_end() {
+        if (!gates_.empty()) with_all_reported(true, [this] { say_all(); });
+    }
+
+private:
+    /// Calls `tell` while `gates_` is all that reports tell of. Until the program has ended that is
+    /// one thing more: should it be killed, its files are not green. Nor are they if some are not
+    /// whole.
+    template <class Tell>
+    void with_all_reported(bool is_over, const Tell& tell) {
+        const std::size_t own = gates_.size();
+        const auto without_more = [&](std::vector<gate_report>* all) {
+            all->erase(all->begin() + static_cast<std::ptrdiff_t>(own), all->end());
+        };
+        const std::unique_ptr<std::vector<gate_report>, decltype(without_more)> restored(
+            &gates_, without_more);
+        gates_.insert(gates_.end(), others_.begin(), others_.end());
+        const auto add = [&](const char* name, const char* why) {
+            gate_report more;
+            more.what.name = name;
+            more.what.file = gates_[own - 1].what.file;
+            more.what.line = gates_[own - 1].what.line;
+            more.refusal = why;
+            more.outcome = gate_outcome::invalid;
+            gates_.push_back(std::move(more));
+        };
+        if (!are_whole())
+            add("the files of the program",
+                "not all of them could be written whole, so it has not passed: "
+                "its console says why");
+        if (!is_over)
+            add("the rest of the program",
+                "the program had not ended when this was written, so it has not passed");
+        tell();
+    }
+    void say_all() const {
+        const surroundings& around = surroundings_of_program();
+        std::cout << closing_text(gates_, around.style()) << std::flush;
+        if (around.on_github)
+            std::cout << github_annotations(gates_, around.github_workspace) << std::flush;
+        if (around.step_summary.empty()) return;
+        std::error_code none;
+        const auto taken = std::filesystem::file_size(around.step_summary, none);
+        // Above 1 MiB GitHub shows nothing of a step's summary, of others' neither.
+        if (none || taken + summary_limit <= 1048576)
+            std::ofstream(around.step_summary, std::ios::app)
+                << summary_md(gates_, comparisons_);
+    }
+    record_files& records_;
+    std::vector<gate_report> gates_{};
+    std::vector<comparison_report> comparisons_{};
+    std::vector<gate_report> others_{};
+    std::map<std::string, std::string> baselines_{};  // files, and the gates that wrote them
+    environment_facts environment_ = environment_now();
+    std::size_t next_writing_ = 1;  // with so many gates
+    std::size_t seen_for_history_ = 0;
+    bool changed_ = false, written_as_over_ = false, whole_ = true, is_rehearsal_ = false;
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E60] all gates of a program, and how it ends =============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// Any thread may call: gates may be started by several, and any of them may end the program.
 class session {
@@ -36624,35 +36892,24 @@ public:
     std::size_t open_gate(gate_report&& as_far_as_known) {
         const std::lock_guard guard(mutex_);
         if (std::exchange(ended_, false)) hear_of_the_end();
-        gates_.push_back(std::move(as_far_as_known));
-        gates_.back().refusal = "it had not ended when this was written";
-        changed_ = true;
-        if (written_as_over_) write_files(false);
-        return gates_.size() - 1;
+        return reports_.open(std::move(as_far_as_known));
     }
     /// It has ended. `asserts`: it fails what it stands in.
     void close_gate(std::size_t number, gate_report&& g, bool asserts, bool in_test_case) {
         const std::lock_guard guard(mutex_);
-        if (gates_[number].outcome != gate_outcome::unfinished) return;  // the program ends
+        if (reports_.gates()[number].outcome != gate_outcome::unfinished) return;  // it ends
         if (asserts) note_unheard(g.outcome, in_test_case);
-        gates_[number] = std::move(g);
-        changed_ = true;
-        // Each file holds all gates: to write them again after each one of many takes hours.
-        if (gates_.size() < next_writing_) return;
-        next_writing_ = std::max(gates_.size() + 1, gates_.size() * 5 / 4);
-        write_files(false);
+        reports_.close(number, std::move(g));
     }
-    /// Several settings beside each other, whose gates are told of as well.
     void add_comparison(const comparison_report& c) {
         const std::lock_guard guard(mutex_);
-        comparisons_.push_back(c);
-        changed_ = true;
+        reports_.add(c);
     }
     /// An assertion on its result, with what that adds to the outcome.
     void add_verdict(std::size_t number, const slo_verdict& v, gate_outcome adds,
                      const evidence& seen, bool in_test_case) {
         const std::lock_guard guard(mutex_);
-        gate_report& g = gates_[number];
+        gate_report& g = reports_.gate(number);
         g.verdicts.push_back(v);
         g.figures = with_objective(std::move(g.figures), seen, v.what);
         worsen_gate(number, adds, in_test_case);
@@ -36665,78 +36922,43 @@ public:
     /// what they measured stays, and nothing of it is called a pass.
     void fail_test_case(const host_failure& f, std::size_t first_gate) {
         const std::lock_guard guard(mutex_);
-        changed_ = true;
-        const std::string words = "its test case failed: " + f.why;
-        for (std::size_t i = first_gate; i < gates_.size(); ++i) {
-            gates_[i].outcome = worse_of(gates_[i].outcome, gate_outcome::failed);
-            gates_[i].beside = words;
+        const std::size_t all = reports_.gates().size();
+        for (std::size_t i = first_gate; i < all; ++i) {
+            gate_report& g = reports_.gate(i);
+            g.outcome = worse_of(g.outcome, gate_outcome::failed);
+            g.beside = "its test case failed: " + f.why;
         }
-        if (first_gate == gates_.size())
-            note_other(f, "the test case has no gate and failed: " + f.why, gate_outcome::failed);
+        if (first_gate == all)
+            reports_.note_other(f, "the test case has no gate and failed: " + f.why,
+                                gate_outcome::failed);
     }
-    /// doctest is in this test case now.
-    void host_begins(const host_failure& at) {
-        const std::lock_guard guard(mutex_);
-        host_is_at_ = at;
-        subcases_.clear();
-    }
-    /// Deeper in it, and out again.
-    void host_enters(const std::string& subcase) {
-        const std::lock_guard guard(mutex_);
-        subcases_.push_back(subcase);
-    }
-    void host_leaves() {
-        const std::lock_guard guard(mutex_);
-        if (!subcases_.empty()) subcases_.pop_back();
-    }
-    /// Of a gate that is given none: the test case and the subcases that it stands in.
-    std::string usual_name() const {
-        const std::lock_guard guard(mutex_);
-        std::string name = host_is_at_ ? host_is_at_->test_case : std::string();
-        for (const std::string& s : subcases_) name += " / " + s;
-        return name;
-    }
-    /// A name that no gate had yet: a second one is told from the first by its number.
-    std::string name_of_its_own(const std::string& name) {
-        const std::lock_guard guard(mutex_);
-        const int times = ++names_[name];
-        return times == 1 ? name : name + printed(" (%d)", times);
-    }
-    std::string test_case() const {
-        const std::lock_guard guard(mutex_);
-        return host_is_at_ ? host_is_at_->test_case : std::string();
-    }
+    /// Where doctest is.
+    host_place& host() { return host_; }
     /// doctest's run has come to its end: it knows what its test cases did.
     void host_has_ended() {
         const std::lock_guard guard(mutex_);
-        host_is_at_.reset();
+        host_.end();
         unheard_by_host_ = gate_outcome::passed;
     }
 
-    /// From this gate on, none is a reason to end with something else than 0.
     bool is_green_from(std::size_t first_gate) const {
         const std::lock_guard guard(mutex_);
-        return std::none_of(gates_.begin() + static_cast<std::ptrdiff_t>(first_gate), gates_.end(),
-                            [](const gate_report& g) { return is_red(g.outcome); });
+        return reports_.are_green_from(first_gate);
     }
     std::size_t number_of_gates() const {
         const std::lock_guard guard(mutex_);
-        return gates_.size();
+        return reports_.gates().size();
     }
-    /// Over all gates and their files: a green run whose files are not whole is not green.
     gate_outcome outcome() const {
         const std::lock_guard guard(mutex_);
-        return worst();
+        return reports_.worst();
     }
     /// For whoever makes it the exit code: everything is written, and nobody else need say it.
     gate_outcome final_outcome() {
         const std::lock_guard guard(mutex_);
-        if (is_ours()) {
-            write_files(true);
-            add_to_history();
-        }
+        if (is_ours()) write_all();
         unheard_ = unheard_by_host_ = gate_outcome::passed;
-        return worst();
+        return reports_.worst();
     }
 
     /// Whether a note is told for the first time: one that holds for the program is told once.
@@ -36750,7 +36972,11 @@ public:
     int running_gate() const { return running_; }
 
     /// From now on the program passes and fails nothing.
-    void note_rehearsal() { is_rehearsal_ = true; }
+    void note_rehearsal() {
+        const std::lock_guard guard(mutex_);
+        is_rehearsal_ = true;
+        reports_.note_rehearsal();
+    }
     bool is_rehearsal() const { return is_rehearsal_; }
     /// From now on the program's exit code is for `git bisect run`.
     void note_bisection() { is_bisection_ = true; }
@@ -36774,46 +37000,31 @@ public:
     void finish() {
         if (!is_ours()) return;
         const std::lock_guard guard(mutex_);
-        for (gate_report& g : gates_)
-            if (g.outcome == gate_outcome::unfinished) {
-                g.outcome = gate_outcome::invalid;
-                g.refusal = "the program ended before this gate did";
-                changed_ = cut_off_ = true;
-            }
+        if (reports_.cut_off("the program ended before this gate did")) cut_off_ = true;
         // Whoever calls exit() in a test case keeps doctest from telling what it has seen so far.
-        if (host_is_at_ && (returns_exit_code || !gates_.empty())) {
-            note_other(*host_is_at_, "the program ended inside this test case",
-                       gate_outcome::invalid);
-            host_is_at_.reset();
-            cut_off_ = true;
-        }
-        write_files(true);
-        add_to_history();
-        if (!std::exchange(finished_, true) && !gates_.empty())
-            with_all_reported(true, [&] { say_at_the_end(); });
+        if (returns_exit_code || !reports_.gates().empty())
+            if (const auto inside = host_.end()) {
+                reports_.note_other(*inside, "the program ended inside this test case",
+                                    gate_outcome::invalid);
+                cut_off_ = true;
+            }
+        write_all();
+        if (!std::exchange(finished_, true)) reports_.say_at_the_end();
     }
-    /// One gate's result as a file of its own, to be a baseline.
     void write_baseline(const gate_report& g, const std::string& file) {
-        const std::filesystem::path path = file;
-        if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
-        write_file(path, result_json({g}, environment_, {}, exit_code_of(g.outcome)));
         const std::lock_guard guard(mutex_);
-        baselines_[std::filesystem::weakly_canonical(path).string()] = g.what.name;
+        reports_.write_baseline(g, file);
     }
-    /// The gate of this program that has written its baseline there, "" where none has.
     std::string baseline_in(const std::string& file) const {
         const std::lock_guard guard(mutex_);
-        std::error_code ignored;
-        const auto at =
-            baselines_.find(std::filesystem::weakly_canonical(file, ignored).string());
-        return at == baselines_.end() ? std::string() : at->second;
+        return reports_.baseline_in(file);
     }
 
     std::atomic<bool> returns_exit_code{false};  // main() is ours
     std::atomic<bool> only_asked{false};       // doctest was asked a question and ran nothing
 
 private:
-    session() : environment_(environment_now()), records_(report_directory()) {
+    session() : records_(report_directory()) {
         hear_of_the_end();
 #ifdef LLMBENCH_WITH_MPI
         rank_group::of_this_program().when_lost([this](const std::string& why) { lose(why); });
@@ -36823,13 +37034,8 @@ private:
     /// there is is written, and no gate of it is a pass.
     void lose(const std::string& why) {
         const std::lock_guard guard(mutex_);
-        for (gate_report& g : gates_)
-            if (g.outcome == gate_outcome::unfinished) {
-                g.outcome = gate_outcome::invalid;
-                g.refusal = why;
-            }
-        changed_ = true;
-        write_files(true);
+        reports_.cut_off(why);
+        reports_.write(true);
     }
     /// exit() and quick_exit() are heard of, _Exit() and signals are not. A gate in a destructor of
     /// a static object may begin when the end has been heard of already.
@@ -36847,8 +37053,9 @@ private:
         all.ended_ = true;
         const gate_outcome unheard = worse_of(all.unheard_, all.unheard_by_host_);
         // Whoever's main() it is: what knows no 77 would call a rehearsal a pass.
-        if (!all.is_rehearsal_ && !all.cut_off_ && all.is_whole() && !is_red(unheard)) return;
-        const int code = all.code_of(all.worst());
+        if (!all.is_rehearsal_ && !all.cut_off_ && all.reports_.are_whole() && !is_red(unheard))
+            return;
+        const int code = all.code_of(all.reports_.worst());
         if (is_red(unheard))
             std::cerr << "llmbench: a gate is " << to_string(unheard) << " and the program ends "
                       << "without having asked for that: it ends with " << code << std::endl;
@@ -36857,158 +37064,40 @@ private:
         std::_Exit(code);
     }
 
-    gate_outcome worst() const {
-        const auto reported = [&](gate_outcome o) {
-            const bool is_verdict = o == gate_outcome::passed || o == gate_outcome::failed;
-            return is_rehearsal_ && is_verdict ? gate_outcome::skipped : o;
-        };
-        gate_outcome all = reported(is_whole() ? gate_outcome::passed : gate_outcome::invalid);
-        for (const auto* reports : {&gates_, &others_})
-            for (const gate_report& g : *reports) all = worse_of(all, reported(g.outcome));
-        return all;
-    }
-    void note_other(const host_failure& at, const std::string& why, gate_outcome outcome) {
-        gate_report g;
-        g.what.name = g.what.test_case = at.test_case;
-        g.what.file = at.file;
-        g.what.line = at.line;
-        g.refusal = why;
-        g.outcome = outcome;
-        others_.push_back(std::move(g));
-        changed_ = true;
+    void write_all() {
+        reports_.write(true);
+        reports_.add_to_history();
     }
     void note_unheard(gate_outcome o, bool in_test_case) {
         gate_outcome& by = in_test_case ? unheard_by_host_ : unheard_;
         by = worse_of(by, o);
     }
     void worsen_gate(std::size_t number, gate_outcome adds, bool in_test_case) {
-        gates_[number].outcome = worse_of(gates_[number].outcome, adds);
+        gate_report& g = reports_.gate(number);
+        g.outcome = worse_of(g.outcome, adds);
         note_unheard(adds, in_test_case);
-        changed_ = true;
     }
-    /// Calls `tell` while `gates_` is all that reports tell of. Until the program has ended that is
-    /// one thing more: should it be killed, its files are not green. Nor are they if some are not
-    /// whole.
-    template <class Tell>
-    void with_all_reported(bool is_over, const Tell& tell) {
-        const std::size_t own = gates_.size();
-        const auto without_more = [&](std::vector<gate_report>* all) {
-            all->erase(all->begin() + static_cast<std::ptrdiff_t>(own), all->end());
-        };
-        const std::unique_ptr<std::vector<gate_report>, decltype(without_more)> restored(
-            &gates_, without_more);
-        gates_.insert(gates_.end(), others_.begin(), others_.end());
-        const auto add = [&](const char* name, const char* why) {
-            gate_report more;
-            more.what.name = name;
-            more.what.file = gates_[own - 1].what.file;
-            more.what.line = gates_[own - 1].what.line;
-            more.refusal = why;
-            more.outcome = gate_outcome::invalid;
-            gates_.push_back(std::move(more));
-        };
-        if (!is_whole())
-            add("the files of the program",
-                "not all of them could be written whole, so it has not passed: "
-                "its console says why");
-        if (!is_over)
-            add("the rest of the program",
-                "the program had not ended when this was written, so it has not passed");
-        tell();
-    }
-    /// The files of the program, with all gates so far.
-    void write_files(bool is_over) {
-        if (gates_.empty() || !records_.are_open()) return;
-        if (!changed_ && is_over == written_as_over_) return;
-        changed_ = false;
-        written_as_over_ = is_over;
-        const gate_outcome so_far = is_over ? worst() : worse_of(worst(), gate_outcome::invalid);
-        const std::filesystem::path dir = report_directory();
-        // Together or not at all: what was written before says of itself that it is no pass.
-        try {
-            drafted_files files;
-            files.add(dir / "result.json", result_json(gates_, environment_, records_.index(),
-                                                       exit_code_of(so_far), comparisons_));
-            files.add(dir / "metrics.txt", open_metrics(gates_));
-            const auto is_calibrated = [](const gate_report& g) { return !g.calibration.empty(); };
-            if (std::any_of(gates_.begin(), gates_.end(), is_calibrated))
-                files.add(dir / "calibration.json", calibration_json(gates_));
-            with_all_reported(is_over, [&] {
-                files.add(dir / "junit.xml", junit_xml(gates_));
-                files.add(dir / "summary.md", summary_md(gates_, comparisons_));
-                files.add(dir / "report.html", report_html(gates_, environment_, comparisons_));
-            });
-            files.publish();
-        } catch (const std::exception& e) {
-            reports_whole_ = false;
-            report_not_whole(report_directory(), std::string("the reports: ") + e.what());
-        }
-    }
-    /// What gates measured since the last time, a file for each folder. After the reports: what is
-    /// added to was told.
-    void add_to_history() {
-        std::map<std::string, std::vector<history_entry>> nights;
-        for (; seen_for_history_ < gates_.size(); ++seen_for_history_) {
-            const gate_report& g = gates_[seen_for_history_];
-            if (g.outcome == gate_outcome::unfinished) break;
-            if (g.night && (*g.night).why_not.empty())
-                nights[(*g.night).folder].push_back(*g.night);
-        }
-        for (const auto& [folder, gates] : nights) try {
-                const std::string file = append_history(folder, gates, environment_.started_at,
-                                                        environment_.commit);
-                std::cout << history_text(file, gates.size()) << std::flush;
-            } catch (const std::exception& e) {
-                reports_whole_ = false;
-                changed_ = true;
-                report_not_whole(folder, std::string("the history: ") + e.what());
-                write_files(true);
-            }
-    }
-    void say_at_the_end() const {
-        const surroundings& around = surroundings_of_program();
-        std::cout << closing_text(gates_, around.style()) << std::flush;
-        if (around.on_github)
-            std::cout << github_annotations(gates_, around.github_workspace) << std::flush;
-        if (around.step_summary.empty()) return;
-        std::error_code none;
-        const auto taken = std::filesystem::file_size(around.step_summary, none);
-        // Above 1 MiB GitHub shows nothing of a step's summary, of others' neither.
-        if (none || taken + summary_limit <= 1048576)
-            std::ofstream(around.step_summary, std::ios::app)
-                << summary_md(gates_, comparisons_);
-    }
-    bool is_whole() const { return reports_whole_ && records_.are_whole(); }
 
     mutable std::mutex mutex_{};
-    std::vector<gate_report> gates_{};
-    std::vector<comparison_report> comparisons_{};
-    std::vector<gate_report> others_{};  // what failed beside them
-    std::set<std::string> reported_{};
-    std::map<std::string, std::string> baselines_{};  // files, and the gates that wrote them
-    std::map<std::string, int> names_{};  // how many gates would have each
-    std::vector<std::string> subcases_{};  // that doctest is in
-    std::optional<host_failure> host_is_at_{};
-    environment_facts environment_;
     record_files records_;
+    program_reports reports_{records_};
+    host_place host_{};
+    std::set<std::string> reported_{};
     const pid_t process_ = ::getpid();
     std::atomic<std::uint64_t> gaps_kept_{0};
     std::atomic<bool> is_rehearsal_{false}, is_bisection_{false};
     std::atomic<int> running_{0};
     std::atomic<long long> virtual_ns_{0};
-    std::size_t next_writing_ = 1;  // with so many gates
-    std::size_t seen_for_history_ = 0;
     // The worst that nobody has come to hear of yet: outside test cases, and inside.
     gate_outcome unheard_ = gate_outcome::passed, unheard_by_host_ = gate_outcome::passed;
-    bool changed_ = false, written_as_over_ = false, finished_ = false, ended_ = false;
-    bool cut_off_ = false, reports_whole_ = true;
+    bool finished_ = false, ended_ = false, cut_off_ = false;
 };
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E59] gates inside doctest ================================================================
+// ===== [E61] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37017,7 +37106,7 @@ namespace detail {
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 inline bool inside_test_case() { return doctest::is_running_in_test; }
 /// As the listener below has heard it: what doctest itself knows is not for a gate's own thread.
-inline std::string test_case_name() { return session::of_this_program().test_case(); }
+inline std::string test_case_name() { return session::of_this_program().host().test_case(); }
 inline thread_local bool asserts_a_gate = false;
 /// One assertion with our own text. REQUIRE throws where it fails.
 inline void assertion(doctest::assertType::Enum severity, const char* file, int line,
@@ -37064,7 +37153,7 @@ public:
         const std::lock_guard guard(mutex_);
         now_ = {t.m_name, t.m_file.c_str(), static_cast<int>(t.m_line), ""};
         first_gate_ = all_.number_of_gates();
-        if (is_heard()) all_.host_begins(now_);
+        if (is_heard()) all_.host().begin(now_);
     }
     void test_case_reenter(const doctest::TestCaseData&) override {}
     void test_case_end(const doctest::CurrentTestCaseStats& s) override {
@@ -37082,10 +37171,10 @@ public:
         else note("an exception ended it: " + printable(e.error_string.c_str()));
     }
     void subcase_start(const doctest::SubcaseSignature& s) override {
-        if (is_heard()) all_.host_enters(s.m_name.c_str());
+        if (is_heard()) all_.host().enter(s.m_name.c_str());
     }
     void subcase_end() override {
-        if (is_heard()) all_.host_leaves();
+        if (is_heard()) all_.host().leave();
     }
     void log_assert(const doctest::AssertData& a) override {
         if (a.m_failed && !asserts_a_gate && !(a.m_at & doctest::assertType::is_warn))
@@ -37126,7 +37215,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E60] the models that stand in for servers in a rehearsal =================================
+// ===== [E62] the models that stand in for servers in a rehearsal =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37183,7 +37272,7 @@ inline void check_rehearsal(const slo_list& slos) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E61] what the environment asks of a gate =================================================
+// ===== [E63] what the environment asks of a gate =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37290,7 +37379,7 @@ inline void check_writable(const std::string& file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E62] the servers of a gate ===============================================================
+// ===== [E64] the servers of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37368,7 +37457,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E63] the progress of a repeat ============================================================
+// ===== [E65] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37501,7 +37590,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E64] one repeat ==========================================================================
+// ===== [E66] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37743,7 +37832,7 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm ar
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E65] one repeat of a load that ranks of MPI send =========================================
+// ===== [E67] one repeat of a load that ranks of MPI send =========================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -37942,7 +38031,7 @@ inline void ask_other_ranks(const rank_command& c) {
 }  // namespace llmbench
 #endif
 
-// ===== [E66] a load that several programs send without a word to each other ======================
+// ===== [E68] a load that several programs send without a word to each other ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38055,7 +38144,7 @@ inline long long steady_ns_at(double unix_time_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E67] one repeat of a load that several programs send =====================================
+// ===== [E69] one repeat of a load that several programs send =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38104,7 +38193,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E68] one repeat, whoever sends it, and the files that it leaves ==========================
+// ===== [E70] one repeat, whoever sends it, and the files that it leaves ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38136,7 +38225,7 @@ inline repeat_data recorded_repeat(const plan& what, live_target& target, run_ar
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E69] which repeat is measured next, and which are evidence ===============================
+// ===== [E71] which repeat is measured next, and which are evidence ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38189,7 +38278,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E70] the repeats of a gate, on its servers ===============================================
+// ===== [E72] the repeats of a gate, on its servers ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38369,7 +38458,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E71] gates as steps of a bisection =======================================================
+// ===== [E73] gates as steps of a bisection =======================================================
 // All steps are of one day and one machine, so each is held against what the good commit measured
 // there today: by limits half way to those of the gate, and by what is known of such a day.
 
@@ -38464,7 +38553,7 @@ inline plan planned_step(plan p, run_mode& mode) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E72] what a gate says before its load ====================================================
+// ===== [E74] what a gate says before its load ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38503,7 +38592,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E73] the search for a capacity, on the servers of a gate =================================
+// ===== [E75] the search for a capacity, on the servers of a gate =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38586,7 +38675,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E74] what another rank than the first does of a gate =====================================
+// ===== [E76] what another rank than the first does of a gate =====================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -38616,7 +38705,7 @@ inline void follow_rank_0(const plan& p, gate_servers& servers, progress_meter& 
 }  // namespace llmbench
 #endif
 
-// ===== [E75] the nights that a gate is held against ==============================================
+// ===== [E77] the nights that a gate is held against ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38656,7 +38745,7 @@ inline history_terms nights_for(const plan& p, const target_facts& target,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E76] profiles of servers =================================================================
+// ===== [E78] profiles of servers =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38808,7 +38897,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E77] profiles that could not be ended ====================================================
+// ===== [E79] profiles that could not be ended ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38855,7 +38944,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E78] a gate, from its servers to all that its repeats show ===============================
+// ===== [E80] a gate, from its servers to all that its repeats show ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39010,7 +39099,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E79] what the result of a gate holds =====================================================
+// ===== [E81] what the result of a gate holds =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39053,7 +39142,7 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E80] gates that are added to a history ===================================================
+// ===== [E82] gates that are added to a history ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39081,7 +39170,7 @@ inline history_entry night_of(const plan& p, const measured_gate& m, const gate_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E81] what one program does of a plan that several share ==================================
+// ===== [E83] what one program does of a plan that several share ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39141,7 +39230,7 @@ inline plan as_rank(plan p, const scenario& s, const settings& asked) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E82] gates take turns ====================================================================
+// ===== [E84] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39172,7 +39261,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E83] gates in virtual time ===============================================================
+// ===== [E85] gates in virtual time ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39232,7 +39321,7 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E84] one gate from its scenario to its result ============================================
+// ===== [E86] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39369,9 +39458,9 @@ inline gate_report opened_gate(const scenario& s, const char* file, int line, co
     gate_report who;
     who.what.test_case = test_case_name();
     session& all = session::of_this_program();
-    std::string name = s.name.empty() ? all.usual_name() : str(s.name);
+    std::string name = s.name.empty() ? all.host().usual_name() : str(s.name);
     if (name.empty()) name = printed("%s at %s:%d", verb, file, line);
-    who.what.name = all.name_of_its_own(name);
+    who.what.name = all.host().name_of_its_own(name);
     who.what.file = file;
     who.what.line = line;
     return who;
@@ -39672,7 +39761,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E85] a run that is over, with its requests ===============================================
+// ===== [E87] a run that is over, with its requests ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39832,7 +39921,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E86] what others have measured, judged as a gate =========================================
+// ===== [E88] what others have measured, judged as a gate =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39924,7 +40013,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E87] several settings of a server, measured in turns =====================================
+// ===== [E89] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -40162,7 +40251,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E88] several settings from a scenario to their result ====================================
+// ===== [E90] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -40332,7 +40421,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E89] public functions ====================================================================
+// ===== [E91] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -40431,7 +40520,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E90] records judged again ================================================================
+// ===== [E92] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -40488,7 +40577,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E91] main ================================================================================
+// ===== [E93] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

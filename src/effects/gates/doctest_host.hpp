@@ -19,7 +19,7 @@ namespace detail {
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 inline bool inside_test_case() { return doctest::is_running_in_test; }
 /// As the listener below has heard it: what doctest itself knows is not for a gate's own thread.
-inline std::string test_case_name() { return session::of_this_program().test_case(); }
+inline std::string test_case_name() { return session::of_this_program().host().test_case(); }
 inline thread_local bool asserts_a_gate = false;
 /// One assertion with our own text. REQUIRE throws where it fails.
 inline void assertion(doctest::assertType::Enum severity, const char* file, int line,
@@ -66,7 +66,7 @@ public:
         const std::lock_guard guard(mutex_);
         now_ = {t.m_name, t.m_file.c_str(), static_cast<int>(t.m_line), ""};
         first_gate_ = all_.number_of_gates();
-        if (is_heard()) all_.host_begins(now_);
+        if (is_heard()) all_.host().begin(now_);
     }
     void test_case_reenter(const doctest::TestCaseData&) override {}
     void test_case_end(const doctest::CurrentTestCaseStats& s) override {
@@ -84,10 +84,10 @@ public:
         else note("an exception ended it: " + printable(e.error_string.c_str()));
     }
     void subcase_start(const doctest::SubcaseSignature& s) override {
-        if (is_heard()) all_.host_enters(s.m_name.c_str());
+        if (is_heard()) all_.host().enter(s.m_name.c_str());
     }
     void subcase_end() override {
-        if (is_heard()) all_.host_leaves();
+        if (is_heard()) all_.host().leave();
     }
     void log_assert(const doctest::AssertData& a) override {
         if (a.m_failed && !asserts_a_gate && !(a.m_at & doctest::assertType::is_warn))

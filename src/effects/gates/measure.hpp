@@ -192,9 +192,9 @@ inline gate_report opened_gate(const scenario& s, const char* file, int line, co
     gate_report who;
     who.what.test_case = test_case_name();
     session& all = session::of_this_program();
-    std::string name = s.name.empty() ? all.usual_name() : str(s.name);
+    std::string name = s.name.empty() ? all.host().usual_name() : str(s.name);
     if (name.empty()) name = printed("%s at %s:%d", verb, file, line);
-    who.what.name = all.name_of_its_own(name);
+    who.what.name = all.host().name_of_its_own(name);
     who.what.file = file;
     who.what.line = line;
     return who;

@@ -1,0 +1,74 @@
+// the test case of doctest's that gates stand in, and their names
+#pragma once
+
+#include "core/base/text.hpp"
+
+#include <map>
+#include <mutex>  // lock_guard
+#include <optional>
+#include <string>
+#include <utility>  // exchange
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A test case of doctest's, and why it failed where that is no gate's fault.
+struct host_failure {
+    std::string test_case{}, file{};
+    int line = 0;
+    std::string why{};
+};
+
+/// Any thread may call.
+class host_place {
+public:
+    /// doctest is in this test case now.
+    void begin(const host_failure& at) {
+        const std::lock_guard guard(mutex_);
+        at_ = at;
+        subcases_.clear();
+    }
+    /// Deeper in it, and out again.
+    void enter(const std::string& subcase) {
+        const std::lock_guard guard(mutex_);
+        subcases_.push_back(subcase);
+    }
+    void leave() {
+        const std::lock_guard guard(mutex_);
+        if (!subcases_.empty()) subcases_.pop_back();
+    }
+    /// Where it was: it is in none now.
+    std::optional<host_failure> end() {
+        const std::lock_guard guard(mutex_);
+        return std::exchange(at_, std::nullopt);
+    }
+    std::string test_case() const {
+        const std::lock_guard guard(mutex_);
+        return at_ ? at_->test_case : std::string();
+    }
+    /// Of a gate that is given none: the test case and the subcases that it stands in.
+    std::string usual_name() const {
+        const std::lock_guard guard(mutex_);
+        std::string name = at_ ? at_->test_case : std::string();
+        for (const std::string& s : subcases_) name += " / " + s;
+        return name;
+    }
+    /// A name that no gate had yet: a second one is told from the first by its number.
+    std::string name_of_its_own(const std::string& name) {
+        const std::lock_guard guard(mutex_);
+        const int times = ++names_[name];
+        return times == 1 ? name : name + printed(" (%d)", times);
+    }
+
+private:
+    mutable std::mutex mutex_{};
+    std::optional<host_failure> at_{};
+    std::vector<std::string> subcases_{};
+    std::map<std::string, int> names_{};  // how many gates would have each
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
