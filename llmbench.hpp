@@ -65,13 +65,13 @@
 //   [C39] the requests of a repeat, as they end
 //   [C40] repeats that are shared
 //   [C41] whether an answer can have come as its numbers say
-//   [C42] bounds on what was measured where the client may have been late
-//   [C43] tokens and requests per second
-//   [C44] metrics that a server reports of itself
-//   [C45] metrics of requests and of repeats
-//   [C46] how a run changes from its first third to its last
-//   [C47] statistics of several repeats together
-//   [C48] what a server's prefix cache had of the prompts
+//   [C42] what a server's prefix cache had of the prompts
+//   [C43] bounds on what was measured where the client may have been late
+//   [C44] tokens and requests per second
+//   [C45] metrics that a server reports of itself
+//   [C46] metrics of requests and of repeats
+//   [C47] how a run changes from its first third to its last
+//   [C48] statistics of several repeats together
 //   [C49] the fields of a repeat
 //   [C50] when a thread of the client did not run, as it knows itself
 //   [C51] the fields of a record
@@ -781,6 +781,8 @@ enum class server_fraction : unsigned char { prefix_cache_hits };
 enum class draft_metric : unsigned char { acceptance_length };
 /// Joules that the accelerators took in the window, idle power included, over our output tokens.
 enum class energy_metric : unsigned char { energy_per_token };
+/// Fraction of the prompt tokens that were in the server's prefix cache, as its answers say.
+enum class prompt_metric : unsigned char { cached_share };
 /// The highest load that holds the other objectives; requests/s, or users of a closed loop.
 enum class capacity_metric : unsigned char { capacity };
 enum class baseline_t : unsigned char { baseline };                      ///< the other arm's value
@@ -799,6 +801,7 @@ using enum server_count;
 using enum server_fraction;
 using enum draft_metric;
 using enum energy_metric;
+using enum prompt_metric;
 using enum capacity_metric;
 using enum baseline_t;
 
@@ -811,7 +814,7 @@ enum class metric_id : unsigned char {
     decode_throughput, input_throughput, request_throughput, error_rate, startup_time, goodput,
     drift, server_metric, queue_time, server_prefill_time, server_decode_time, queued_requests,
     running_requests, kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length,
-    energy_per_token, capacity_in_rate, capacity_in_users
+    energy_per_token, cached_share, capacity_in_rate, capacity_in_users
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
 enum class bound_side : unsigned char { at_most, at_least, either };
@@ -882,6 +885,9 @@ struct metric_traits<draft_metric>
 template <>
 struct metric_traits<energy_metric>
     : run_traits<energy, bound_side::at_most, metric_id::energy_per_token> {};
+template <>
+struct metric_traits<prompt_metric>
+    : run_traits<fraction, bound_side::at_least, metric_id::cached_share> {};
 
 template <class M>
 constexpr metric_id id_of(M m) {
@@ -925,6 +931,21 @@ concept gives = requires(const T& t, void (&f)(U)) { f(t); };
 
 namespace llmbench {
 inline namespace v0 {
+
+/// Some of the requests. `turns` are of conversations, counted from 1; a `label` is that of a part
+/// of the workload; `depth` is 0 on the main line of a session; a request is one `during` a side
+/// task where some time between its planned send and its end is one of a step of the task.
+struct selection {
+    types::text label{}, during{};      ///< "": any, at any time
+    int first_turn = 1, last_turn = 0;  ///< 0: the last there is
+    int depth = -1;                     ///< -1: any
+};
+selection label(const types::text& name);
+selection during(const types::text& side_task);
+inline selection turns(int first, int last = 0) { return {{}, {}, first, last, -1}; }
+inline selection depth(int n) { return {{}, {}, 1, 0, n}; }
+selection operator&&(const selection& a, const selection& b);
+
 namespace detail {
 
 /// A predicate about one request, as a postfix program: comparisons push, `&&` and `||` combine.
@@ -944,12 +965,14 @@ struct statistic_data {
     text gauge{};
     text name{};
     metric_id of = metric_id::ttft;  // of a drift: what drifts, by the same kind and q
+    selection which{};  // of the measured requests
 };
 
 statistic_data make_statistic(statistic_kind kind, metric_id metric, double q);
 statistic_data make_goodput(const list<predicate_step>& where, const text& predicate);
 statistic_data make_gauge(statistic_kind kind, const text& gauge);
 statistic_data make_drift(const statistic_data& of);
+statistic_data of_some(const statistic_data& what, const selection& which);
 list<predicate_step> one_step(metric_id metric, bool at_most, double bound);
 list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b,
                              bool both);
@@ -1058,6 +1081,10 @@ predicate operator>=(M m, const T& bound) {
 template <class U, detail::bound_side Side>
 struct statistic {
     detail::statistic_data data{};
+    /// Of some of the requests: `p90(ttft).of("sql")`, which is a label, `p90(ttft).of(turns(2))`,
+    /// `p50(e2e).of(label("chat") && depth(1))`.
+    statistic of(const selection& s) const { return {detail::of_some(data, s)}; }
+    statistic of(const types::text& label_) const { return of(label(label_)); }
     friend slo operator<=(const statistic& s, const limit<U>& l)
         requires(Side != detail::bound_side::at_least)
     { return {s.data, true, l.bound, l.factor, false, l.at}; }
@@ -1121,6 +1148,14 @@ auto max(M m) {
 }
 template <detail::rate_metric M> auto min(M m) {
     return detail::make(detail::statistic_kind::min, m);
+}
+
+/// A value of the run, of some of its requests: `of(error_rate, "sql") <= 1_pct`.
+template <detail::run_metric M> auto of(M m, const selection& s) {
+    return detail::make(detail::statistic_kind::value, m).of(s);
+}
+template <detail::run_metric M> auto of(M m, const types::text& label_) {
+    return of(m, label(label_));
 }
 
 /// Share of all measured requests, failed ones included, that satisfy the predicate.
@@ -1934,6 +1969,8 @@ struct record {
     int hidden_tokens = 0;  ///< of the output tokens, never streamed; -1: how many is unknown
     long long conversation = 0;     ///< its number in the trace
     int turn = 0;                   ///< of the conversation, 0 is the first
+    int depth = 0;                  ///< in its session, 0 is the main line
+    unsigned char part = 0;         ///< of the workload: its place among the labels
     // Whether the answer can be what it says is judged by these; 0 where that was not seen.
     int reads = 0;                  ///< of the socket, that brought content events
     int first_read_events = 0;      ///< content events that the first of them brought
@@ -2190,6 +2227,7 @@ private:
 /// One objective of a result that was read back. SI units, NaN where the file has no value.
 struct past_slo {
     types::text slo{}, metric{};  ///< "p99(ttft) <= 300 ms", "ttft"
+    types::text of{};  ///< the requests that it is of: "\"sql\" && turns(2)"; "": all
     verdict outcome = verdict::skipped;
     bool advisory = false;
     bool at_most = true;   ///< which side of the limit is the good one
@@ -2583,6 +2621,13 @@ inline std::string time_text(double seconds) {
     return a < 999.5 ? printed("%.3g s", seconds) : printed("%.0f s", seconds);
 }
 
+/// "a", "a and b", "a, b and c".
+inline std::string enumerated(const std::vector<std::string>& words) {
+    std::string out;
+    for (std::size_t i = 0; i < words.size(); ++i)
+        out += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+    return out;
+}
 /// One text of several. Never inlined: a chain of + is compiled again wherever it stands.
 [[gnu::noinline]] inline std::string joined(std::initializer_list<std::string_view> parts) {
     std::string all;
@@ -3941,12 +3986,14 @@ constexpr const written_unit* first_unit_of(metric_unit unit) {
 
 /// What has a value: each completed request, each repeat by its steady window or by how many of its
 /// requests missed, the start of a server, the server itself, its repeats at several loads, a
-/// repeat by the thirds of its window.
-enum class metric_of : unsigned char { request, window, requests, start, server, loads, thirds };
-enum class turn_kind : unsigned char { all, first, later };
+/// repeat by the thirds of its window, a repeat by the prompts of its requests.
+enum class metric_of : unsigned char {
+    request, window, requests, start, server, loads, thirds, prompts
+};
 /// What a completed request must have brought to have a value of a metric, or to count in one.
 enum class value_needs : unsigned char {
-    nothing, prompt_tokens, second_token, second_event, second_read, answer, reported_tokens
+    nothing, prompt_tokens, second_token, second_event, second_read, answer, reported_tokens,
+    cached_tokens
 };
 
 struct metric_facts {
@@ -3955,7 +4002,6 @@ struct metric_facts {
     metric_unit unit = metric_unit::time;
     bound_side side = bound_side::at_most;  // the one from which a limit makes sense
     metric_of of = metric_of::request;
-    turn_kind turns = turn_kind::all;  // the others are no part of it, failed or not
     bool is_of_gaps = false;           // pooled over a repeat's requests; of one, its longest gap
     value_needs needs = value_needs::nothing;
     bool is_of_decoding = false;       // of when tokens came, from the first to the last
@@ -3964,7 +4010,7 @@ struct metric_facts {
     bool is_of_prefill = false;        // faster where a prefix cache has some of the prompt
     bool needs_event_times = false;    // of every content event, not of the first and last alone
     bool is_hurt_by_lateness = false;  // the client's: counted from when a request was to be sent
-    // Of server metrics: compared on log(x + offset), SI; below it ratios mean nothing. 0: none.
+    // Of what can be zero: compared on log(x + offset), SI; below it ratios mean nothing. 0: none.
     double offset = 0;
     bool is_whole = false;  // a count of something, which has no half
 };
@@ -3984,9 +4030,9 @@ inline constexpr metric_facts metric_table[] = {
      .is_hurt_by_lateness = true},
     {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true,
      .is_of_prefill = true},
-    {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft", .turns = turn_kind::first,
+    {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft",
      .needs_stream = true, .is_of_prefill = true, .is_hurt_by_lateness = true},
-    {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft", .turns = turn_kind::later,
+    {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft",
      .needs_stream = true, .is_of_prefill = true, .is_hurt_by_lateness = true},
     {.id = metric_id::time_to_first_answer, .name = "time_to_first_answer",
      .needs = value_needs::answer, .needs_stream = true, .is_of_prefill = true,
@@ -4051,6 +4097,9 @@ inline constexpr metric_facts metric_table[] = {
      .side = bound_side::at_least, .of = metric_of::server},
     {.id = metric_id::energy_per_token, .name = "energy_per_token", .unit = metric_unit::energy,
      .of = metric_of::server, .needs_event_times = true},
+    {.id = metric_id::cached_share, .name = "cached_share", .unit = metric_unit::fraction,
+     .side = bound_side::at_least, .of = metric_of::prompts, .needs = value_needs::cached_tokens,
+     .offset = 0.01},
     {.id = metric_id::capacity_in_rate, .name = "capacity", .unit = metric_unit::requests_per_s,
      .side = bound_side::at_least, .of = metric_of::loads},
     {.id = metric_id::capacity_in_users, .name = "capacity", .unit = metric_unit::users,
@@ -4102,11 +4151,13 @@ static_assert(is_as_typed<latency_metric>(metric_id::prefill_speed) &&
               is_as_typed<server_count>(metric_id::prefix_cache_hits) &&
               is_as_typed<server_fraction>(metric_id::acceptance_length) &&
               is_as_typed<draft_metric>(metric_id::energy_per_token) &&
-              is_as_typed<energy_metric>(metric_id::capacity_in_rate));
+              is_as_typed<energy_metric>(metric_id::cached_share) &&
+              is_as_typed<prompt_metric>(metric_id::capacity_in_rate));
 
 constexpr const char* metric_name(metric_id m) { return facts_of(m).name; }
 constexpr bool is_request_fraction(metric_id m) { return facts_of(m).of == metric_of::requests; }
 constexpr bool is_throughput(metric_id m) { return facts_of(m).of == metric_of::window; }
+constexpr bool is_of_prompts(metric_id m) { return facts_of(m).of == metric_of::prompts; }
 constexpr bool is_of_start(metric_id m) { return facts_of(m).of == metric_of::start; }
 /// How the load was served, and not whether it was, or when the server was there.
 constexpr bool is_of_service(metric_id m) {
@@ -4133,7 +4184,39 @@ constexpr bool is_of_requests(metric_id m) { return facts_of(m).of == metric_of:
 constexpr bool is_speed(metric_id m) {
     return is_of_requests(m) && facts_of(m).side == bound_side::at_least;
 }
-constexpr bool is_of_turns(metric_id m) { return facts_of(m).turns != turn_kind::all; }
+/// The names of ttft of some turns.
+constexpr bool is_of_turns(metric_id m) {
+    return m == metric_id::first_turn_ttft || m == metric_id::later_turn_ttft;
+}
+constexpr bool is_in_turns_of(metric_id m, int turn) {
+    return !is_of_turns(m) || (m == metric_id::first_turn_ttft) == (turn == 0);
+}
+inline selection own_turns(metric_id m) {
+    return m == metric_id::first_turn_ttft   ? turns(1, 1)
+           : m == metric_id::later_turn_ttft ? turns(2)
+                                             : selection{};
+}
+
+/// Which requests a selection has, as slo::text() has it: `"sql" && turns(2)`.
+inline std::string selection_text(const selection& s) {
+    std::string t;
+    const auto add = [&](const std::string& term) { t += (t.empty() ? "" : " && ") + term; };
+    if (!s.label.empty()) add("\"" + str(s.label) + "\"");
+    if (s.first_turn != 1 || s.last_turn != 0)
+        add(s.last_turn == 0 ? printed("turns(%d)", s.first_turn)
+                             : printed("turns(%d, %d)", s.first_turn, s.last_turn));
+    if (s.depth != -1) add(printed("depth(%d)", s.depth));
+    if (!s.during.empty()) add("during(\"" + str(s.during) + "\")");
+    return t;
+}
+inline bool is_all(const selection& s) { return selection_text(s).empty(); }
+/// Whether a statistic is of all requests that its metric is of.
+inline bool is_of_all(const statistic_data& w) {
+    return selection_text(w.which) == selection_text(own_turns(w.metric));
+}
+inline bool is_of_all_errors(const slo& s) {
+    return s.what.metric == metric_id::error_rate && !s.is_advisory && is_all(s.what.which);
+}
 
 /// Whether a program of comparisons leaves one condition: every `&&` and `||` finds its two sides.
 /// That of `predicate{}` does not.
@@ -4199,7 +4282,8 @@ inline std::string load_interval_text(metric_id m, double low, double high) {
 inline const char* needs_text(value_needs n) {
     return name_at({"value", "prompt_tokens in their usage", "tokens after their first event",
                     "second content event", "second content event in a read of its own",
-                    "content but reasoning", "output tokens in their usage"}, n);
+                    "content but reasoning", "output tokens in their usage",
+                    "cached_tokens in their usage"}, n);
 }
 
 /// A limit as its author wrote it, more or less: up to six digits, no trailing zeros.
@@ -4233,7 +4317,7 @@ constexpr metric_shape shape_of(metric_id m) {
     return shape_among<latency_metric, speed_metric, event_metric, token_throughput,
                        request_throughput_t, fraction_metric, run_time_metric, server_time,
                        queue_gauge, running_gauge, cache_gauge, server_count, server_fraction,
-                       draft_metric, energy_metric>(m);
+                       draft_metric, energy_metric, prompt_metric>(m);
 }
 
 class slo_reader {
@@ -4297,7 +4381,7 @@ private:
     }
     slo objective() {
         slo s;
-        s.what = statistic();
+        s.what = selected();
         s.at_most = side(facts_of(drifting(s.what).metric).side);
         limit(s);
         return s;
@@ -4361,6 +4445,51 @@ private:
         refuse("the unit of " + std::string(metric_name(m)) + ", which is one of " + names + ",");
     }
 
+    /// "p90(ttft) of "sql"", "p90(ttft).of("sql")", "of(error_rate, "sql")".
+    statistic_data selected() {
+        if (word() == "of" && take("of(")) {
+            const statistic_data s = value_of_run();
+            expect(",");
+            return among(s, true);
+        }
+        const statistic_data s = statistic();
+        if (take(".of(")) return among(s, true);
+        return take("of ") ? among(s, false) : s;
+    }
+    statistic_data among(const statistic_data& s, bool in_brackets) {
+        selection which = some();
+        while (take("&&")) which = which && some();
+        if (in_brackets) expect(")");
+        return of_some(s, which);
+    }
+    selection some() {
+        if (rest_at("\"")) return label(quoted());
+        if (take("label(")) return closed(label(quoted()));
+        if (take("during(")) return closed(during(quoted()));
+        if (take("depth(")) return closed(depth(counted()));
+        if (!take("turns("))
+            refuse("a label in quotes, turns(first, last), depth(n) or during(\"task\")");
+        const int first = counted();
+        return closed(turns(first, take(",") ? counted() : 0));
+    }
+    selection closed(const selection& s) {
+        expect(")");
+        return s;
+    }
+    int counted() {
+        const double n = number();
+        if (!(n >= 0 && n <= 1e9 && std::floor(n) == n)) refuse("(after a whole number)");
+        return static_cast<int>(n);
+    }
+    std::string quoted() {
+        expect("\"");
+        const std::size_t end = rest_.find('"');
+        if (end == std::string_view::npos) refuse("a closing quote");
+        const std::string name(rest_.substr(0, end));
+        rest_.remove_prefix(end + 1);
+        return name;
+    }
+
     statistic_data statistic() {
         const std::string_view name = word();
         const bool has_argument = rest_.substr(name.size(), 1) == "(";
@@ -4370,7 +4499,7 @@ private:
         statistic_data s;
         if (name == "drift") {
             if (rest_at("drift")) refuse("a statistic that drifts");
-            s = make_drift(statistic());
+            s = make_drift(selected());
             expect(")");
             return s;
         }
@@ -8434,6 +8563,12 @@ inline const char* to_string(probe_of p) {
     return "asked";
 }
 
+/// When something else was done to the server under the load.
+struct side_step {
+    std::string task{};
+    long long from_ns = 0, to_ns = 0;
+};
+
 /// One repeat of one arm as a whole: all that was seen beside its requests.
 struct repeat_facts {
     run_arm arm = run_arm::candidate;
@@ -8441,6 +8576,8 @@ struct repeat_facts {
     double load = 0;  // of a probe: requests/s, or users; 0: there is one load for all repeats
     probe_of part = probe_of::asked;  // of a probe
     std::string disturbed{};  // why a probe is no evidence: the client had too great a part in it
+    std::vector<std::string> labels{};  // of the parts of the workload
+    std::vector<side_step> side_steps{};  // those of a task in order
     time_interval window{};  // the steady part; nothing has a rate where it is empty
     double startup_s = not_a_number;
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
@@ -8484,21 +8621,57 @@ inline std::size_t gap_count(const record& r) {
 }
 
 inline bool is_measured(const record& r) { return r.phase == run_phase::measure; }
-/// Whether a request is one of those that the metric speaks of.
-inline bool is_part_of(metric_id m, const record& r) {
-    const turn_kind turns = facts_of(m).turns;
-    return is_measured(r) &&
-           (turns == turn_kind::all || (turns == turn_kind::first) == (r.turn == 0));
-}
+
+/// Which requests of a repeat a statistic is of.
+class selects {
+public:
+    selects(const selection& s, const repeat_facts& d)
+        : first_turn_(s.first_turn - 1), last_turn_(s.last_turn), depth_(s.depth),
+          by_label_(!s.label.empty()), by_time_(!s.during.empty()) {
+        for (std::size_t i = 0; by_label_ && i < d.labels.size(); ++i)
+            if (d.labels[i] == s.label.c_str()) part_ = static_cast<int>(i);
+        for (const side_step& step : d.side_steps)
+            if (by_time_ && step.task == s.during.c_str()) steps_.push_back(step);
+    }
+    selects(const statistic_data& what, const repeat_facts& d) : selects(what.which, d) {}
+    /// Warming up too.
+    bool has(const record& r) const {
+        return r.turn >= first_turn_ && (last_turn_ == 0 || r.turn < last_turn_) &&
+               (depth_ == -1 || r.depth == depth_) && (!by_label_ || r.part == part_) &&
+               (!by_time_ || is_during(r));
+    }
+    bool operator()(const record& r) const { return is_measured(r) && has(r); }
+    bool completed(const record& r) const {
+        return r.status == request_status::ok && (*this)(r);
+    }
+
+private:
+    /// A task's steps follow each other: if any, the last one begun before the end is in it.
+    bool is_during(const record& r) const {
+        const auto after = std::partition_point(
+            steps_.begin(), steps_.end(),
+            [&](const side_step& s) { return s.from_ns <= r.end_ns; });
+        return after != steps_.begin() && (after - 1)->to_ns >= r.scheduled_ns;
+    }
+
+    int first_turn_, last_turn_, depth_, part_ = -1;
+    bool by_label_, by_time_;
+    std::vector<side_step> steps_{};
+};
 
 inline bool is_pooled(const record& r) { return is_measured(r) && r.status == request_status::ok; }
 
+inline long long selected_requests(const statistic_data& what, const repeat_data& d) {
+    return std::count_if(d.records.begin(), d.records.end(), selects(what, d));
+}
+
 /// How many gaps there are of completed measured requests.
-inline std::uint64_t pooled_gap_count(const repeat_data& d) {
+inline std::uint64_t pooled_gap_count(const repeat_data& d, const selection& which = {}) {
     if (d.gaps_counted) return d.pooled_gaps.size();
+    const selects selected(which, d);
     std::uint64_t n = 0;
     for (const record& r : d.records)
-        if (is_pooled(r)) n += gap_count(r);
+        if (selected.completed(r)) n += gap_count(r);
     return n;
 }
 
@@ -8833,7 +9006,47 @@ inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] bounds on what was measured where the client may have been late =====================
+// ===== [C42] what a server's prefix cache had of the prompts =====================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Prompt tokens of the requests for which the server says what its prefix cache had of them.
+struct prefix_hits {
+    double cached = 0, prompt = 0;
+    /// 0 where the server does not say.
+    double fraction() const { return prompt > 0 ? cached / prompt : 0; }
+    double share() const { return prompt > 0 ? cached / prompt : not_a_number; }
+};
+inline bool tells_cached_tokens(const record& r) {
+    return r.cached_tokens >= 0 && r.prompt_tokens > 0;
+}
+inline prefix_hits prefix_hits_of(const repeat_data& d, const selection& which) {
+    const selects selected(which, d);
+    prefix_hits sum;
+    for (const record& r : d.records) {
+        if (!selected(r) || !tells_cached_tokens(r)) continue;
+        sum.cached += r.cached_tokens;
+        sum.prompt += r.prompt_tokens;
+    }
+    return sum;
+}
+inline prefix_hits prefix_hits_of(const repeat_list& arm, const selection& which = {}) {
+    prefix_hits sum;
+    for (const repeat_data& d : arm) {
+        const prefix_hits one = prefix_hits_of(d, which);
+        sum.cached += one.cached;
+        sum.prompt += one.prompt;
+    }
+    return sum;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C43] bounds on what was measured where the client may have been late =====================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9067,7 +9280,7 @@ inline moved_gaps moved_gaps_of(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] tokens and requests per second ======================================================
+// ===== [C44] tokens and requests per second ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9081,7 +9294,7 @@ namespace detail {
 /// At worst, nothing counts that may have come before the window; at best, all that may have come
 /// before its end, in as much of it as the client surely ran.
 inline double rate_in(metric_id m, const repeat_data& d, const time_interval& when,
-                      timing_bound how = timing_bound::measured) {
+                      timing_bound how = timing_bound::measured, const selection& which = {}) {
     if (when.is_empty()) return not_a_number;
     const long long from = when.from_ns(), to = when.to_ns();
     const long long lost = how == timing_bound::optimistic ? lost_in(d.stalls, when) : 0;
@@ -9094,11 +9307,12 @@ inline double rate_in(metric_id m, const repeat_data& d, const time_interval& wh
         return when.holds(t);
     };
     const bool of_input = m == metric_id::input_throughput;
+    const selects selected(which, d);
     bool prompts_reported = m != metric_id::prefill_throughput && !of_input;
     std::vector<double> parts;  // added up in order of size, whatever that of the records is
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
-        if (r.status != request_status::ok) continue;
+        if (r.status != request_status::ok || !selected.has(r)) continue;
         if (m == metric_id::request_throughput) {
             parts.push_back(inside(r.end_ns));
             continue;
@@ -9134,15 +9348,15 @@ inline double rate_in(metric_id m, const repeat_data& d, const time_interval& wh
 }
 /// The same inside the steady window.
 inline double window_rate(metric_id m, const repeat_data& d,
-                          timing_bound how = timing_bound::measured) {
-    return rate_in(m, d, d.window, how);
+                          timing_bound how = timing_bound::measured, const selection& which = {}) {
+    return rate_in(m, d, d.window, how, which);
 }
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] metrics that a server reports of itself =============================================
+// ===== [C45] metrics that a server reports of itself =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9337,7 +9551,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] metrics of requests and of repeats ==================================================
+// ===== [C46] metrics of requests and of repeats ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9390,8 +9604,8 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
     case metric_id::ttft_per_prompt_token:
         return r.prompt_tokens > 0 ? ttft_s / r.prompt_tokens : not_a_number;
     case metric_id::ttft_from_send: return seconds(t.sent_to_first);
-    case metric_id::first_turn_ttft: return r.turn == 0 ? ttft_s : not_a_number;
-    case metric_id::later_turn_ttft: return r.turn > 0 ? ttft_s : not_a_number;
+    case metric_id::first_turn_ttft:
+    case metric_id::later_turn_ttft: return is_in_turns_of(m, r.turn) ? ttft_s : not_a_number;
     case metric_id::time_to_first_answer:
         return r.first_answer_ns > 0 ? seconds(t.to_answer) : not_a_number;
     case metric_id::second_token_gap:  // of what came in one read the time is unknown
@@ -9412,6 +9626,7 @@ inline bool has_value(metric_id m, const repeat_data& d, std::size_t i) {
     const metric_facts& f = facts_of(m);
     if (f.needs == value_needs::prompt_tokens) return d.records[i].prompt_tokens > 0;
     if (f.needs == value_needs::second_event) return gap_count(d.records[i]) > 0;
+    if (f.needs == value_needs::cached_tokens) return tells_cached_tokens(d.records[i]);
     return f.needs == value_needs::nothing || !std::isnan(request_value(m, d, i));
 }
 
@@ -9422,12 +9637,14 @@ struct metric_sample {
     std::size_t failed = 0;
     std::size_t without_value = 0;
 };
-inline metric_sample sample_of(metric_id m, const repeat_data& d,
+inline metric_sample sample_of(const statistic_data& what, const repeat_data& d,
                                timing_bound how = timing_bound::measured) {
+    const metric_id m = what.metric;
+    const selects selected(what, d);
     metric_sample s;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
-        if (!is_part_of(m, r)) continue;
+        if (!selected(r)) continue;
         if (r.status != request_status::ok) {
             ++s.failed;
         } else if (!facts_of(m).is_of_gaps) {  // whose values are pooled, see ranked_gaps
@@ -9440,11 +9657,13 @@ inline metric_sample sample_of(metric_id m, const repeat_data& d,
 }
 
 /// Values of a metric in the order of the planned sends; failed requests have the worst one.
-inline std::vector<double> values_in_order(metric_id id, const repeat_data& d,
+inline std::vector<double> values_in_order(const statistic_data& what, const repeat_data& d,
                                            timing_bound how = timing_bound::measured) {
+    const metric_id id = what.metric;
+    const selects selected(what, d);
     std::vector<double> values;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
-        if (!is_part_of(id, d.records[i])) continue;
+        if (!selected(d.records[i])) continue;
         const bool ok = d.records[i].status == request_status::ok;
         const double v = ok ? request_value(id, d, i, how) : is_speed(id) ? 0 : infinity;
         if (!std::isnan(v)) values.push_back(v);
@@ -9478,9 +9697,10 @@ inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data
                                    timing_bound how = timing_bound::measured) {
     if (what.metric == metric_id::goodput && !is_condition(what.where))
         refuse({str(what.name), ": ", no_condition_text});
+    const selects selected(what, d);
     std::vector<bool> misses;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
-        if (!is_measured(d.records[i])) continue;
+        if (!selected(d.records[i])) continue;
         misses.push_back(what.metric == metric_id::goodput
                              ? !satisfies(what.where, d, i, how)
                              : d.records[i].status != request_status::ok);
@@ -9488,19 +9708,22 @@ inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data
     return misses;
 }
 
-/// The pooled gaps of repeats by rank. There may be too many for a sorted copy: how often each
-/// value below a second occurs is counted, a longer one or one of few is sorted in.
+/// The pooled gaps of repeats by rank; where they were counted, of all requests. There may be too
+/// many for a sorted copy: how often each value below a second occurs is counted, a longer one or
+/// one of few is sorted in.
 class ranked_gaps {
 public:
     ranked_gaps() = default;
-    explicit ranked_gaps(const repeat_data& d, timing_bound how = timing_bound::measured)
+    explicit ranked_gaps(const repeat_data& d, timing_bound how = timing_bound::measured,
+                         const selection& which = {})
         : counts_(d.pooled_gaps), how_(how) {
         if (d.gaps_counted && how != timing_bound::measured) moved_ = moved_gaps_of(d);
         if (d.gaps_counted) return;
+        const selects selected(which, d);
         std::uint32_t longest = 0;
         const auto each = [&](auto&& f) {
             for (std::size_t i = 0; i < d.records.size(); ++i)
-                if (is_pooled(d.records[i])) for_each_gap(d, i, how, f);
+                if (selected.completed(d.records[i])) for_each_gap(d, i, how, f);
         };
         each([&](std::uint32_t us) { ++n_; longest = std::max(longest, us); });
         short_.resize(std::min<std::uint64_t>({n_, std::uint64_t{longest} + 1, 1000000}));
@@ -9600,23 +9823,25 @@ struct sorted_values {
 };
 /// The mean gap where the client may have moved the first and the last event of some requests; what
 /// lies between those leaves it as it is.
-inline double moved_mean_gap(const repeat_data& d, timing_bound how) {
+inline double moved_mean_gap(const repeat_data& d, timing_bound how, const selection& which) {
+    const selects selected(which, d);
     double seconds = 0, n = 0;
     for (const record& r : d.records) {
-        if (!is_pooled(r) || gap_count(r) == 0) continue;
+        if (!selected.completed(r) || gap_count(r) == 0) continue;
         seconds += static_cast<double>(times_of(d, r, how).first_to_last) / 1e9;
         n += static_cast<double>(gap_count(r));
     }
     return n > 0 ? seconds / n : not_a_number;
 }
-inline sorted_values sorted_values_of(metric_id m, const repeat_data& d,
+inline sorted_values sorted_values_of(const statistic_data& what, const repeat_data& d,
                                       timing_bound how = timing_bound::measured) {
-    metric_sample s = sample_of(m, d, how);
+    const metric_id m = what.metric;
+    metric_sample s = sample_of(what, d, how);
     sorted_values v;
     if (facts_of(m).is_of_gaps) {
-        v.gaps = ranked_gaps(d, how);
+        v.gaps = ranked_gaps(d, how, what.which);
         v.mean_of_completed =
-            how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how);
+            how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how, what.which);
     } else {
         std::sort(s.values.begin(), s.values.end());
         v.mean_of_completed = mean_of(s.values);  // in this order, whatever that of the records is
@@ -9628,14 +9853,17 @@ inline sorted_values sorted_values_of(metric_id m, const repeat_data& d,
     return v;
 }
 /// The fraction of the gaps that are over a bound, in seconds. One of each failed request is.
-inline double fraction_of_gaps_beyond(double bound, metric_id m, const repeat_data& d,
+inline double fraction_of_gaps_beyond(double bound, const statistic_data& what,
+                                      const repeat_data& d,
                                       timing_bound how = timing_bound::measured) {
+    const selects selected(what, d);
     std::uint64_t n = 0, over = 0;
     const auto add = [&](double seconds) { ++n; over += seconds > bound; };
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
-        if (is_part_of(m, r) && r.status != request_status::ok) add(infinity);
-        else if (is_pooled(r) && !d.gaps_counted)
+        if (!selected(r)) continue;
+        if (r.status != request_status::ok) add(infinity);
+        else if (!d.gaps_counted)
             for_each_gap(d, i, how, [&](std::uint32_t us) { add(us / 1e6); });
     }
     if (d.gaps_counted) {
@@ -9698,12 +9926,13 @@ inline double evaluate(const statistic_data& what, const repeat_data& d,
         fraction.add(misses_of(what, d, how));
         return fraction.value(what.metric);
     }
-    if (is_throughput(what.metric)) return window_rate(what.metric, d, how);
+    if (is_throughput(what.metric)) return window_rate(what.metric, d, how, what.which);
+    if (is_of_prompts(what.metric)) return prefix_hits_of(d, what.which).share();
     if (is_of_start(what.metric)) return d.startup_s;
     if (is_of_server(what.metric)) return value_by_server(what, d).value;
     if (facts_of(what.metric).is_of_gaps)
-        return value_among(what, sorted_values_of(what.metric, d, how));
-    metric_sample sample = sample_of(what.metric, d, how);
+        return value_among(what, sorted_values_of(what, d, how));
+    metric_sample sample = sample_of(what, d, how);
     return value_among(what, sample);
 }
 
@@ -9715,7 +9944,9 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
     for (std::size_t i = 0; i < whats.size(); ++i) {
         const metric_id m = whats[i].metric;
         if (!is_of_requests(m)) { values.push_back(evaluate(whats[i], d)); continue; }
-        if (i == 0 || whats[i - 1].metric != m) sorted = sorted_values_of(m, d);
+        if (i == 0 || whats[i - 1].metric != m ||
+            selection_text(whats[i - 1].which) != selection_text(whats[i].which))
+            sorted = sorted_values_of(whats[i], d);
         values.push_back(value_among(whats[i], sorted));
     }
     return values;
@@ -9725,7 +9956,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] how a run changes from its first third to its last ==================================
+// ===== [C47] how a run changes from its first third to its last ==================================
 // Each third of the steady window is cut into slices of equal length; what the slices of one third
 // differ by says how well a third is known, whatever the traffic of it happens to be.
 
@@ -9753,12 +9984,13 @@ inline std::size_t slices_of_third(const statistic_data& drift, double measured_
 /// The statistic that drifts, in some time: of the requests planned in it.
 inline double value_in(const statistic_data& drift, const repeat_data& d,
                        const time_interval& when, timing_bound how = timing_bound::measured) {
-    if (is_throughput(drift.of)) return rate_in(drift.of, d, when, how);
+    if (is_throughput(drift.of)) return rate_in(drift.of, d, when, how, drift.which);
     const statistic_data what = drifting(drift);
+    const selects selected(what, d);
     metric_sample s;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
-        if (!is_part_of(what.metric, r) || !when.holds(r.scheduled_ns)) continue;
+        if (!selected(r) || !when.holds(r.scheduled_ns)) continue;
         const bool ok = r.status == request_status::ok;
         const double v = ok ? request_value(what.metric, d, i, how) : 0;
         s.failed += !ok;
@@ -9799,7 +10031,7 @@ inline std::vector<double> slices_of(const statistic_data& drift, const repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] statistics of several repeats together ==============================================
+// ===== [C48] statistics of several repeats together ==============================================
 // The data as a whole, as tables and files show them: the largest value of all repeats, a
 // percentile of all their requests, a mean over all of them. It is never outside of what the single
 // repeats have.
@@ -9821,7 +10053,7 @@ inline arm_values values_of_requests(const statistic_data& what,
     metric_sample all;
     std::vector<std::pair<double, double>> means;  // and how many values each is of
     for (const repeat_data& d : arm) {
-        metric_sample s = sample_of(what.metric, d, how);
+        metric_sample s = sample_of(what, d, how);
         v.each.push_back(value_among(what, s));
         means.emplace_back(v.each.back(), static_cast<double>(s.values.size()));
         all.failed += s.failed;
@@ -9838,7 +10070,7 @@ inline arm_values values_of_gaps(const statistic_data& what, const repeat_list& 
     sorted_values all;
     std::vector<std::pair<double, double>> means;  // and how many gaps each is of
     for (const repeat_data& d : arm) {
-        const sorted_values one = sorted_values_of(what.metric, d, how);
+        const sorted_values one = sorted_values_of(what, d, how);
         v.each.push_back(value_among(what, one));
         means.emplace_back(one.mean_of_completed, static_cast<double>(one.gaps.size()));
         all.add(one);
@@ -9862,8 +10094,8 @@ inline arm_values values_of_server(const statistic_data& what,
     v.together = is_largest ? *largest : weighted_mean(weighted);
     return v;
 }
-/// A throughput is over the windows of all repeats, a fraction of all their requests, a time to
-/// start the mean of the starts.
+/// A throughput is over the windows of all repeats, a fraction of all their requests or of the
+/// tokens of their prompts, a time to start the mean of the starts.
 inline arm_values values_of(const statistic_data& what, const repeat_list& arm,
                             timing_bound how = timing_bound::measured) {
     if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm, how);
@@ -9883,7 +10115,9 @@ inline arm_values values_of(const statistic_data& what, const repeat_list& arm,
         }
         v.each.push_back(is_drift(what.metric) ? drift_of(what, d, how) : evaluate(what, d, how));
         weighted.emplace_back(v.each.back(),
-                              is_throughput(what.metric) ? d.window.seconds() : 1.0);
+                              is_throughput(what.metric)   ? d.window.seconds()
+                              : is_of_prompts(what.metric) ? prefix_hits_of(d, what.which).prompt
+                                                           : 1.0);
     }
     v.together =
         is_request_fraction(what.metric) ? counts.value(what.metric) : weighted_mean(weighted);
@@ -9892,33 +10126,6 @@ inline arm_values values_of(const statistic_data& what, const repeat_list& arm,
 inline double pooled_value(const statistic_data& what, const repeat_list& arm,
                            timing_bound how = timing_bound::measured) {
     return values_of(what, arm, how).together;
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C48] what a server's prefix cache had of the prompts =====================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// Prompt tokens of the requests for which the server says what its prefix cache had of them.
-struct prefix_hits {
-    double cached = 0, prompt = 0;
-    /// 0 where the server does not say.
-    double fraction() const { return prompt > 0 ? cached / prompt : 0; }
-};
-inline prefix_hits prefix_hits_of(const repeat_list& arm) {
-    prefix_hits sum;
-    for (const repeat_data& d : arm)
-        for (const record& r : d.records) {
-            if (!is_measured(r) || r.cached_tokens < 0 || r.prompt_tokens <= 0) continue;
-            sum.cached += r.cached_tokens;
-            sum.prompt += r.prompt_tokens;
-        }
-    return sum;
 }
 
 }  // namespace llmbench
@@ -10114,6 +10321,8 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.time({"window_to_ns"}, to_ns, false);
     v.must(to_ns >= from_ns, "window_to_ns", "a window ends after it began");
     if (v.assigns()) d.window = time_interval::between(from_ns, to_ns);
+    if (v.has("labels", !d.labels.empty()))
+        v.texts({"labels", "of the parts of the workload, in order", at_times}, d.labels);
     v.number({"asked_rate", "requests/s, 0 where the load asks for none"}, d.asked_rate,
              rate_range);
     v.number({"achieved_rate"}, d.achieved_rate, rate_range);
@@ -10321,6 +10530,10 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
             may_be_reported);
     v.exact({"conversation", "its number in the trace", at_times}, r.conversation, false);
     v.whole({"turn", "of the conversation", at_times}, r.turn, few);
+    if (v.has("depth", r.depth != 0))
+        v.whole({"depth", "in its session, 0 is the main line", at_times}, r.depth, few);
+    if (v.has("part", r.part != 0))
+        v.whole({"part", "of the workload: its place among the repeat's labels", at_times}, r.part);
     v.whole({"reads", "that brought content events", at_times}, r.reads, events);
     v.whole({"first_read_events", "", at_times}, r.first_read_events, events);
     v.whole({"text_bytes", "of generated text", at_times}, r.text_bytes, bytes);
@@ -11929,7 +12142,8 @@ enum class because : unsigned char {
     client_without, client_is_busy, client_off_rate, read_together, sent_late, client_part,
     client_in_probes,
     // the server's answers
-    over_saturated, no_such_turns, lacks_values, context_full, stops_early, stops_by_itself,
+    over_saturated, no_such_turns, none_selected, gaps_of_all, lacks_values, context_full,
+    stops_early, stops_by_itself,
     too_long, filtered, several_choices, known_prompts, usage_over_content, usage_may_hide,
     usage_over_prompt, in_one_piece, in_a_lump, comes_in_lumps, baseline_fails,
     baseline_may_fail,
@@ -12171,11 +12385,12 @@ void for_each_repeat(const repeat_data& only, F&& f) {
     f(only);
 }
 
-inline long long measured_requests(const evidence& e, std::size_t repeats) {
+/// Measured requests of the candidate that a statistic is of.
+inline long long measured_requests(const evidence& e, std::size_t repeats,
+                                   const statistic_data& what = {}) {
     long long n = 0;
     for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i)
-        n += std::count_if(e.candidate[i].records.begin(), e.candidate[i].records.end(),
-                           is_measured);
+        n += selected_requests(what, e.candidate[i]);
     return n;
 }
 
@@ -12313,7 +12528,7 @@ inline std::vector<bool> misses_of(const slo& s, const repeat_data& d,
                                    timing_bound how = timing_bound::measured) {
     if (is_request_fraction(s.what.metric)) return misses_of(s.what, d, how);
     std::vector<bool> misses;
-    for (const double v : values_in_order(s.what.metric, d, how))
+    for (const double v : values_in_order(s.what, d, how))
         misses.push_back(is_worse(s.at_most, v, s.bound));
     return misses;
 }
@@ -12385,7 +12600,7 @@ inline double effect_of(const evidence& e, const terms& t, const slo& s,
     std::vector<std::vector<double>> values;
     std::vector<double> pooled;
     for (std::size_t i = 0; i < misses.size(); ++i) {
-        values.push_back(values_in_order(s.what.metric, e.candidate[i], t.read));
+        values.push_back(values_in_order(s.what, e.candidate[i], t.read));
         pooled.insert(pooled.end(), values[i].begin(), values[i].end());
     }
     std::sort(pooled.begin(), pooled.end());
@@ -12404,7 +12619,7 @@ inline estimate_t quantile_estimate(const evidence& e, const slo& s, std::size_t
                                     const miss_counts& c, double pass_alpha) {
     std::vector<double> pooled;
     for (std::size_t i = 0; i < stages; ++i) {
-        const std::vector<double> more = values_in_order(s.what.metric, e.candidate[i]);
+        const std::vector<double> more = values_in_order(s.what, e.candidate[i]);
         pooled.insert(pooled.end(), more.begin(), more.end());
     }
     if (pooled.empty()) return {not_a_number, not_a_number, not_a_number};
@@ -12547,7 +12762,7 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
                                         : d.outcome != verdict::inconclusive;
         if (is_final && !to_the_end) break;
     }
-    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats));
+    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.what);
     if (d.repeats == 0) return decided(d, verdict::invalid, {because::no_value});
     if (of_errors) judge_errors(d, is_guard, misses, t.rule);
     return d;
@@ -12796,8 +13011,7 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
     d.decided_by = verdict_method::slices;
     d.measured = pooled_value(s.what, e.candidate, t.read);
     if (e.candidate.empty()) return decided(d, verdict::invalid, {because::nothing_measured});
-    const auto measured = static_cast<double>(std::count_if(
-        e.candidate[0].records.begin(), e.candidate[0].records.end(), is_measured));
+    const auto measured = static_cast<double>(selected_requests(s.what, e.candidate[0]));
     const auto least = static_cast<double>(least_of_drift(s.what));
     if (measured < least)
         return decided(d, verdict::invalid,
@@ -12823,7 +13037,7 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
         d.repeats = static_cast<int>(i + 1);
         if (d.outcome != verdict::inconclusive && !to_the_end) break;
     }
-    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats));
+    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.what);
     d.why = {thirds_of(s.what, e.candidate, static_cast<std::size_t>(d.repeats), t.read)};
     d.dependence = dependence_of_slices(d.values);
     return d;
@@ -13042,7 +13256,7 @@ inline limit_of_values limit_of_values_of(const evidence& e, const terms& t, con
     std::vector<double> pooled;
     for (std::size_t i = 0; i < repeats; ++i) {
         const std::vector<double> more =
-            values_in_order(s.what.metric, e.baseline[i], opposite(t.read));
+            values_in_order(s.what, e.baseline[i], opposite(t.read));
         pooled.insert(pooled.end(), more.begin(), more.end());
     }
     if (pooled.empty()) return {not_a_number, l.allowed, false};
@@ -13080,7 +13294,7 @@ inline verdict decide_by_gaps(const decision& d, const evidence& e, const terms&
     if (c.relative) return verdict::inconclusive;
     std::vector<double> fractions;
     for (std::size_t i = 0; i < repeats; ++i)
-        fractions.push_back(fraction_of_gaps_beyond(d.what.bound, d.what.what.metric,
+        fractions.push_back(fraction_of_gaps_beyond(d.what.bound, d.what.what,
                                                     e.candidate[i], t.read));
     const double product = product_of_fractions(fractions, allowed_misses(d.what));
     return product >= count_levels_of(d.what, t.rule).product ? verdict::fail
@@ -13113,8 +13327,9 @@ inline void withdraw_over_failures(decision& d, const evidence& e, const terms& 
     std::vector<std::vector<bool>> misses;
     for (std::size_t i = 0; i < static_cast<std::size_t>(d.repeats); ++i) {
         misses.emplace_back();
+        const selects selected(s.what, e.candidate[i]);
         for (const record& r : e.candidate[i].records)
-            if (is_part_of(s.what.metric, r))
+            if (selected(r))
                 misses.back().push_back(r.status != request_status::ok);
     }
     const miss_counts failed = counted_misses(e, t, s, misses);
@@ -13193,7 +13408,7 @@ inline decision judge_values(const evidence& e, const terms& t, const slo& s,
                            {because::no_value_in, {as_number(i + 1), c.relative ? 1.0 : 0.0}});
         seen.add(value, s, d.limit);
         d.repeats = static_cast<int>(seen.values.size());
-        d.requests = measured_requests(e, seen.values.size());
+        d.requests = measured_requests(e, seen.values.size(), s.what);
         // No more analyses than the constants allow for, however many repeats there are.
         const bool at_the_end = i + 1 == n;
         if (!at_the_end && (seen.values.size() < first || analyses + 1 >= t.rule.analyses))
@@ -13250,7 +13465,7 @@ inline decision judge_fresh_mean(const evidence& e, const terms& t, const slo& s
     d.decided_by = verdict_method::batch_means;
     std::vector<double> values;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
-        for (const double x : values_in_order(s.what.metric, e.candidate[i], t.read))
+        for (const double x : values_in_order(s.what, e.candidate[i], t.read))
             if (std::isfinite(x) && x > 0) values.push_back(x);
         if (values.size() < 2 * batches) continue;
         d.values.clear();
@@ -13274,7 +13489,7 @@ inline decision judge_fresh_mean(const evidence& e, const terms& t, const slo& s
         d.repeats = static_cast<int>(i + 1);
         if (d.outcome != verdict::inconclusive && !to_the_end) break;
     }
-    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats));
+    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.what);
     return d.repeats > 0 ? d : decided(d, verdict::invalid, {because::too_few_values});
 }
 
@@ -13351,7 +13566,7 @@ inline decision judge_by_nights(const evidence& e, const terms& t, const slo& s,
     decision d = undecided(s);
     d.limit = s.factor;
     d.repeats = static_cast<int>(e.candidate.size());
-    d.requests = measured_requests(e, e.candidate.size());
+    d.requests = measured_requests(e, e.candidate.size(), s.what);
     d.is_at_its_end = true;
     if (cause why = without_nights(t.history, s))
         return decided(std::move(d), verdict::inconclusive, std::move(why));
@@ -13389,7 +13604,7 @@ inline decision judge_by_nights(const evidence& e, const terms& t, const slo& s,
         to_the_end ? analysis_against(h, run, line, history_analysis_kind::whole, bounds)
                    : judged_against(h, run, line, t.history.appends, bounds);
     d.repeats = static_cast<int>(l.repeats);
-    d.requests = measured_requests(e, l.repeats);
+    d.requests = measured_requests(e, l.repeats, s.what);
     d.values.resize(l.repeats);
     d.distances.resize(l.repeats);
     d.last = reported_analysis(l, h, bounds);
@@ -13706,16 +13921,17 @@ inline long long least_fresh(const statistic_data& w, const judging_rule& rule) 
 /// Values that a statistic of a repeat is of. Failed requests are among those of a percentile.
 inline std::size_t values_behind(const statistic_data& w, const repeat_data& d) {
     const bool of_completed = w.kind == statistic_kind::mean || is_throughput(w.metric);
-    if (is_throughput(w.metric))
+    if (is_throughput(w.metric) || is_of_prompts(w.metric)) {
+        const selects selected(w, d);
         return static_cast<std::size_t>(
-            std::count_if(d.records.begin(), d.records.end(), is_pooled));
+            std::count_if(d.records.begin(), d.records.end(),
+                          [&](const record& r) { return selected.completed(r); }));
+    }
     if (is_of_server(w.metric)) return 0;  // no request is behind it
-    if (is_drift(w.metric))
-        return static_cast<std::size_t>(
-            std::count_if(d.records.begin(), d.records.end(), is_measured));
-    const metric_sample s = sample_of(w.metric, d);
+    if (is_drift(w.metric)) return static_cast<std::size_t>(selected_requests(w, d));
+    const metric_sample s = sample_of(w, d);
     const std::size_t values =
-        facts_of(w.metric).is_of_gaps ? pooled_gap_count(d) : s.values.size();
+        facts_of(w.metric).is_of_gaps ? pooled_gap_count(d, w.which) : s.values.size();
     return values + (of_completed ? 0 : s.failed);
 }
 
@@ -13766,6 +13982,7 @@ struct cache_counts {
 };
 /// The completed requests of one arm, counted by what makes them no evidence.
 struct answer_counts {
+    std::size_t requests = 0;  // with those that did not
     std::size_t completed = 0;
     std::size_t too_short = 0, too_long = 0;  // fewer tokens than forced, and more
     // How answers say that they ended: of their own accord, or at a length; and the most tokens
@@ -13855,20 +14072,23 @@ inline void add_completed(answer_counts& c, const repeat_data& d, const record& 
     c.cache.prompt += r.prompt_tokens;
     c.cache.cached += r.cached_tokens;
 }
-inline answer_counts answer_counts_of(const repeat_list& arm) {
+inline answer_counts answer_counts_of(const repeat_list& arm, const selection& which = {}) {
     answer_counts c;
     const double fast_gap = fast_gap_of(arm);
     for (const repeat_data& d : arm) {
         c.too_short += static_cast<std::size_t>(d.short_outputs);
         c.too_long += static_cast<std::size_t>(d.long_outputs);
         const long long reported = c.cache.requests;
+        const selects selected(which, d);
         for (std::size_t i = 0; i < d.records.size(); ++i) {
             const record& r = d.records[i];
             const bool ok = r.status == request_status::ok;
-            if (ok && is_measured(r)) add_completed(c, d, r, fast_gap);
+            if (!selected(r)) continue;
+            ++c.requests;
+            if (ok) add_completed(c, d, r, fast_gap);
             for (const metric_facts& f : metric_table) {
                 const bool may_miss = f.needs != value_needs::nothing || is_of_turns(f.id);
-                if (!may_miss || !is_part_of(f.id, r)) continue;
+                if (!may_miss || !is_in_turns_of(f.id, r.turn)) continue;
                 value_count& n = c.values[static_cast<std::size_t>(f.id)];
                 ++n.of;
                 n.completed += ok;
@@ -13944,6 +14164,8 @@ inline cause usage_fault(const answer_counts& c, const statistic_data& what) {
 /// What the answers of one arm say against an objective.
 inline cause fault_of_answers(const answer_counts& c, const statistic_data& what,
                               bool short_ones_expected) {
+    if (c.requests == 0 && !is_of_all(what))
+        return with_text(because::none_selected, selection_text(what.which));
     if (cause why = other_load(c)) return why;
     if (cause why = known_prompts(c.cache)) return why;
     cause why = usage_fault(c, what);
@@ -14399,6 +14621,13 @@ inline grounds grounds_of(const evidence& e) {
             prefix_hits_of(e.candidate), prefix_hits_of(e.baseline), server_state_of(e)};
 }
 
+/// Gaps that were too many to keep are counted of all requests together.
+inline bool counts_gaps_of_all(const repeat_list& arm, const statistic_data& what) {
+    if (!facts_of(what.metric).is_of_gaps || is_all(what.which)) return false;
+    return std::any_of(arm.begin(), arm.end(),
+                       [](const repeat_data& d) { return d.gaps_counted; });
+}
+
 /// Why a verdict on an SLO is none, nothing where it is one.
 inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& g,
                               const verdict_numbers& v) {
@@ -14415,9 +14644,15 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
         client_was_saturated(e, check.cpu_utilization))
         if (check.why) return check.why;
     if (is_of_server(s.what.metric)) return server_metrics_fault(e, v);
-    for (const answer_counts* arm : {&g.candidate, &g.baseline}) {
-        const bool is_baseline = arm == &g.baseline;
+    for (const run_arm a : {run_arm::candidate, run_arm::baseline}) {
+        const bool is_baseline = a == run_arm::baseline;
         if (is_baseline && (s.factor <= 0 || !e.has_live_baseline())) continue;
+        const answer_counts own =
+            is_of_all(s.what) ? answer_counts() : answer_counts_of(e.arm(a), s.what.which);
+        const answer_counts* const arm = !is_of_all(s.what) ? &own
+                                         : is_baseline      ? &g.baseline
+                                                            : &g.candidate;
+        if (counts_gaps_of_all(e.arm(a), s.what)) return {because::gaps_of_all};
         cause held = fault_of_stream(*arm, s.what);
         if (is_baseline) held.of = whose::baseline;
         if (held && !stands_though_buffered(e, t, *arm, v)) return held;
@@ -14438,10 +14673,14 @@ inline namespace v0 {
 namespace detail {
 
 /// What a prefix cache did for what passes, nothing where it did nothing to speak of.
-inline cause part_of_cache(const grounds& g, const slo& s) {
-    const bool compares = s.factor > 0 && g.baseline_cache.prompt > 0;
-    const double mine = g.cache.fraction(), other = compares ? g.baseline_cache.fraction() : 0;
-    if (!concerns(s.what, &metric_facts::is_of_prefill) || std::max(mine, other) < 0.01) return {};
+inline cause part_of_cache(const evidence& e, const grounds& g, const slo& s) {
+    if (!concerns(s.what, &metric_facts::is_of_prefill)) return {};
+    const bool compares = s.factor > 0 && g.baseline_cache.prompt > 0, all = is_of_all(s.what);
+    const double mine = (all ? g.cache : prefix_hits_of(e.candidate, s.what.which)).fraction();
+    const double other =
+        !compares ? 0
+                  : (all ? g.baseline_cache : prefix_hits_of(e.baseline, s.what.which)).fraction();
+    if (std::max(mine, other) < 0.01) return {};
     return compares ? cause{because::cached_in_both, {mine, other}}
                     : cause{because::cached, {mine}};
 }
@@ -14453,15 +14692,11 @@ inline slo error_guard() {
     return s;
 }
 inline bool states_error_rate(const std::vector<slo>& slos) {
-    return std::any_of(slos.begin(), slos.end(), [](const slo& s) {
-        return s.what.metric == metric_id::error_rate && !s.is_advisory;
-    });
+    return std::any_of(slos.begin(), slos.end(), is_of_all_errors);
 }
 /// What errors are held against: what the gate states, or else the guard.
 inline slo error_limit(const std::vector<slo>& slos) {
-    const auto stated = std::find_if(slos.begin(), slos.end(), [](const slo& s) {
-        return s.what.metric == metric_id::error_rate && !s.is_advisory;
-    });
+    const auto stated = std::find_if(slos.begin(), slos.end(), is_of_all_errors);
     return stated == slos.end() ? error_guard() : *stated;
 }
 
@@ -14516,7 +14751,7 @@ inline decision judged_as_reported(const evidence& e, const terms& t, const grou
         return v;
     }
     if (v.outcome == verdict::inconclusive) return with_a_way_out(std::move(v), is_guard);
-    if (cause cached = part_of_cache(g, s); v.outcome == verdict::pass && cached)
+    if (cause cached = part_of_cache(e, g, s); v.outcome == verdict::pass && cached)
         v.why.push_back(std::move(cached));
     return v;
 }
@@ -14950,6 +15185,9 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::over_saturated, "over_saturated", "{baseline |}over-saturated: requests in flight "
      "grew by {0} while {0} were sent, and ttft by {t}: the load is over the server's capacity"},
     {because::no_such_turns, "no_such_turns", "no request was one that {m} is of"},
+    {because::none_selected, "none_selected", "no measured request is one of {w}"},
+    {because::gaps_of_all, "gaps_of_all", "the gaps between events were too many to keep each one, "
+     "so whose they are is not known: measure fewer requests"},
     {because::lacks_values, "lacks_values", "{c} have no {x}, which {m} needs"},
     {because::context_full, "context_full", "{c} brought fewer tokens than forced: {0} of these at "
      "least with the finish reason \"length\", and none had more than {0} tokens with its prompt: "
@@ -15977,13 +16215,6 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// "a", "a and b", "a, b and c".
-inline std::string enumerated(const std::vector<std::string>& words) {
-    std::string out;
-    for (std::size_t i = 0; i < words.size(); ++i)
-        out += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
-    return out;
-}
 inline std::string names_of(const settings_comparison& c, const std::vector<std::size_t>& which) {
     std::vector<std::string> names;
     for (const std::size_t i : which) names.push_back(c.settings[i].name);
@@ -17820,6 +18051,7 @@ struct described_load {
     long long requests = 0;  // measured ones that a repeat was to have, 0 where nobody knew
     bool has_turns = false;  // they are turns of conversations, so many of them first ones
     long long first_turns = 0;
+    int deepest = 0;  // of sessions, at most
     std::string extent{}, options{}, limits{};
 };
 
@@ -17844,6 +18076,8 @@ struct planned_traffic {
     described_load described{};  // in place of all that is needed to send it
     std::string sent_as_given{};  // "prompts" or "images": what is the same in every repeat and run
     traffic_source source{};
+    std::vector<std::string> labels{};      // of the parts of the workload
+    std::vector<std::string> side_tasks{};  // by name
     std::size_t stride = 1;  // places that a conversation takes, its turns the first of them
     double think_s = 0;      // before a later turn
     /// What was read for it; the copies of a plan share it.
@@ -17990,16 +18224,50 @@ inline long long expected_requests(const planned_traffic& p) {
     const double n = std::min(by_time, by_count);
     return std::isfinite(n) ? std::llround(n) : 0;
 }
-/// Of these, first turns of conversations.
-inline long long expected_first_turns(const planned_traffic& p) {
-    if (p.described.is_there) return p.described.first_turns;
+/// Requests of a repeat that no selection but one of a side task tells apart.
+struct request_kind {
+    record like{};
+    long long count = 0;
+};
+/// Of conversations, whose turns have so many each.
+inline std::vector<request_kind> kinds_by_turns(const std::vector<long long>& of_turn) {
+    std::vector<request_kind> kinds;
+    for (std::size_t i = 0; i < of_turn.size(); ++i) {
+        if (of_turn[i] <= 0) continue;
+        kinds.push_back({{}, of_turn[i]});
+        kinds.back().like.turn = static_cast<int>(i);
+    }
+    return kinds;
+}
+/// Of these all there are; none where only the run can tell.
+inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
     const long long n = expected_requests(p);
-    if (n == 0 || p.stride == 1) return n;
-    const std::size_t warmup = counted_conversations(p).warmup;
-    long long first = 0;
-    for (long long turns = 0; turns < n; ++first)
-        turns += static_cast<long long>(turns_of(p, warmup + static_cast<std::size_t>(first)));
-    return first;
+    if (p.described.is_there)
+        return kinds_by_turns({p.described.first_turns, n - p.described.first_turns});
+    std::vector<long long> of_turn = {n};
+    if (p.stride > 1) {
+        of_turn.assign(p.stride, 0);
+        std::size_t conversation = counted_conversations(p).warmup;
+        for (auto left = static_cast<std::size_t>(n); left > 0; ++conversation) {
+            const std::size_t turns = std::min(turns_of(p, conversation), left);
+            for (std::size_t i = 0; i < turns; ++i) ++of_turn[i];
+            left -= turns;
+        }
+    }
+    return kinds_by_turns(of_turn);
+}
+/// Of some kinds, those that are selected.
+inline long long selected_of(const std::vector<request_kind>& kinds,
+                             const std::vector<std::string>& labels, const selection& which) {
+    repeat_facts d;
+    d.labels = labels;
+    const selects selected(which, d);
+    long long n = 0;
+    for (const request_kind& k : kinds) n += selected.has(k.like) ? k.count : 0;
+    return n;
+}
+inline long long expected_first_turns(const planned_traffic& p) {
+    return selected_of(expected_kinds(p), {}, turns(1, 1));
 }
 
 /// Seconds before the measured part of a closed loop, whatever else warms up: a load that does not
@@ -20041,7 +20309,9 @@ struct slo_context {
     bool in_users = false;  // the load is a number of them
     std::string arrivals{};  // as they are told
     long long requests = 0;  // measured ones of a repeat, 0 where only the run can tell
-    long long first_turns = 0;  // of these
+    std::vector<request_kind> kinds{};  // of these
+    std::vector<std::string> labels{}, side_tasks{};
+    int deepest = 0;  // of sessions
     int most_repeats = last_analysis;
     judging_rule rule{};
     std::vector<slo> slos{};
@@ -20057,7 +20327,10 @@ inline slo_context slo_context_of(const plan& p) {
             .in_users = is_counted_in_users(t.arrivals),
             .arrivals = arrival_text(t.arrivals),
             .requests = expected_requests(p),
-            .first_turns = expected_first_turns(p),
+            .kinds = expected_kinds(p),
+            .labels = t.labels,
+            .side_tasks = t.side_tasks,
+            .deepest = t.described.deepest,
             .most_repeats = j.most_repeats,
             .rule = j.rule,
             .slos = j.slos};
@@ -20110,6 +20383,32 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
     }
 }
 
+/// Refuses a name that is none of these: labels, side tasks.
+inline void check_named(const text& name, const std::vector<std::string>& all, const char* what,
+                        const std::string& given) {
+    if (name.empty() || std::find(all.begin(), all.end(), str(name)) != all.end()) return;
+    refuse({given, "the scenario has no ", what, " \"", str(name), "\"",
+            all.empty() ? "" : "; it has " + enumerated(all)});
+}
+/// Requests that an objective selects and the scenario does not have.
+inline void check_selection(const statistic_data& w, const slo_context& c,
+                            const std::string& given) {
+    const selection& s = w.which;
+    if (is_of_all(w)) return;
+    if (is_of_server(w.metric) || is_of_start(w.metric))
+        refuse({given, "what a server tells of itself is of all that it does, for whomever"});
+    check_named(s.label, c.labels, "label", given);
+    check_named(s.during, c.side_tasks, "side task", given);
+    if (s.first_turn < 1 || (s.last_turn != 0 && s.last_turn < s.first_turn))
+        refuse({given, "turns are counted from 1, and the last one is none before the first"});
+    if (s.last_turn == 0 ? s.first_turn > 1 && !c.has_turns : !c.has_turns)
+        refuse({given, selection_text(turns(s.first_turn, s.last_turn)),
+                " needs a workload of conversations"});
+    if (s.depth < -1 || s.depth > c.deepest)
+        refuse({given, printed("a depth from 0 to %d is allowed, which the workload has",
+                               c.deepest)});
+}
+
 /// Some metrics say nothing of a load that does not saturate, or of one without conversations.
 inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
                                  const std::string& given) {
@@ -20125,13 +20424,9 @@ inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
 }
 
 /// Requests of one repeat that a statistic is of, 0 where only the run can tell.
-inline long long requests_behind(metric_id id, const slo_context& c) {
-    switch (facts_of(id).turns) {
-    case turn_kind::all: break;
-    case turn_kind::first: return c.first_turns;
-    case turn_kind::later: return c.requests - c.first_turns;
-    }
-    return c.requests;
+inline long long requests_behind(const statistic_data& w, const slo_context& c) {
+    if (is_all(w.which)) return c.requests;
+    return w.which.during.empty() ? selected_of(c.kinds, c.labels, w.which) : 0;
 }
 inline void check_fresh(const slo& s, const slo_context& c, const std::string& given) {
     const statistic_data& w = s.what;
@@ -20140,13 +20435,13 @@ inline void check_fresh(const slo& s, const slo_context& c, const std::string& g
     if (is_throughput(w.metric) || facts_of(w.metric).is_of_gaps || is_of_server(w.metric) ||
         (w.kind != statistic_kind::percentile && w.kind != statistic_kind::mean))
         refuse({why, str(w.name), " is judged on replayed traffic only"});
-    const long long n = requests_behind(w.metric, c), needed = least_fresh(w, c.rule);
+    const long long n = requests_behind(w, c), needed = least_fresh(w, c.rule);
     if (n != 0 && n < needed)
         refuse({why, printed("%s needs at least %lld measured requests, and the scenario has %lld",
                              w.name.c_str(), needed, n)});
 }
 inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given) {
-    const long long n = requests_behind(w.metric, c), needed = least_replayed(w);
+    const long long n = requests_behind(w, c), needed = least_replayed(w);
     if (facts_of(w.metric).is_of_gaps || n <= 0) return;
     const bool is_percentile = w.kind == statistic_kind::percentile && !is_drift(w.metric);
     if (n < needed)
@@ -20191,13 +20486,13 @@ inline void check_slo(const slo& s, const slo_context& c) {
     if (is_drift(w.metric)) check_drift(s, c, given);
     else check_slo_limit(s, c, given);
     check_metric_of_load(drifting(w), c, given);
+    check_selection(w, c, given);
     const bool is_of_latencies = !is_of_start(w.metric) && !is_request_fraction(w.metric);
     if (c.rule.traffic == fresh && is_of_latencies) check_fresh(s, c, given);
     else check_sample(w, c, given);
     if (w.kind != statistic_kind::mean || is_of_server(w.metric)) return;
     for (const slo& other : c.slos)
-        if (other.what.metric == metric_id::error_rate && !other.is_advisory &&
-            !(other.bound <= 0.05))
+        if (is_of_all_errors(other) && !(other.bound <= 0.05))
             refuse({given,
                     "a mean over completed requests says little beside an error limit over 5 %"});
 }
@@ -23718,7 +24013,8 @@ inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
     arm_distribution out;
     sorted_values all;
     for (const repeat_data& d : arm) {
-        const sorted_values sorted = sorted_values_of(id, d);
+        const sorted_values sorted =
+            sorted_values_of(make_statistic(statistic_kind::mean, id, 0), d);
         out.lines.push_back(quantile_line(id, sorted));
         for (const curve_point& p : out.lines.back()) {
             if (!std::isfinite(p.x) || p.x <= 0) continue;
@@ -24970,7 +25266,8 @@ inline constexpr std::size_t most_repeats_of_a_gate = 1000;  // probes of a sear
 inline plan described_plan(const stored_gate& g) {
     const load_facts& l = g.load;
     planned_traffic t;
-    t.described = {true, g.context.requests, g.context.has_turns, g.context.first_turns, l.extent,
+    t.described = {true, g.context.requests, g.context.has_turns,
+                   selected_of(g.context.kinds, {}, turns(1, 1)), g.context.deepest, l.extent,
                    l.options, l.limits};
     t.arrivals.described = l.arrivals;
     t.arrivals.kind = l.kind;
@@ -25026,7 +25323,9 @@ inline slo_context context_of(const stored_gate& g, const expected_load& expecte
                      g.judged_by.history.is_there();
     c.requests = expected.requests;
     c.has_turns = expected.has_turns;
-    c.first_turns = expected.has_turns ? expected.first_turns : expected.requests;
+    const long long first = expected.has_turns ? expected.first_turns : expected.requests;
+    c.kinds = kinds_by_turns({first, expected.requests - first});
+    c.deepest = static_cast<int>(most_of_few);  // which no file tells: its requests do
     return c;
 }
 
@@ -25163,6 +25462,11 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
             for (const named_number& n : r.statistics) g.statistics[n.name].push_back(n.value);
         }
     }
+    if (!g.seen.candidate.empty()) {
+        g.context.labels = g.seen.candidate.front().labels;
+        g.described = with_traffic(std::move(g.described),
+                                   [&](planned_traffic& t) { t.labels = g.context.labels; });
+    }
     return g;
 }
 
@@ -25191,6 +25495,7 @@ inline past_result read_past_result(const std::string& json, const std::string& 
             past_slo slo;
             slo.slo = s.text("slo");
             slo.metric = s.text("metric");
+            slo.of = s.text("of");
             const std::string outcome = s.text("verdict");
             for (int k = 0; k <= static_cast<int>(verdict::skipped); ++k)
                 if (outcome == to_string(static_cast<verdict>(k)))
@@ -25534,6 +25839,7 @@ inline void fields_of(field_visitor& v, verdict_cause& c) {
 }
 inline void fields_of(field_visitor& v, slo_verdict& of) {
     std::string text = str(of.what.text()), metric = metric_name(of.what.what.metric);
+    std::string which = is_of_all(of.what.what) ? "" : selection_text(of.what.what.which);
     std::string file = of.what.at.file;
     bool relative = of.what.factor > 0;
     double distance = headroom(of);
@@ -25542,6 +25848,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.choice({"verdict"}, of.outcome, verdict::skipped);
     v.flag({"advisory", "never fails the gate"}, of.what.is_advisory);
     v.text({"metric"}, metric);
+    v.text_if_any("of", "the requests that it is of, where those are not all", which);
     v.number({"measured", "of the requests of all repeats together, in seconds, per second, as a "
                           "fraction; of a relative SLO the ratio", at_times},
              of.measured, any_number);
@@ -28437,7 +28744,8 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
     if (!(high > 0)) return {};
     low = std::max(low, high * 1e-5);
     for (const slo_verdict& v : g.verdicts)  // a limit far off would squeeze all else into a corner
-        if (v.what.what.metric == id && v.what.factor == 0 && v.limit > 0) {
+        if (v.what.what.metric == id && is_of_all(v.what.what) && v.what.factor == 0 &&
+            v.limit > 0) {
             if (v.limit < 20 * high) high = std::max(high, v.limit);
             if (v.limit > low / 20) low = std::min(low, v.limit);
         }
@@ -28470,7 +28778,7 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
     std::string limits;
     for (const slo_verdict& v : g.verdicts) {
         const statistic_data& what = v.what.what;
-        if (what.metric != id || v.what.factor > 0) continue;
+        if (what.metric != id || !is_of_all(what) || v.what.factor > 0) continue;
         const bool seen = v.limit >= x.low && v.limit <= x.high;
         const double q = what.kind == statistic_kind::percentile ? what.q
                          : what.kind == statistic_kind::max      ? y.high
@@ -29433,6 +29741,21 @@ bool text::same(const text& a, const text& b) { return detail::str(a) == detail:
 
 namespace llmbench {
 inline namespace v0 {
+
+selection label(const types::text& name) { return {name, {}, 1, 0, -1}; }
+selection during(const types::text& side_task) { return {{}, side_task, 1, 0, -1}; }
+/// Two names are none that any request has, and neither are two depths.
+selection operator&&(const selection& a, const selection& b) {
+    const auto both = [](const types::text& x, const types::text& y) {
+        return x.empty() || x == y ? y : y.empty() ? x : x + "\" && \"" + y;
+    };
+    const bool ends_in_a = b.last_turn == 0 || (a.last_turn != 0 && a.last_turn < b.last_turn);
+    return {both(a.label, b.label), both(a.during, b.during),
+            std::min(a.first_turn, b.first_turn) < 1 ? 0 : std::max(a.first_turn, b.first_turn),
+            ends_in_a ? a.last_turn : b.last_turn,
+            a.depth == -1 || a.depth == b.depth ? b.depth : b.depth == -1 ? a.depth : -2};
+}
+
 namespace detail {
 
 statistic_data make_statistic(statistic_kind kind, metric_id metric, double q) {
@@ -29440,6 +29763,7 @@ statistic_data make_statistic(statistic_kind kind, metric_id metric, double q) {
     s.kind = kind;
     s.metric = metric;
     s.q = q;
+    s.which = own_turns(metric);
     const std::string of = metric_name(metric);
     const double percent = q * 100;
     switch (kind) {
@@ -29468,6 +29792,17 @@ statistic_data make_drift(const statistic_data& of) {
     s.metric = metric_id::drift;
     s.of = of.metric;
     s.name = "drift(" + str(of.name) + ")";
+    return s;
+}
+statistic_data of_some(const statistic_data& what, const selection& which) {
+    statistic_data s = what;
+    s.which = what.which && which;
+    std::string name = str(what.name);
+    const std::string was = " of " + selection_text(what.which);
+    if (name.size() > was.size() && name.substr(name.size() - was.size()) == was)
+        name.resize(name.size() - was.size());
+    const std::string text = selection_text(s.which);
+    s.name = text.empty() ? name : name + " of " + text;
     return s;
 }
 statistic_data make_gauge(statistic_kind kind, const text& gauge) {
@@ -37788,6 +38123,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     repeat_data d;
     d.arm = arm;
     d.index = repeat;
+    d.labels = p.sent->labels;
     load_order order;
     order.what = &p;
     order.target = &target.load(arm);
@@ -39953,13 +40289,13 @@ inline imported_run imported_run_of(const std::string& path) {
 /// What files of a run that is over can be asked, and what nobody can tell from them.
 inline void check_slos_of_files(const plan& p) {
     slo_context c = slo_context_of(p);
-    c.requests = c.first_turns = 0;  // too few make an objective invalid, not the question unsound
+    c.requests = 0;  // too few make an objective invalid, not the question unsound
     c.has_turns = true;
     for (const slo& s : p.judged->slos) {
         const std::string given = "the SLO " + str(s.text()) + " is refused: ";
         if (is_capacity(s.what.metric))
             refuse({given, "the files are of one load, which shows no capacity"});
-        if (is_of_start(s.what.metric) || is_of_server(s.what.metric) || is_of_turns(s.what.metric))
+        if (is_of_start(s.what.metric) || is_of_server(s.what.metric) || !is_all(s.what.which))
             refuse({given, "files of other tools tell nothing of it"});
         check_slo(s, c);
     }

@@ -69,6 +69,8 @@ enum class server_fraction : unsigned char { prefix_cache_hits };
 enum class draft_metric : unsigned char { acceptance_length };
 /// Joules that the accelerators took in the window, idle power included, over our output tokens.
 enum class energy_metric : unsigned char { energy_per_token };
+/// Fraction of the prompt tokens that were in the server's prefix cache, as its answers say.
+enum class prompt_metric : unsigned char { cached_share };
 /// The highest load that holds the other objectives; requests/s, or users of a closed loop.
 enum class capacity_metric : unsigned char { capacity };
 enum class baseline_t : unsigned char { baseline };                      ///< the other arm's value
@@ -87,6 +89,7 @@ using enum server_count;
 using enum server_fraction;
 using enum draft_metric;
 using enum energy_metric;
+using enum prompt_metric;
 using enum capacity_metric;
 using enum baseline_t;
 
@@ -99,7 +102,7 @@ enum class metric_id : unsigned char {
     decode_throughput, input_throughput, request_throughput, error_rate, startup_time, goodput,
     drift, server_metric, queue_time, server_prefill_time, server_decode_time, queued_requests,
     running_requests, kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length,
-    energy_per_token, capacity_in_rate, capacity_in_users
+    energy_per_token, cached_share, capacity_in_rate, capacity_in_users
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
 enum class bound_side : unsigned char { at_most, at_least, either };
@@ -170,6 +173,9 @@ struct metric_traits<draft_metric>
 template <>
 struct metric_traits<energy_metric>
     : run_traits<energy, bound_side::at_most, metric_id::energy_per_token> {};
+template <>
+struct metric_traits<prompt_metric>
+    : run_traits<fraction, bound_side::at_least, metric_id::cached_share> {};
 
 template <class M>
 constexpr metric_id id_of(M m) {

@@ -44,6 +44,8 @@ struct record {
     int hidden_tokens = 0;  ///< of the output tokens, never streamed; -1: how many is unknown
     long long conversation = 0;     ///< its number in the trace
     int turn = 0;                   ///< of the conversation, 0 is the first
+    int depth = 0;                  ///< in its session, 0 is the main line
+    unsigned char part = 0;         ///< of the workload: its place among the labels
     // Whether the answer can be what it says is judged by these; 0 where that was not seen.
     int reads = 0;                  ///< of the socket, that brought content events
     int first_read_events = 0;      ///< content events that the first of them brought
@@ -300,6 +302,7 @@ private:
 /// One objective of a result that was read back. SI units, NaN where the file has no value.
 struct past_slo {
     types::text slo{}, metric{};  ///< "p99(ttft) <= 300 ms", "ttft"
+    types::text of{};  ///< the requests that it is of: "\"sql\" && turns(2)"; "": all
     verdict outcome = verdict::skipped;
     bool advisory = false;
     bool at_most = true;   ///< which side of the limit is the good one

@@ -8,6 +8,21 @@
 
 namespace llmbench {
 inline namespace v0 {
+
+/// Some of the requests. `turns` are of conversations, counted from 1; a `label` is that of a part
+/// of the workload; `depth` is 0 on the main line of a session; a request is one `during` a side
+/// task where some time between its planned send and its end is one of a step of the task.
+struct selection {
+    types::text label{}, during{};      ///< "": any, at any time
+    int first_turn = 1, last_turn = 0;  ///< 0: the last there is
+    int depth = -1;                     ///< -1: any
+};
+selection label(const types::text& name);
+selection during(const types::text& side_task);
+inline selection turns(int first, int last = 0) { return {{}, {}, first, last, -1}; }
+inline selection depth(int n) { return {{}, {}, 1, 0, n}; }
+selection operator&&(const selection& a, const selection& b);
+
 namespace detail {
 
 /// A predicate about one request, as a postfix program: comparisons push, `&&` and `||` combine.
@@ -27,12 +42,14 @@ struct statistic_data {
     text gauge{};
     text name{};
     metric_id of = metric_id::ttft;  // of a drift: what drifts, by the same kind and q
+    selection which{};  // of the measured requests
 };
 
 statistic_data make_statistic(statistic_kind kind, metric_id metric, double q);
 statistic_data make_goodput(const list<predicate_step>& where, const text& predicate);
 statistic_data make_gauge(statistic_kind kind, const text& gauge);
 statistic_data make_drift(const statistic_data& of);
+statistic_data of_some(const statistic_data& what, const selection& which);
 list<predicate_step> one_step(metric_id metric, bool at_most, double bound);
 list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b,
                              bool both);
@@ -141,6 +158,10 @@ predicate operator>=(M m, const T& bound) {
 template <class U, detail::bound_side Side>
 struct statistic {
     detail::statistic_data data{};
+    /// Of some of the requests: `p90(ttft).of("sql")`, which is a label, `p90(ttft).of(turns(2))`,
+    /// `p50(e2e).of(label("chat") && depth(1))`.
+    statistic of(const selection& s) const { return {detail::of_some(data, s)}; }
+    statistic of(const types::text& label_) const { return of(label(label_)); }
     friend slo operator<=(const statistic& s, const limit<U>& l)
         requires(Side != detail::bound_side::at_least)
     { return {s.data, true, l.bound, l.factor, false, l.at}; }
@@ -204,6 +225,14 @@ auto max(M m) {
 }
 template <detail::rate_metric M> auto min(M m) {
     return detail::make(detail::statistic_kind::min, m);
+}
+
+/// A value of the run, of some of its requests: `of(error_rate, "sql") <= 1_pct`.
+template <detail::run_metric M> auto of(M m, const selection& s) {
+    return detail::make(detail::statistic_kind::value, m).of(s);
+}
+template <detail::run_metric M> auto of(M m, const types::text& label_) {
+    return of(m, label(label_));
 }
 
 /// Share of all measured requests, failed ones included, that satisfy the predicate.

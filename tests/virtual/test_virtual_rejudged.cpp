@@ -145,9 +145,23 @@ TEST_CASE("a gate of more gaps than are kept says so, decides the same and is ju
 
 TEST_CASE("conversations are judged again, by their first turns and their later ones") {
     scenario s = brief(simulated(engine_of(10_ms)), "conversations judged again");
-    s.workload = conversations{.turns = fixed(3), .user_tokens = fixed(8),
+    s.workload = conversations{.turns = fixed(3), .user_tokens = fixed(40),
                                .output_tokens = fixed(6)};
     s.requests = 36;
-    s.slos = {p50(first_turn_ttft) <= 20_s, p50(later_turn_ttft) <= 20_s, mean(tpot) <= 1_s};
-    check_rejudged(run(s), s.slos);
+    s.slos = {p50(first_turn_ttft) <= 20_s, p50(later_turn_ttft) <= 20_s, mean(tpot) <= 1_s,
+              p50(ttft).of(turns(2)) <= 20_s, p50(itl).of(turns(3)) <= 20_s,
+              of(cached_share, turns(2)) >= 30_pct, of(error_rate, turns(1, 1)) <= 30_pct,
+              goodput(e2e <= 20_s).of(turns(2, 2)) >= 50_pct};
+    const result r = run(s);
+    check_rejudged(r, s.slos);
+    CHECK(outcome_of(r, "cached_share of turns(2) >= 30 %") == verdict::pass);
+    CHECK(outcome_of(r, "error_rate <= 1 %") == verdict::pass);  // the guard is on all
+    CHECK(r.verdicts()[3].requests == 2 * r.verdicts()[0].requests);
+    CHECK(r.measured(p50(ttft).of(turns(2))) == r.measured(p50(later_turn_ttft)));
+    CHECK(r.measured(p50(ttft).of(turns(1, 1))) == r.measured(p50(first_turn_ttft)));
+    CHECK(holds(content_of(report_file("result.json")), "\"of\": \"turns(2, 2)\""));
+    CHECK(holds(content_of(report_file("summary.md")), "p50(itl) of turns(3)"));
+    const past_gate past = read_result(report_file("result.json")).gates.back();
+    CHECK(past.slos[0].of.empty());
+    CHECK(past.slos[3].of == types::text("turns(2)"));
 }

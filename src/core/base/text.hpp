@@ -17,6 +17,7 @@
 #include <string_view>
 #include <system_error>  // errc
 #include <type_traits>  // is_same_v
+#include <vector>
 
 #include <locale.h>  // newlocale, uselocale
 
@@ -244,6 +245,13 @@ inline std::string time_text(double seconds) {
     return a < 999.5 ? printed("%.3g s", seconds) : printed("%.0f s", seconds);
 }
 
+/// "a", "a and b", "a, b and c".
+inline std::string enumerated(const std::vector<std::string>& words) {
+    std::string out;
+    for (std::size_t i = 0; i < words.size(); ++i)
+        out += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+    return out;
+}
 /// One text of several. Never inlined: a chain of + is compiled again wherever it stands.
 [[gnu::noinline]] inline std::string joined(std::initializer_list<std::string_view> parts) {
     std::string all;

@@ -10,11 +10,27 @@
 #include "core/metric/table.hpp"
 #include "core/metric/value_text.hpp"
 
+#include <algorithm>  // max, min
 #include <cmath>  // fabs, round
 #include <string>
 
 namespace llmbench {
 inline namespace v0 {
+
+selection label(const types::text& name) { return {name, {}, 1, 0, -1}; }
+selection during(const types::text& side_task) { return {{}, side_task, 1, 0, -1}; }
+/// Two names are none that any request has, and neither are two depths.
+selection operator&&(const selection& a, const selection& b) {
+    const auto both = [](const types::text& x, const types::text& y) {
+        return x.empty() || x == y ? y : y.empty() ? x : x + "\" && \"" + y;
+    };
+    const bool ends_in_a = b.last_turn == 0 || (a.last_turn != 0 && a.last_turn < b.last_turn);
+    return {both(a.label, b.label), both(a.during, b.during),
+            std::min(a.first_turn, b.first_turn) < 1 ? 0 : std::max(a.first_turn, b.first_turn),
+            ends_in_a ? a.last_turn : b.last_turn,
+            a.depth == -1 || a.depth == b.depth ? b.depth : b.depth == -1 ? a.depth : -2};
+}
+
 namespace detail {
 
 statistic_data make_statistic(statistic_kind kind, metric_id metric, double q) {
@@ -22,6 +38,7 @@ statistic_data make_statistic(statistic_kind kind, metric_id metric, double q) {
     s.kind = kind;
     s.metric = metric;
     s.q = q;
+    s.which = own_turns(metric);
     const std::string of = metric_name(metric);
     const double percent = q * 100;
     switch (kind) {
@@ -50,6 +67,17 @@ statistic_data make_drift(const statistic_data& of) {
     s.metric = metric_id::drift;
     s.of = of.metric;
     s.name = "drift(" + str(of.name) + ")";
+    return s;
+}
+statistic_data of_some(const statistic_data& what, const selection& which) {
+    statistic_data s = what;
+    s.which = what.which && which;
+    std::string name = str(what.name);
+    const std::string was = " of " + selection_text(what.which);
+    if (name.size() > was.size() && name.substr(name.size() - was.size()) == was)
+        name.resize(name.size() - was.size());
+    const std::string text = selection_text(s.which);
+    s.name = text.empty() ? name : name + " of " + text;
     return s;
 }
 statistic_data make_gauge(statistic_kind kind, const text& gauge) {

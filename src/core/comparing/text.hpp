@@ -18,13 +18,6 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// "a", "a and b", "a, b and c".
-inline std::string enumerated(const std::vector<std::string>& words) {
-    std::string out;
-    for (std::size_t i = 0; i < words.size(); ++i)
-        out += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
-    return out;
-}
 inline std::string names_of(const settings_comparison& c, const std::vector<std::size_t>& which) {
     std::vector<std::string> names;
     for (const std::size_t i : which) names.push_back(c.settings[i].name);

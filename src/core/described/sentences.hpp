@@ -115,6 +115,9 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::over_saturated, "over_saturated", "{baseline |}over-saturated: requests in flight "
      "grew by {0} while {0} were sent, and ttft by {t}: the load is over the server's capacity"},
     {because::no_such_turns, "no_such_turns", "no request was one that {m} is of"},
+    {because::none_selected, "none_selected", "no measured request is one of {w}"},
+    {because::gaps_of_all, "gaps_of_all", "the gaps between events were too many to keep each one, "
+     "so whose they are is not known: measure fewer requests"},
     {because::lacks_values, "lacks_values", "{c} have no {x}, which {m} needs"},
     {because::context_full, "context_full", "{c} brought fewer tokens than forced: {0} of these at "
      "least with the finish reason \"length\", and none had more than {0} tokens with its prompt: "

@@ -51,7 +51,8 @@ inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
     arm_distribution out;
     sorted_values all;
     for (const repeat_data& d : arm) {
-        const sorted_values sorted = sorted_values_of(id, d);
+        const sorted_values sorted =
+            sorted_values_of(make_statistic(statistic_kind::mean, id, 0), d);
         out.lines.push_back(quantile_line(id, sorted));
         for (const curve_point& p : out.lines.back()) {
             if (!std::isfinite(p.x) || p.x <= 0) continue;

@@ -35,7 +35,7 @@ inline std::vector<bool> misses_of(const slo& s, const repeat_data& d,
                                    timing_bound how = timing_bound::measured) {
     if (is_request_fraction(s.what.metric)) return misses_of(s.what, d, how);
     std::vector<bool> misses;
-    for (const double v : values_in_order(s.what.metric, d, how))
+    for (const double v : values_in_order(s.what, d, how))
         misses.push_back(is_worse(s.at_most, v, s.bound));
     return misses;
 }
@@ -107,7 +107,7 @@ inline double effect_of(const evidence& e, const terms& t, const slo& s,
     std::vector<std::vector<double>> values;
     std::vector<double> pooled;
     for (std::size_t i = 0; i < misses.size(); ++i) {
-        values.push_back(values_in_order(s.what.metric, e.candidate[i], t.read));
+        values.push_back(values_in_order(s.what, e.candidate[i], t.read));
         pooled.insert(pooled.end(), values[i].begin(), values[i].end());
     }
     std::sort(pooled.begin(), pooled.end());
@@ -126,7 +126,7 @@ inline estimate_t quantile_estimate(const evidence& e, const slo& s, std::size_t
                                     const miss_counts& c, double pass_alpha) {
     std::vector<double> pooled;
     for (std::size_t i = 0; i < stages; ++i) {
-        const std::vector<double> more = values_in_order(s.what.metric, e.candidate[i]);
+        const std::vector<double> more = values_in_order(s.what, e.candidate[i]);
         pooled.insert(pooled.end(), more.begin(), more.end());
     }
     if (pooled.empty()) return {not_a_number, not_a_number, not_a_number};
@@ -269,7 +269,7 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
                                         : d.outcome != verdict::inconclusive;
         if (is_final && !to_the_end) break;
     }
-    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats));
+    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.what);
     if (d.repeats == 0) return decided(d, verdict::invalid, {because::no_value});
     if (of_errors) judge_errors(d, is_guard, misses, t.rule);
     return d;

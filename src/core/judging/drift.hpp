@@ -91,8 +91,7 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
     d.decided_by = verdict_method::slices;
     d.measured = pooled_value(s.what, e.candidate, t.read);
     if (e.candidate.empty()) return decided(d, verdict::invalid, {because::nothing_measured});
-    const auto measured = static_cast<double>(std::count_if(
-        e.candidate[0].records.begin(), e.candidate[0].records.end(), is_measured));
+    const auto measured = static_cast<double>(selected_requests(s.what, e.candidate[0]));
     const auto least = static_cast<double>(least_of_drift(s.what));
     if (measured < least)
         return decided(d, verdict::invalid,
@@ -118,7 +117,7 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
         d.repeats = static_cast<int>(i + 1);
         if (d.outcome != verdict::inconclusive && !to_the_end) break;
     }
-    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats));
+    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.what);
     d.why = {thirds_of(s.what, e.candidate, static_cast<std::size_t>(d.repeats), t.read)};
     d.dependence = dependence_of_slices(d.values);
     return d;

@@ -8,7 +8,7 @@
 #include "core/metric/table.hpp"
 #include "core/measured/repeat_list.hpp"
 
-#include <algorithm>  // min, count_if, find
+#include <algorithm>  // min, find
 #include <string>
 #include <vector>
 
@@ -97,11 +97,12 @@ void for_each_repeat(const repeat_data& only, F&& f) {
     f(only);
 }
 
-inline long long measured_requests(const evidence& e, std::size_t repeats) {
+/// Measured requests of the candidate that a statistic is of.
+inline long long measured_requests(const evidence& e, std::size_t repeats,
+                                   const statistic_data& what = {}) {
     long long n = 0;
     for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i)
-        n += std::count_if(e.candidate[i].records.begin(), e.candidate[i].records.end(),
-                           is_measured);
+        n += selected_requests(what, e.candidate[i]);
     return n;
 }
 

@@ -29,10 +29,14 @@ inline namespace v0 {
 namespace detail {
 
 /// What a prefix cache did for what passes, nothing where it did nothing to speak of.
-inline cause part_of_cache(const grounds& g, const slo& s) {
-    const bool compares = s.factor > 0 && g.baseline_cache.prompt > 0;
-    const double mine = g.cache.fraction(), other = compares ? g.baseline_cache.fraction() : 0;
-    if (!concerns(s.what, &metric_facts::is_of_prefill) || std::max(mine, other) < 0.01) return {};
+inline cause part_of_cache(const evidence& e, const grounds& g, const slo& s) {
+    if (!concerns(s.what, &metric_facts::is_of_prefill)) return {};
+    const bool compares = s.factor > 0 && g.baseline_cache.prompt > 0, all = is_of_all(s.what);
+    const double mine = (all ? g.cache : prefix_hits_of(e.candidate, s.what.which)).fraction();
+    const double other =
+        !compares ? 0
+                  : (all ? g.baseline_cache : prefix_hits_of(e.baseline, s.what.which)).fraction();
+    if (std::max(mine, other) < 0.01) return {};
     return compares ? cause{because::cached_in_both, {mine, other}}
                     : cause{because::cached, {mine}};
 }
@@ -44,15 +48,11 @@ inline slo error_guard() {
     return s;
 }
 inline bool states_error_rate(const std::vector<slo>& slos) {
-    return std::any_of(slos.begin(), slos.end(), [](const slo& s) {
-        return s.what.metric == metric_id::error_rate && !s.is_advisory;
-    });
+    return std::any_of(slos.begin(), slos.end(), is_of_all_errors);
 }
 /// What errors are held against: what the gate states, or else the guard.
 inline slo error_limit(const std::vector<slo>& slos) {
-    const auto stated = std::find_if(slos.begin(), slos.end(), [](const slo& s) {
-        return s.what.metric == metric_id::error_rate && !s.is_advisory;
-    });
+    const auto stated = std::find_if(slos.begin(), slos.end(), is_of_all_errors);
     return stated == slos.end() ? error_guard() : *stated;
 }
 
@@ -107,7 +107,7 @@ inline decision judged_as_reported(const evidence& e, const terms& t, const grou
         return v;
     }
     if (v.outcome == verdict::inconclusive) return with_a_way_out(std::move(v), is_guard);
-    if (cause cached = part_of_cache(g, s); v.outcome == verdict::pass && cached)
+    if (cause cached = part_of_cache(e, g, s); v.outcome == verdict::pass && cached)
         v.why.push_back(std::move(cached));
     return v;
 }

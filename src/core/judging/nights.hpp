@@ -84,7 +84,7 @@ inline decision judge_by_nights(const evidence& e, const terms& t, const slo& s,
     decision d = undecided(s);
     d.limit = s.factor;
     d.repeats = static_cast<int>(e.candidate.size());
-    d.requests = measured_requests(e, e.candidate.size());
+    d.requests = measured_requests(e, e.candidate.size(), s.what);
     d.is_at_its_end = true;
     if (cause why = without_nights(t.history, s))
         return decided(std::move(d), verdict::inconclusive, std::move(why));
@@ -122,7 +122,7 @@ inline decision judge_by_nights(const evidence& e, const terms& t, const slo& s,
         to_the_end ? analysis_against(h, run, line, history_analysis_kind::whole, bounds)
                    : judged_against(h, run, line, t.history.appends, bounds);
     d.repeats = static_cast<int>(l.repeats);
-    d.requests = measured_requests(e, l.repeats);
+    d.requests = measured_requests(e, l.repeats, s.what);
     d.values.resize(l.repeats);
     d.distances.resize(l.repeats);
     d.last = reported_analysis(l, h, bounds);

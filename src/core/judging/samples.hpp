@@ -53,16 +53,17 @@ inline long long least_fresh(const statistic_data& w, const judging_rule& rule) 
 /// Values that a statistic of a repeat is of. Failed requests are among those of a percentile.
 inline std::size_t values_behind(const statistic_data& w, const repeat_data& d) {
     const bool of_completed = w.kind == statistic_kind::mean || is_throughput(w.metric);
-    if (is_throughput(w.metric))
+    if (is_throughput(w.metric) || is_of_prompts(w.metric)) {
+        const selects selected(w, d);
         return static_cast<std::size_t>(
-            std::count_if(d.records.begin(), d.records.end(), is_pooled));
+            std::count_if(d.records.begin(), d.records.end(),
+                          [&](const record& r) { return selected.completed(r); }));
+    }
     if (is_of_server(w.metric)) return 0;  // no request is behind it
-    if (is_drift(w.metric))
-        return static_cast<std::size_t>(
-            std::count_if(d.records.begin(), d.records.end(), is_measured));
-    const metric_sample s = sample_of(w.metric, d);
+    if (is_drift(w.metric)) return static_cast<std::size_t>(selected_requests(w, d));
+    const metric_sample s = sample_of(w, d);
     const std::size_t values =
-        facts_of(w.metric).is_of_gaps ? pooled_gap_count(d) : s.values.size();
+        facts_of(w.metric).is_of_gaps ? pooled_gap_count(d, w.which) : s.values.size();
     return values + (of_completed ? 0 : s.failed);
 }
 

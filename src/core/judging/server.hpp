@@ -38,6 +38,7 @@ struct cache_counts {
 };
 /// The completed requests of one arm, counted by what makes them no evidence.
 struct answer_counts {
+    std::size_t requests = 0;  // with those that did not
     std::size_t completed = 0;
     std::size_t too_short = 0, too_long = 0;  // fewer tokens than forced, and more
     // How answers say that they ended: of their own accord, or at a length; and the most tokens
@@ -127,20 +128,23 @@ inline void add_completed(answer_counts& c, const repeat_data& d, const record& 
     c.cache.prompt += r.prompt_tokens;
     c.cache.cached += r.cached_tokens;
 }
-inline answer_counts answer_counts_of(const repeat_list& arm) {
+inline answer_counts answer_counts_of(const repeat_list& arm, const selection& which = {}) {
     answer_counts c;
     const double fast_gap = fast_gap_of(arm);
     for (const repeat_data& d : arm) {
         c.too_short += static_cast<std::size_t>(d.short_outputs);
         c.too_long += static_cast<std::size_t>(d.long_outputs);
         const long long reported = c.cache.requests;
+        const selects selected(which, d);
         for (std::size_t i = 0; i < d.records.size(); ++i) {
             const record& r = d.records[i];
             const bool ok = r.status == request_status::ok;
-            if (ok && is_measured(r)) add_completed(c, d, r, fast_gap);
+            if (!selected(r)) continue;
+            ++c.requests;
+            if (ok) add_completed(c, d, r, fast_gap);
             for (const metric_facts& f : metric_table) {
                 const bool may_miss = f.needs != value_needs::nothing || is_of_turns(f.id);
-                if (!may_miss || !is_part_of(f.id, r)) continue;
+                if (!may_miss || !is_in_turns_of(f.id, r.turn)) continue;
                 value_count& n = c.values[static_cast<std::size_t>(f.id)];
                 ++n.of;
                 n.completed += ok;
@@ -216,6 +220,8 @@ inline cause usage_fault(const answer_counts& c, const statistic_data& what) {
 /// What the answers of one arm say against an objective.
 inline cause fault_of_answers(const answer_counts& c, const statistic_data& what,
                               bool short_ones_expected) {
+    if (c.requests == 0 && !is_of_all(what))
+        return with_text(because::none_selected, selection_text(what.which));
     if (cause why = other_load(c)) return why;
     if (cause why = known_prompts(c.cache)) return why;
     cause why = usage_fault(c, what);

@@ -20,6 +20,7 @@
 #include "core/judging/terms.hpp"
 #include "core/judging/cross_check.hpp"
 
+#include <algorithm>  // any_of
 #include <cstddef>  // size_t
 #include <string>
 #include <utility>  // move
@@ -94,6 +95,13 @@ inline grounds grounds_of(const evidence& e) {
             prefix_hits_of(e.candidate), prefix_hits_of(e.baseline), server_state_of(e)};
 }
 
+/// Gaps that were too many to keep are counted of all requests together.
+inline bool counts_gaps_of_all(const repeat_list& arm, const statistic_data& what) {
+    if (!facts_of(what.metric).is_of_gaps || is_all(what.which)) return false;
+    return std::any_of(arm.begin(), arm.end(),
+                       [](const repeat_data& d) { return d.gaps_counted; });
+}
+
 /// Why a verdict on an SLO is none, nothing where it is one.
 inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& g,
                               const verdict_numbers& v) {
@@ -110,9 +118,15 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
         client_was_saturated(e, check.cpu_utilization))
         if (check.why) return check.why;
     if (is_of_server(s.what.metric)) return server_metrics_fault(e, v);
-    for (const answer_counts* arm : {&g.candidate, &g.baseline}) {
-        const bool is_baseline = arm == &g.baseline;
+    for (const run_arm a : {run_arm::candidate, run_arm::baseline}) {
+        const bool is_baseline = a == run_arm::baseline;
         if (is_baseline && (s.factor <= 0 || !e.has_live_baseline())) continue;
+        const answer_counts own =
+            is_of_all(s.what) ? answer_counts() : answer_counts_of(e.arm(a), s.what.which);
+        const answer_counts* const arm = !is_of_all(s.what) ? &own
+                                         : is_baseline      ? &g.baseline
+                                                            : &g.candidate;
+        if (counts_gaps_of_all(e.arm(a), s.what)) return {because::gaps_of_all};
         cause held = fault_of_stream(*arm, s.what);
         if (is_baseline) held.of = whose::baseline;
         if (held && !stands_though_buffered(e, t, *arm, v)) return held;

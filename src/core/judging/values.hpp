@@ -131,7 +131,7 @@ inline limit_of_values limit_of_values_of(const evidence& e, const terms& t, con
     std::vector<double> pooled;
     for (std::size_t i = 0; i < repeats; ++i) {
         const std::vector<double> more =
-            values_in_order(s.what.metric, e.baseline[i], opposite(t.read));
+            values_in_order(s.what, e.baseline[i], opposite(t.read));
         pooled.insert(pooled.end(), more.begin(), more.end());
     }
     if (pooled.empty()) return {not_a_number, l.allowed, false};
@@ -169,7 +169,7 @@ inline verdict decide_by_gaps(const decision& d, const evidence& e, const terms&
     if (c.relative) return verdict::inconclusive;
     std::vector<double> fractions;
     for (std::size_t i = 0; i < repeats; ++i)
-        fractions.push_back(fraction_of_gaps_beyond(d.what.bound, d.what.what.metric,
+        fractions.push_back(fraction_of_gaps_beyond(d.what.bound, d.what.what,
                                                     e.candidate[i], t.read));
     const double product = product_of_fractions(fractions, allowed_misses(d.what));
     return product >= count_levels_of(d.what, t.rule).product ? verdict::fail
@@ -202,8 +202,9 @@ inline void withdraw_over_failures(decision& d, const evidence& e, const terms& 
     std::vector<std::vector<bool>> misses;
     for (std::size_t i = 0; i < static_cast<std::size_t>(d.repeats); ++i) {
         misses.emplace_back();
+        const selects selected(s.what, e.candidate[i]);
         for (const record& r : e.candidate[i].records)
-            if (is_part_of(s.what.metric, r))
+            if (selected(r))
                 misses.back().push_back(r.status != request_status::ok);
     }
     const miss_counts failed = counted_misses(e, t, s, misses);
@@ -282,7 +283,7 @@ inline decision judge_values(const evidence& e, const terms& t, const slo& s,
                            {because::no_value_in, {as_number(i + 1), c.relative ? 1.0 : 0.0}});
         seen.add(value, s, d.limit);
         d.repeats = static_cast<int>(seen.values.size());
-        d.requests = measured_requests(e, seen.values.size());
+        d.requests = measured_requests(e, seen.values.size(), s.what);
         // No more analyses than the constants allow for, however many repeats there are.
         const bool at_the_end = i + 1 == n;
         if (!at_the_end && (seen.values.size() < first || analyses + 1 >= t.rule.analyses))
@@ -339,7 +340,7 @@ inline decision judge_fresh_mean(const evidence& e, const terms& t, const slo& s
     d.decided_by = verdict_method::batch_means;
     std::vector<double> values;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
-        for (const double x : values_in_order(s.what.metric, e.candidate[i], t.read))
+        for (const double x : values_in_order(s.what, e.candidate[i], t.read))
             if (std::isfinite(x) && x > 0) values.push_back(x);
         if (values.size() < 2 * batches) continue;
         d.values.clear();
@@ -363,7 +364,7 @@ inline decision judge_fresh_mean(const evidence& e, const terms& t, const slo& s
         d.repeats = static_cast<int>(i + 1);
         if (d.outcome != verdict::inconclusive && !to_the_end) break;
     }
-    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats));
+    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.what);
     return d.repeats > 0 ? d : decided(d, verdict::invalid, {because::too_few_values});
 }
 

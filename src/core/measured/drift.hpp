@@ -42,12 +42,13 @@ inline std::size_t slices_of_third(const statistic_data& drift, double measured_
 /// The statistic that drifts, in some time: of the requests planned in it.
 inline double value_in(const statistic_data& drift, const repeat_data& d,
                        const time_interval& when, timing_bound how = timing_bound::measured) {
-    if (is_throughput(drift.of)) return rate_in(drift.of, d, when, how);
+    if (is_throughput(drift.of)) return rate_in(drift.of, d, when, how, drift.which);
     const statistic_data what = drifting(drift);
+    const selects selected(what, d);
     metric_sample s;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
-        if (!is_part_of(what.metric, r) || !when.holds(r.scheduled_ns)) continue;
+        if (!selected(r) || !when.holds(r.scheduled_ns)) continue;
         const bool ok = r.status == request_status::ok;
         const double v = ok ? request_value(what.metric, d, i, how) : 0;
         s.failed += !ok;

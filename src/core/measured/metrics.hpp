@@ -12,6 +12,7 @@
 #include "core/measured/client_stalls.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/histograms.hpp"
+#include "core/measured/prefix_hits.hpp"
 #include "core/measured/rates.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
@@ -75,8 +76,8 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
     case metric_id::ttft_per_prompt_token:
         return r.prompt_tokens > 0 ? ttft_s / r.prompt_tokens : not_a_number;
     case metric_id::ttft_from_send: return seconds(t.sent_to_first);
-    case metric_id::first_turn_ttft: return r.turn == 0 ? ttft_s : not_a_number;
-    case metric_id::later_turn_ttft: return r.turn > 0 ? ttft_s : not_a_number;
+    case metric_id::first_turn_ttft:
+    case metric_id::later_turn_ttft: return is_in_turns_of(m, r.turn) ? ttft_s : not_a_number;
     case metric_id::time_to_first_answer:
         return r.first_answer_ns > 0 ? seconds(t.to_answer) : not_a_number;
     case metric_id::second_token_gap:  // of what came in one read the time is unknown
@@ -97,6 +98,7 @@ inline bool has_value(metric_id m, const repeat_data& d, std::size_t i) {
     const metric_facts& f = facts_of(m);
     if (f.needs == value_needs::prompt_tokens) return d.records[i].prompt_tokens > 0;
     if (f.needs == value_needs::second_event) return gap_count(d.records[i]) > 0;
+    if (f.needs == value_needs::cached_tokens) return tells_cached_tokens(d.records[i]);
     return f.needs == value_needs::nothing || !std::isnan(request_value(m, d, i));
 }
 
@@ -107,12 +109,14 @@ struct metric_sample {
     std::size_t failed = 0;
     std::size_t without_value = 0;
 };
-inline metric_sample sample_of(metric_id m, const repeat_data& d,
+inline metric_sample sample_of(const statistic_data& what, const repeat_data& d,
                                timing_bound how = timing_bound::measured) {
+    const metric_id m = what.metric;
+    const selects selected(what, d);
     metric_sample s;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
-        if (!is_part_of(m, r)) continue;
+        if (!selected(r)) continue;
         if (r.status != request_status::ok) {
             ++s.failed;
         } else if (!facts_of(m).is_of_gaps) {  // whose values are pooled, see ranked_gaps
@@ -125,11 +129,13 @@ inline metric_sample sample_of(metric_id m, const repeat_data& d,
 }
 
 /// Values of a metric in the order of the planned sends; failed requests have the worst one.
-inline std::vector<double> values_in_order(metric_id id, const repeat_data& d,
+inline std::vector<double> values_in_order(const statistic_data& what, const repeat_data& d,
                                            timing_bound how = timing_bound::measured) {
+    const metric_id id = what.metric;
+    const selects selected(what, d);
     std::vector<double> values;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
-        if (!is_part_of(id, d.records[i])) continue;
+        if (!selected(d.records[i])) continue;
         const bool ok = d.records[i].status == request_status::ok;
         const double v = ok ? request_value(id, d, i, how) : is_speed(id) ? 0 : infinity;
         if (!std::isnan(v)) values.push_back(v);
@@ -163,9 +169,10 @@ inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data
                                    timing_bound how = timing_bound::measured) {
     if (what.metric == metric_id::goodput && !is_condition(what.where))
         refuse({str(what.name), ": ", no_condition_text});
+    const selects selected(what, d);
     std::vector<bool> misses;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
-        if (!is_measured(d.records[i])) continue;
+        if (!selected(d.records[i])) continue;
         misses.push_back(what.metric == metric_id::goodput
                              ? !satisfies(what.where, d, i, how)
                              : d.records[i].status != request_status::ok);
@@ -173,19 +180,22 @@ inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data
     return misses;
 }
 
-/// The pooled gaps of repeats by rank. There may be too many for a sorted copy: how often each
-/// value below a second occurs is counted, a longer one or one of few is sorted in.
+/// The pooled gaps of repeats by rank; where they were counted, of all requests. There may be too
+/// many for a sorted copy: how often each value below a second occurs is counted, a longer one or
+/// one of few is sorted in.
 class ranked_gaps {
 public:
     ranked_gaps() = default;
-    explicit ranked_gaps(const repeat_data& d, timing_bound how = timing_bound::measured)
+    explicit ranked_gaps(const repeat_data& d, timing_bound how = timing_bound::measured,
+                         const selection& which = {})
         : counts_(d.pooled_gaps), how_(how) {
         if (d.gaps_counted && how != timing_bound::measured) moved_ = moved_gaps_of(d);
         if (d.gaps_counted) return;
+        const selects selected(which, d);
         std::uint32_t longest = 0;
         const auto each = [&](auto&& f) {
             for (std::size_t i = 0; i < d.records.size(); ++i)
-                if (is_pooled(d.records[i])) for_each_gap(d, i, how, f);
+                if (selected.completed(d.records[i])) for_each_gap(d, i, how, f);
         };
         each([&](std::uint32_t us) { ++n_; longest = std::max(longest, us); });
         short_.resize(std::min<std::uint64_t>({n_, std::uint64_t{longest} + 1, 1000000}));
@@ -285,23 +295,25 @@ struct sorted_values {
 };
 /// The mean gap where the client may have moved the first and the last event of some requests; what
 /// lies between those leaves it as it is.
-inline double moved_mean_gap(const repeat_data& d, timing_bound how) {
+inline double moved_mean_gap(const repeat_data& d, timing_bound how, const selection& which) {
+    const selects selected(which, d);
     double seconds = 0, n = 0;
     for (const record& r : d.records) {
-        if (!is_pooled(r) || gap_count(r) == 0) continue;
+        if (!selected.completed(r) || gap_count(r) == 0) continue;
         seconds += static_cast<double>(times_of(d, r, how).first_to_last) / 1e9;
         n += static_cast<double>(gap_count(r));
     }
     return n > 0 ? seconds / n : not_a_number;
 }
-inline sorted_values sorted_values_of(metric_id m, const repeat_data& d,
+inline sorted_values sorted_values_of(const statistic_data& what, const repeat_data& d,
                                       timing_bound how = timing_bound::measured) {
-    metric_sample s = sample_of(m, d, how);
+    const metric_id m = what.metric;
+    metric_sample s = sample_of(what, d, how);
     sorted_values v;
     if (facts_of(m).is_of_gaps) {
-        v.gaps = ranked_gaps(d, how);
+        v.gaps = ranked_gaps(d, how, what.which);
         v.mean_of_completed =
-            how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how);
+            how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how, what.which);
     } else {
         std::sort(s.values.begin(), s.values.end());
         v.mean_of_completed = mean_of(s.values);  // in this order, whatever that of the records is
@@ -313,14 +325,17 @@ inline sorted_values sorted_values_of(metric_id m, const repeat_data& d,
     return v;
 }
 /// The fraction of the gaps that are over a bound, in seconds. One of each failed request is.
-inline double fraction_of_gaps_beyond(double bound, metric_id m, const repeat_data& d,
+inline double fraction_of_gaps_beyond(double bound, const statistic_data& what,
+                                      const repeat_data& d,
                                       timing_bound how = timing_bound::measured) {
+    const selects selected(what, d);
     std::uint64_t n = 0, over = 0;
     const auto add = [&](double seconds) { ++n; over += seconds > bound; };
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
-        if (is_part_of(m, r) && r.status != request_status::ok) add(infinity);
-        else if (is_pooled(r) && !d.gaps_counted)
+        if (!selected(r)) continue;
+        if (r.status != request_status::ok) add(infinity);
+        else if (!d.gaps_counted)
             for_each_gap(d, i, how, [&](std::uint32_t us) { add(us / 1e6); });
     }
     if (d.gaps_counted) {
@@ -383,12 +398,13 @@ inline double evaluate(const statistic_data& what, const repeat_data& d,
         fraction.add(misses_of(what, d, how));
         return fraction.value(what.metric);
     }
-    if (is_throughput(what.metric)) return window_rate(what.metric, d, how);
+    if (is_throughput(what.metric)) return window_rate(what.metric, d, how, what.which);
+    if (is_of_prompts(what.metric)) return prefix_hits_of(d, what.which).share();
     if (is_of_start(what.metric)) return d.startup_s;
     if (is_of_server(what.metric)) return value_by_server(what, d).value;
     if (facts_of(what.metric).is_of_gaps)
-        return value_among(what, sorted_values_of(what.metric, d, how));
-    metric_sample sample = sample_of(what.metric, d, how);
+        return value_among(what, sorted_values_of(what, d, how));
+    metric_sample sample = sample_of(what, d, how);
     return value_among(what, sample);
 }
 
@@ -400,7 +416,9 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
     for (std::size_t i = 0; i < whats.size(); ++i) {
         const metric_id m = whats[i].metric;
         if (!is_of_requests(m)) { values.push_back(evaluate(whats[i], d)); continue; }
-        if (i == 0 || whats[i - 1].metric != m) sorted = sorted_values_of(m, d);
+        if (i == 0 || whats[i - 1].metric != m ||
+            selection_text(whats[i - 1].which) != selection_text(whats[i].which))
+            sorted = sorted_values_of(whats[i], d);
         values.push_back(value_among(whats[i], sorted));
     }
     return values;

@@ -10,6 +10,7 @@
 #include "core/metric/table.hpp"
 #include "core/measured/drift.hpp"
 #include "core/measured/metrics.hpp"
+#include "core/measured/prefix_hits.hpp"
 #include "core/measured/rates.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
@@ -38,7 +39,7 @@ inline arm_values values_of_requests(const statistic_data& what,
     metric_sample all;
     std::vector<std::pair<double, double>> means;  // and how many values each is of
     for (const repeat_data& d : arm) {
-        metric_sample s = sample_of(what.metric, d, how);
+        metric_sample s = sample_of(what, d, how);
         v.each.push_back(value_among(what, s));
         means.emplace_back(v.each.back(), static_cast<double>(s.values.size()));
         all.failed += s.failed;
@@ -55,7 +56,7 @@ inline arm_values values_of_gaps(const statistic_data& what, const repeat_list& 
     sorted_values all;
     std::vector<std::pair<double, double>> means;  // and how many gaps each is of
     for (const repeat_data& d : arm) {
-        const sorted_values one = sorted_values_of(what.metric, d, how);
+        const sorted_values one = sorted_values_of(what, d, how);
         v.each.push_back(value_among(what, one));
         means.emplace_back(one.mean_of_completed, static_cast<double>(one.gaps.size()));
         all.add(one);
@@ -79,8 +80,8 @@ inline arm_values values_of_server(const statistic_data& what,
     v.together = is_largest ? *largest : weighted_mean(weighted);
     return v;
 }
-/// A throughput is over the windows of all repeats, a fraction of all their requests, a time to
-/// start the mean of the starts.
+/// A throughput is over the windows of all repeats, a fraction of all their requests or of the
+/// tokens of their prompts, a time to start the mean of the starts.
 inline arm_values values_of(const statistic_data& what, const repeat_list& arm,
                             timing_bound how = timing_bound::measured) {
     if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm, how);
@@ -100,7 +101,9 @@ inline arm_values values_of(const statistic_data& what, const repeat_list& arm,
         }
         v.each.push_back(is_drift(what.metric) ? drift_of(what, d, how) : evaluate(what, d, how));
         weighted.emplace_back(v.each.back(),
-                              is_throughput(what.metric) ? d.window.seconds() : 1.0);
+                              is_throughput(what.metric)   ? d.window.seconds()
+                              : is_of_prompts(what.metric) ? prefix_hits_of(d, what.which).prompt
+                                                           : 1.0);
     }
     v.together =
         is_request_fraction(what.metric) ? counts.value(what.metric) : weighted_mean(weighted);

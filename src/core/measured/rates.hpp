@@ -3,6 +3,7 @@
 
 #include "api/metrics.hpp"
 #include "api/result.hpp"
+#include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/measured/client_stalls.hpp"
@@ -25,7 +26,7 @@ namespace detail {
 /// At worst, nothing counts that may have come before the window; at best, all that may have come
 /// before its end, in as much of it as the client surely ran.
 inline double rate_in(metric_id m, const repeat_data& d, const time_interval& when,
-                      timing_bound how = timing_bound::measured) {
+                      timing_bound how = timing_bound::measured, const selection& which = {}) {
     if (when.is_empty()) return not_a_number;
     const long long from = when.from_ns(), to = when.to_ns();
     const long long lost = how == timing_bound::optimistic ? lost_in(d.stalls, when) : 0;
@@ -38,11 +39,12 @@ inline double rate_in(metric_id m, const repeat_data& d, const time_interval& wh
         return when.holds(t);
     };
     const bool of_input = m == metric_id::input_throughput;
+    const selects selected(which, d);
     bool prompts_reported = m != metric_id::prefill_throughput && !of_input;
     std::vector<double> parts;  // added up in order of size, whatever that of the records is
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
-        if (r.status != request_status::ok) continue;
+        if (r.status != request_status::ok || !selected.has(r)) continue;
         if (m == metric_id::request_throughput) {
             parts.push_back(inside(r.end_ns));
             continue;
@@ -78,8 +80,8 @@ inline double rate_in(metric_id m, const repeat_data& d, const time_interval& wh
 }
 /// The same inside the steady window.
 inline double window_rate(metric_id m, const repeat_data& d,
-                          timing_bound how = timing_bound::measured) {
-    return rate_in(m, d, d.window, how);
+                          timing_bound how = timing_bound::measured, const selection& which = {}) {
+    return rate_in(m, d, d.window, how, which);
 }
 
 }  // namespace detail

@@ -46,6 +46,10 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
             may_be_reported);
     v.exact({"conversation", "its number in the trace", at_times}, r.conversation, false);
     v.whole({"turn", "of the conversation", at_times}, r.turn, few);
+    if (v.has("depth", r.depth != 0))
+        v.whole({"depth", "in its session, 0 is the main line", at_times}, r.depth, few);
+    if (v.has("part", r.part != 0))
+        v.whole({"part", "of the workload: its place among the repeat's labels", at_times}, r.part);
     v.whole({"reads", "that brought content events", at_times}, r.reads, events);
     v.whole({"first_read_events", "", at_times}, r.first_read_events, events);
     v.whole({"text_bytes", "of generated text", at_times}, r.text_bytes, bytes);

@@ -1,11 +1,10 @@
 // what one repeat measured
 #pragma once
 
-#include "api/metrics.hpp"
 #include "api/result.hpp"
+#include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
-#include "core/metric/table.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/client_stalls.hpp"
 #include "core/measured/histograms.hpp"
@@ -13,7 +12,8 @@
 #include "core/measured/server_metrics.hpp"
 #include "core/measured/settling.hpp"
 
-#include <algorithm>  // max
+#include <algorithm>  // count_if, max, partition_point
+#include <cstddef>  // size_t
 #include <cstdint>  // uint64_t, uint32_t
 #include <string>
 #include <string_view>
@@ -48,6 +48,12 @@ inline const char* to_string(probe_of p) {
     return "asked";
 }
 
+/// When something else was done to the server under the load.
+struct side_step {
+    std::string task{};
+    long long from_ns = 0, to_ns = 0;
+};
+
 /// One repeat of one arm as a whole: all that was seen beside its requests.
 struct repeat_facts {
     run_arm arm = run_arm::candidate;
@@ -55,6 +61,8 @@ struct repeat_facts {
     double load = 0;  // of a probe: requests/s, or users; 0: there is one load for all repeats
     probe_of part = probe_of::asked;  // of a probe
     std::string disturbed{};  // why a probe is no evidence: the client had too great a part in it
+    std::vector<std::string> labels{};  // of the parts of the workload
+    std::vector<side_step> side_steps{};  // those of a task in order
     time_interval window{};  // the steady part; nothing has a rate where it is empty
     double startup_s = not_a_number;
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
@@ -98,21 +106,57 @@ inline std::size_t gap_count(const record& r) {
 }
 
 inline bool is_measured(const record& r) { return r.phase == run_phase::measure; }
-/// Whether a request is one of those that the metric speaks of.
-inline bool is_part_of(metric_id m, const record& r) {
-    const turn_kind turns = facts_of(m).turns;
-    return is_measured(r) &&
-           (turns == turn_kind::all || (turns == turn_kind::first) == (r.turn == 0));
-}
+
+/// Which requests of a repeat a statistic is of.
+class selects {
+public:
+    selects(const selection& s, const repeat_facts& d)
+        : first_turn_(s.first_turn - 1), last_turn_(s.last_turn), depth_(s.depth),
+          by_label_(!s.label.empty()), by_time_(!s.during.empty()) {
+        for (std::size_t i = 0; by_label_ && i < d.labels.size(); ++i)
+            if (d.labels[i] == s.label.c_str()) part_ = static_cast<int>(i);
+        for (const side_step& step : d.side_steps)
+            if (by_time_ && step.task == s.during.c_str()) steps_.push_back(step);
+    }
+    selects(const statistic_data& what, const repeat_facts& d) : selects(what.which, d) {}
+    /// Warming up too.
+    bool has(const record& r) const {
+        return r.turn >= first_turn_ && (last_turn_ == 0 || r.turn < last_turn_) &&
+               (depth_ == -1 || r.depth == depth_) && (!by_label_ || r.part == part_) &&
+               (!by_time_ || is_during(r));
+    }
+    bool operator()(const record& r) const { return is_measured(r) && has(r); }
+    bool completed(const record& r) const {
+        return r.status == request_status::ok && (*this)(r);
+    }
+
+private:
+    /// A task's steps follow each other: if any, the last one begun before the end is in it.
+    bool is_during(const record& r) const {
+        const auto after = std::partition_point(
+            steps_.begin(), steps_.end(),
+            [&](const side_step& s) { return s.from_ns <= r.end_ns; });
+        return after != steps_.begin() && (after - 1)->to_ns >= r.scheduled_ns;
+    }
+
+    int first_turn_, last_turn_, depth_, part_ = -1;
+    bool by_label_, by_time_;
+    std::vector<side_step> steps_{};
+};
 
 inline bool is_pooled(const record& r) { return is_measured(r) && r.status == request_status::ok; }
 
+inline long long selected_requests(const statistic_data& what, const repeat_data& d) {
+    return std::count_if(d.records.begin(), d.records.end(), selects(what, d));
+}
+
 /// How many gaps there are of completed measured requests.
-inline std::uint64_t pooled_gap_count(const repeat_data& d) {
+inline std::uint64_t pooled_gap_count(const repeat_data& d, const selection& which = {}) {
     if (d.gaps_counted) return d.pooled_gaps.size();
+    const selects selected(which, d);
     std::uint64_t n = 0;
     for (const record& r : d.records)
-        if (is_pooled(r)) n += gap_count(r);
+        if (selected.completed(r)) n += gap_count(r);
     return n;
 }
 

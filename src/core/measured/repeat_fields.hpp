@@ -207,6 +207,8 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.time({"window_to_ns"}, to_ns, false);
     v.must(to_ns >= from_ns, "window_to_ns", "a window ends after it began");
     if (v.assigns()) d.window = time_interval::between(from_ns, to_ns);
+    if (v.has("labels", !d.labels.empty()))
+        v.texts({"labels", "of the parts of the workload, in order", at_times}, d.labels);
     v.number({"asked_rate", "requests/s, 0 where the load asks for none"}, d.asked_rate,
              rate_range);
     v.number({"achieved_rate"}, d.achieved_rate, rate_range);

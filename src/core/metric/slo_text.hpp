@@ -8,7 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 
-#include <cmath>  // isfinite
+#include <cmath>  // floor, isfinite
 #include <cstddef>  // size_t
 #include <iterator>  // size
 #include <stdexcept>  // invalid_argument
@@ -32,7 +32,7 @@ constexpr metric_shape shape_of(metric_id m) {
     return shape_among<latency_metric, speed_metric, event_metric, token_throughput,
                        request_throughput_t, fraction_metric, run_time_metric, server_time,
                        queue_gauge, running_gauge, cache_gauge, server_count, server_fraction,
-                       draft_metric, energy_metric>(m);
+                       draft_metric, energy_metric, prompt_metric>(m);
 }
 
 class slo_reader {
@@ -96,7 +96,7 @@ private:
     }
     slo objective() {
         slo s;
-        s.what = statistic();
+        s.what = selected();
         s.at_most = side(facts_of(drifting(s.what).metric).side);
         limit(s);
         return s;
@@ -160,6 +160,51 @@ private:
         refuse("the unit of " + std::string(metric_name(m)) + ", which is one of " + names + ",");
     }
 
+    /// "p90(ttft) of "sql"", "p90(ttft).of("sql")", "of(error_rate, "sql")".
+    statistic_data selected() {
+        if (word() == "of" && take("of(")) {
+            const statistic_data s = value_of_run();
+            expect(",");
+            return among(s, true);
+        }
+        const statistic_data s = statistic();
+        if (take(".of(")) return among(s, true);
+        return take("of ") ? among(s, false) : s;
+    }
+    statistic_data among(const statistic_data& s, bool in_brackets) {
+        selection which = some();
+        while (take("&&")) which = which && some();
+        if (in_brackets) expect(")");
+        return of_some(s, which);
+    }
+    selection some() {
+        if (rest_at("\"")) return label(quoted());
+        if (take("label(")) return closed(label(quoted()));
+        if (take("during(")) return closed(during(quoted()));
+        if (take("depth(")) return closed(depth(counted()));
+        if (!take("turns("))
+            refuse("a label in quotes, turns(first, last), depth(n) or during(\"task\")");
+        const int first = counted();
+        return closed(turns(first, take(",") ? counted() : 0));
+    }
+    selection closed(const selection& s) {
+        expect(")");
+        return s;
+    }
+    int counted() {
+        const double n = number();
+        if (!(n >= 0 && n <= 1e9 && std::floor(n) == n)) refuse("(after a whole number)");
+        return static_cast<int>(n);
+    }
+    std::string quoted() {
+        expect("\"");
+        const std::size_t end = rest_.find('"');
+        if (end == std::string_view::npos) refuse("a closing quote");
+        const std::string name(rest_.substr(0, end));
+        rest_.remove_prefix(end + 1);
+        return name;
+    }
+
     statistic_data statistic() {
         const std::string_view name = word();
         const bool has_argument = rest_.substr(name.size(), 1) == "(";
@@ -169,7 +214,7 @@ private:
         statistic_data s;
         if (name == "drift") {
             if (rest_at("drift")) refuse("a statistic that drifts");
-            s = make_drift(statistic());
+            s = make_drift(selected());
             expect(")");
             return s;
         }

@@ -6,9 +6,11 @@
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
 #include "api/units.hpp"
+#include "core/base/text.hpp"
 
 #include <cstddef>  // size_t
 #include <iterator>  // size
+#include <string>
 #include <string_view>
 #include <type_traits>  // is_same_v
 
@@ -50,12 +52,14 @@ constexpr const written_unit* first_unit_of(metric_unit unit) {
 
 /// What has a value: each completed request, each repeat by its steady window or by how many of its
 /// requests missed, the start of a server, the server itself, its repeats at several loads, a
-/// repeat by the thirds of its window.
-enum class metric_of : unsigned char { request, window, requests, start, server, loads, thirds };
-enum class turn_kind : unsigned char { all, first, later };
+/// repeat by the thirds of its window, a repeat by the prompts of its requests.
+enum class metric_of : unsigned char {
+    request, window, requests, start, server, loads, thirds, prompts
+};
 /// What a completed request must have brought to have a value of a metric, or to count in one.
 enum class value_needs : unsigned char {
-    nothing, prompt_tokens, second_token, second_event, second_read, answer, reported_tokens
+    nothing, prompt_tokens, second_token, second_event, second_read, answer, reported_tokens,
+    cached_tokens
 };
 
 struct metric_facts {
@@ -64,7 +68,6 @@ struct metric_facts {
     metric_unit unit = metric_unit::time;
     bound_side side = bound_side::at_most;  // the one from which a limit makes sense
     metric_of of = metric_of::request;
-    turn_kind turns = turn_kind::all;  // the others are no part of it, failed or not
     bool is_of_gaps = false;           // pooled over a repeat's requests; of one, its longest gap
     value_needs needs = value_needs::nothing;
     bool is_of_decoding = false;       // of when tokens came, from the first to the last
@@ -73,7 +76,7 @@ struct metric_facts {
     bool is_of_prefill = false;        // faster where a prefix cache has some of the prompt
     bool needs_event_times = false;    // of every content event, not of the first and last alone
     bool is_hurt_by_lateness = false;  // the client's: counted from when a request was to be sent
-    // Of server metrics: compared on log(x + offset), SI; below it ratios mean nothing. 0: none.
+    // Of what can be zero: compared on log(x + offset), SI; below it ratios mean nothing. 0: none.
     double offset = 0;
     bool is_whole = false;  // a count of something, which has no half
 };
@@ -93,9 +96,9 @@ inline constexpr metric_facts metric_table[] = {
      .is_hurt_by_lateness = true},
     {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true,
      .is_of_prefill = true},
-    {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft", .turns = turn_kind::first,
+    {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft",
      .needs_stream = true, .is_of_prefill = true, .is_hurt_by_lateness = true},
-    {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft", .turns = turn_kind::later,
+    {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft",
      .needs_stream = true, .is_of_prefill = true, .is_hurt_by_lateness = true},
     {.id = metric_id::time_to_first_answer, .name = "time_to_first_answer",
      .needs = value_needs::answer, .needs_stream = true, .is_of_prefill = true,
@@ -160,6 +163,9 @@ inline constexpr metric_facts metric_table[] = {
      .side = bound_side::at_least, .of = metric_of::server},
     {.id = metric_id::energy_per_token, .name = "energy_per_token", .unit = metric_unit::energy,
      .of = metric_of::server, .needs_event_times = true},
+    {.id = metric_id::cached_share, .name = "cached_share", .unit = metric_unit::fraction,
+     .side = bound_side::at_least, .of = metric_of::prompts, .needs = value_needs::cached_tokens,
+     .offset = 0.01},
     {.id = metric_id::capacity_in_rate, .name = "capacity", .unit = metric_unit::requests_per_s,
      .side = bound_side::at_least, .of = metric_of::loads},
     {.id = metric_id::capacity_in_users, .name = "capacity", .unit = metric_unit::users,
@@ -211,11 +217,13 @@ static_assert(is_as_typed<latency_metric>(metric_id::prefill_speed) &&
               is_as_typed<server_count>(metric_id::prefix_cache_hits) &&
               is_as_typed<server_fraction>(metric_id::acceptance_length) &&
               is_as_typed<draft_metric>(metric_id::energy_per_token) &&
-              is_as_typed<energy_metric>(metric_id::capacity_in_rate));
+              is_as_typed<energy_metric>(metric_id::cached_share) &&
+              is_as_typed<prompt_metric>(metric_id::capacity_in_rate));
 
 constexpr const char* metric_name(metric_id m) { return facts_of(m).name; }
 constexpr bool is_request_fraction(metric_id m) { return facts_of(m).of == metric_of::requests; }
 constexpr bool is_throughput(metric_id m) { return facts_of(m).of == metric_of::window; }
+constexpr bool is_of_prompts(metric_id m) { return facts_of(m).of == metric_of::prompts; }
 constexpr bool is_of_start(metric_id m) { return facts_of(m).of == metric_of::start; }
 /// How the load was served, and not whether it was, or when the server was there.
 constexpr bool is_of_service(metric_id m) {
@@ -242,7 +250,39 @@ constexpr bool is_of_requests(metric_id m) { return facts_of(m).of == metric_of:
 constexpr bool is_speed(metric_id m) {
     return is_of_requests(m) && facts_of(m).side == bound_side::at_least;
 }
-constexpr bool is_of_turns(metric_id m) { return facts_of(m).turns != turn_kind::all; }
+/// The names of ttft of some turns.
+constexpr bool is_of_turns(metric_id m) {
+    return m == metric_id::first_turn_ttft || m == metric_id::later_turn_ttft;
+}
+constexpr bool is_in_turns_of(metric_id m, int turn) {
+    return !is_of_turns(m) || (m == metric_id::first_turn_ttft) == (turn == 0);
+}
+inline selection own_turns(metric_id m) {
+    return m == metric_id::first_turn_ttft   ? turns(1, 1)
+           : m == metric_id::later_turn_ttft ? turns(2)
+                                             : selection{};
+}
+
+/// Which requests a selection has, as slo::text() has it: `"sql" && turns(2)`.
+inline std::string selection_text(const selection& s) {
+    std::string t;
+    const auto add = [&](const std::string& term) { t += (t.empty() ? "" : " && ") + term; };
+    if (!s.label.empty()) add("\"" + str(s.label) + "\"");
+    if (s.first_turn != 1 || s.last_turn != 0)
+        add(s.last_turn == 0 ? printed("turns(%d)", s.first_turn)
+                             : printed("turns(%d, %d)", s.first_turn, s.last_turn));
+    if (s.depth != -1) add(printed("depth(%d)", s.depth));
+    if (!s.during.empty()) add("during(\"" + str(s.during) + "\")");
+    return t;
+}
+inline bool is_all(const selection& s) { return selection_text(s).empty(); }
+/// Whether a statistic is of all requests that its metric is of.
+inline bool is_of_all(const statistic_data& w) {
+    return selection_text(w.which) == selection_text(own_turns(w.metric));
+}
+inline bool is_of_all_errors(const slo& s) {
+    return s.what.metric == metric_id::error_rate && !s.is_advisory && is_all(s.what.which);
+}
 
 /// Whether a program of comparisons leaves one condition: every `&&` and `||` finds its two sides.
 /// That of `predicate{}` does not.

@@ -43,7 +43,8 @@ inline std::string load_interval_text(metric_id m, double low, double high) {
 inline const char* needs_text(value_needs n) {
     return name_at({"value", "prompt_tokens in their usage", "tokens after their first event",
                     "second content event", "second content event in a read of its own",
-                    "content but reasoning", "output tokens in their usage"}, n);
+                    "content but reasoning", "output tokens in their usage",
+                    "cached_tokens in their usage"}, n);
 }
 
 /// A limit as its author wrote it, more or less: up to six digits, no trailing zeros.

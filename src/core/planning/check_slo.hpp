@@ -13,6 +13,7 @@
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 
+#include <algorithm>  // find
 #include <cmath>  // floor, isfinite
 #include <string>
 #include <vector>
@@ -31,7 +32,9 @@ struct slo_context {
     bool in_users = false;  // the load is a number of them
     std::string arrivals{};  // as they are told
     long long requests = 0;  // measured ones of a repeat, 0 where only the run can tell
-    long long first_turns = 0;  // of these
+    std::vector<request_kind> kinds{};  // of these
+    std::vector<std::string> labels{}, side_tasks{};
+    int deepest = 0;  // of sessions
     int most_repeats = last_analysis;
     judging_rule rule{};
     std::vector<slo> slos{};
@@ -47,7 +50,10 @@ inline slo_context slo_context_of(const plan& p) {
             .in_users = is_counted_in_users(t.arrivals),
             .arrivals = arrival_text(t.arrivals),
             .requests = expected_requests(p),
-            .first_turns = expected_first_turns(p),
+            .kinds = expected_kinds(p),
+            .labels = t.labels,
+            .side_tasks = t.side_tasks,
+            .deepest = t.described.deepest,
             .most_repeats = j.most_repeats,
             .rule = j.rule,
             .slos = j.slos};
@@ -100,6 +106,32 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
     }
 }
 
+/// Refuses a name that is none of these: labels, side tasks.
+inline void check_named(const text& name, const std::vector<std::string>& all, const char* what,
+                        const std::string& given) {
+    if (name.empty() || std::find(all.begin(), all.end(), str(name)) != all.end()) return;
+    refuse({given, "the scenario has no ", what, " \"", str(name), "\"",
+            all.empty() ? "" : "; it has " + enumerated(all)});
+}
+/// Requests that an objective selects and the scenario does not have.
+inline void check_selection(const statistic_data& w, const slo_context& c,
+                            const std::string& given) {
+    const selection& s = w.which;
+    if (is_of_all(w)) return;
+    if (is_of_server(w.metric) || is_of_start(w.metric))
+        refuse({given, "what a server tells of itself is of all that it does, for whomever"});
+    check_named(s.label, c.labels, "label", given);
+    check_named(s.during, c.side_tasks, "side task", given);
+    if (s.first_turn < 1 || (s.last_turn != 0 && s.last_turn < s.first_turn))
+        refuse({given, "turns are counted from 1, and the last one is none before the first"});
+    if (s.last_turn == 0 ? s.first_turn > 1 && !c.has_turns : !c.has_turns)
+        refuse({given, selection_text(turns(s.first_turn, s.last_turn)),
+                " needs a workload of conversations"});
+    if (s.depth < -1 || s.depth > c.deepest)
+        refuse({given, printed("a depth from 0 to %d is allowed, which the workload has",
+                               c.deepest)});
+}
+
 /// Some metrics say nothing of a load that does not saturate, or of one without conversations.
 inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
                                  const std::string& given) {
@@ -115,13 +147,9 @@ inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
 }
 
 /// Requests of one repeat that a statistic is of, 0 where only the run can tell.
-inline long long requests_behind(metric_id id, const slo_context& c) {
-    switch (facts_of(id).turns) {
-    case turn_kind::all: break;
-    case turn_kind::first: return c.first_turns;
-    case turn_kind::later: return c.requests - c.first_turns;
-    }
-    return c.requests;
+inline long long requests_behind(const statistic_data& w, const slo_context& c) {
+    if (is_all(w.which)) return c.requests;
+    return w.which.during.empty() ? selected_of(c.kinds, c.labels, w.which) : 0;
 }
 inline void check_fresh(const slo& s, const slo_context& c, const std::string& given) {
     const statistic_data& w = s.what;
@@ -130,13 +158,13 @@ inline void check_fresh(const slo& s, const slo_context& c, const std::string& g
     if (is_throughput(w.metric) || facts_of(w.metric).is_of_gaps || is_of_server(w.metric) ||
         (w.kind != statistic_kind::percentile && w.kind != statistic_kind::mean))
         refuse({why, str(w.name), " is judged on replayed traffic only"});
-    const long long n = requests_behind(w.metric, c), needed = least_fresh(w, c.rule);
+    const long long n = requests_behind(w, c), needed = least_fresh(w, c.rule);
     if (n != 0 && n < needed)
         refuse({why, printed("%s needs at least %lld measured requests, and the scenario has %lld",
                              w.name.c_str(), needed, n)});
 }
 inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given) {
-    const long long n = requests_behind(w.metric, c), needed = least_replayed(w);
+    const long long n = requests_behind(w, c), needed = least_replayed(w);
     if (facts_of(w.metric).is_of_gaps || n <= 0) return;
     const bool is_percentile = w.kind == statistic_kind::percentile && !is_drift(w.metric);
     if (n < needed)
@@ -181,13 +209,13 @@ inline void check_slo(const slo& s, const slo_context& c) {
     if (is_drift(w.metric)) check_drift(s, c, given);
     else check_slo_limit(s, c, given);
     check_metric_of_load(drifting(w), c, given);
+    check_selection(w, c, given);
     const bool is_of_latencies = !is_of_start(w.metric) && !is_request_fraction(w.metric);
     if (c.rule.traffic == fresh && is_of_latencies) check_fresh(s, c, given);
     else check_sample(w, c, given);
     if (w.kind != statistic_kind::mean || is_of_server(w.metric)) return;
     for (const slo& other : c.slos)
-        if (other.what.metric == metric_id::error_rate && !other.is_advisory &&
-            !(other.bound <= 0.05))
+        if (is_of_all_errors(other) && !(other.bound <= 0.05))
             refuse({given,
                     "a mean over completed requests says little beside an error limit over 5 %"});
 }

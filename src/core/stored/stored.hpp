@@ -60,7 +60,8 @@ inline constexpr std::size_t most_repeats_of_a_gate = 1000;  // probes of a sear
 inline plan described_plan(const stored_gate& g) {
     const load_facts& l = g.load;
     planned_traffic t;
-    t.described = {true, g.context.requests, g.context.has_turns, g.context.first_turns, l.extent,
+    t.described = {true, g.context.requests, g.context.has_turns,
+                   selected_of(g.context.kinds, {}, turns(1, 1)), g.context.deepest, l.extent,
                    l.options, l.limits};
     t.arrivals.described = l.arrivals;
     t.arrivals.kind = l.kind;
@@ -116,7 +117,9 @@ inline slo_context context_of(const stored_gate& g, const expected_load& expecte
                      g.judged_by.history.is_there();
     c.requests = expected.requests;
     c.has_turns = expected.has_turns;
-    c.first_turns = expected.has_turns ? expected.first_turns : expected.requests;
+    const long long first = expected.has_turns ? expected.first_turns : expected.requests;
+    c.kinds = kinds_by_turns({first, expected.requests - first});
+    c.deepest = static_cast<int>(most_of_few);  // which no file tells: its requests do
     return c;
 }
 
@@ -253,6 +256,11 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
             for (const named_number& n : r.statistics) g.statistics[n.name].push_back(n.value);
         }
     }
+    if (!g.seen.candidate.empty()) {
+        g.context.labels = g.seen.candidate.front().labels;
+        g.described = with_traffic(std::move(g.described),
+                                   [&](planned_traffic& t) { t.labels = g.context.labels; });
+    }
     return g;
 }
 
@@ -281,6 +289,7 @@ inline past_result read_past_result(const std::string& json, const std::string& 
             past_slo slo;
             slo.slo = s.text("slo");
             slo.metric = s.text("metric");
+            slo.of = s.text("of");
             const std::string outcome = s.text("verdict");
             for (int k = 0; k <= static_cast<int>(verdict::skipped); ++k)
                 if (outcome == to_string(static_cast<verdict>(k)))

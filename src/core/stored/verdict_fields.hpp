@@ -36,6 +36,7 @@ inline void fields_of(field_visitor& v, verdict_cause& c) {
 }
 inline void fields_of(field_visitor& v, slo_verdict& of) {
     std::string text = str(of.what.text()), metric = metric_name(of.what.what.metric);
+    std::string which = is_of_all(of.what.what) ? "" : selection_text(of.what.what.which);
     std::string file = of.what.at.file;
     bool relative = of.what.factor > 0;
     double distance = headroom(of);
@@ -44,6 +45,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.choice({"verdict"}, of.outcome, verdict::skipped);
     v.flag({"advisory", "never fails the gate"}, of.what.is_advisory);
     v.text({"metric"}, metric);
+    v.text_if_any("of", "the requests that it is of, where those are not all", which);
     v.number({"measured", "of the requests of all repeats together, in seconds, per second, as a "
                           "fraction; of a relative SLO the ratio", at_times},
              of.measured, any_number);

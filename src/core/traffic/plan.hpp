@@ -12,6 +12,7 @@
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
+#include "core/measured/repeat.hpp"
 #include "core/judging/rule.hpp"
 #include "core/files/traces.hpp"
 #include "core/traffic/places.hpp"
@@ -49,6 +50,7 @@ struct described_load {
     long long requests = 0;  // measured ones that a repeat was to have, 0 where nobody knew
     bool has_turns = false;  // they are turns of conversations, so many of them first ones
     long long first_turns = 0;
+    int deepest = 0;  // of sessions, at most
     std::string extent{}, options{}, limits{};
 };
 
@@ -73,6 +75,8 @@ struct planned_traffic {
     described_load described{};  // in place of all that is needed to send it
     std::string sent_as_given{};  // "prompts" or "images": what is the same in every repeat and run
     traffic_source source{};
+    std::vector<std::string> labels{};      // of the parts of the workload
+    std::vector<std::string> side_tasks{};  // by name
     std::size_t stride = 1;  // places that a conversation takes, its turns the first of them
     double think_s = 0;      // before a later turn
     /// What was read for it; the copies of a plan share it.
@@ -219,16 +223,50 @@ inline long long expected_requests(const planned_traffic& p) {
     const double n = std::min(by_time, by_count);
     return std::isfinite(n) ? std::llround(n) : 0;
 }
-/// Of these, first turns of conversations.
-inline long long expected_first_turns(const planned_traffic& p) {
-    if (p.described.is_there) return p.described.first_turns;
+/// Requests of a repeat that no selection but one of a side task tells apart.
+struct request_kind {
+    record like{};
+    long long count = 0;
+};
+/// Of conversations, whose turns have so many each.
+inline std::vector<request_kind> kinds_by_turns(const std::vector<long long>& of_turn) {
+    std::vector<request_kind> kinds;
+    for (std::size_t i = 0; i < of_turn.size(); ++i) {
+        if (of_turn[i] <= 0) continue;
+        kinds.push_back({{}, of_turn[i]});
+        kinds.back().like.turn = static_cast<int>(i);
+    }
+    return kinds;
+}
+/// Of these all there are; none where only the run can tell.
+inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
     const long long n = expected_requests(p);
-    if (n == 0 || p.stride == 1) return n;
-    const std::size_t warmup = counted_conversations(p).warmup;
-    long long first = 0;
-    for (long long turns = 0; turns < n; ++first)
-        turns += static_cast<long long>(turns_of(p, warmup + static_cast<std::size_t>(first)));
-    return first;
+    if (p.described.is_there)
+        return kinds_by_turns({p.described.first_turns, n - p.described.first_turns});
+    std::vector<long long> of_turn = {n};
+    if (p.stride > 1) {
+        of_turn.assign(p.stride, 0);
+        std::size_t conversation = counted_conversations(p).warmup;
+        for (auto left = static_cast<std::size_t>(n); left > 0; ++conversation) {
+            const std::size_t turns = std::min(turns_of(p, conversation), left);
+            for (std::size_t i = 0; i < turns; ++i) ++of_turn[i];
+            left -= turns;
+        }
+    }
+    return kinds_by_turns(of_turn);
+}
+/// Of some kinds, those that are selected.
+inline long long selected_of(const std::vector<request_kind>& kinds,
+                             const std::vector<std::string>& labels, const selection& which) {
+    repeat_facts d;
+    d.labels = labels;
+    const selects selected(which, d);
+    long long n = 0;
+    for (const request_kind& k : kinds) n += selected.has(k.like) ? k.count : 0;
+    return n;
+}
+inline long long expected_first_turns(const planned_traffic& p) {
+    return selected_of(expected_kinds(p), {}, turns(1, 1));
 }
 
 /// Seconds before the measured part of a closed loop, whatever else warms up: a load that does not

@@ -56,13 +56,13 @@ inline imported_run imported_run_of(const std::string& path) {
 /// What files of a run that is over can be asked, and what nobody can tell from them.
 inline void check_slos_of_files(const plan& p) {
     slo_context c = slo_context_of(p);
-    c.requests = c.first_turns = 0;  // too few make an objective invalid, not the question unsound
+    c.requests = 0;  // too few make an objective invalid, not the question unsound
     c.has_turns = true;
     for (const slo& s : p.judged->slos) {
         const std::string given = "the SLO " + str(s.text()) + " is refused: ";
         if (is_capacity(s.what.metric))
             refuse({given, "the files are of one load, which shows no capacity"});
-        if (is_of_start(s.what.metric) || is_of_server(s.what.metric) || is_of_turns(s.what.metric))
+        if (is_of_start(s.what.metric) || is_of_server(s.what.metric) || !is_all(s.what.which))
             refuse({given, "files of other tools tell nothing of it"});
         check_slo(s, c);
     }

@@ -232,6 +232,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     repeat_data d;
     d.arm = arm;
     d.index = repeat;
+    d.labels = p.sent->labels;
     load_order order;
     order.what = &p;
     order.target = &target.load(arm);

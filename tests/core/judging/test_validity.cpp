@@ -240,6 +240,103 @@ TEST_CASE("a goodput of later turns needs some") {
     CHECK(judged(m, goodput(later_turn_ttft <= 1_ms) >= 50_pct).outcome == verdict::pass);
 }
 
+TEST_CASE("a statistic of some requests is judged on those alone") {
+    // Every second request belongs to "slow", of which one in ten fails.
+    measurement m = measured(repeats_with_ttft({80, 80, 80}));
+    for (repeat_data& d : m.candidate) {
+        d.labels = {"fast", "slow"};
+        for (std::size_t i = 1; i < d.records.size(); i += 2) {
+            record& r = d.records[i];
+            r.part = 1;
+            r.depth = 1;
+            r.turn = 1;
+            r.first_token_ns += 100000000;
+            r.second_token_ns = 0;
+        }
+    }
+    for (const selection& slow : {label("slow"), turns(2), depth(1), label("slow") && depth(1)}) {
+        CAPTURE(selection_text(slow));
+        const slo_verdict v = judged(m, p50(ttft).of(slow) <= 200_ms);
+        CHECK(v.outcome == verdict::pass);
+        CHECK(v.estimate.value == about(0.180));
+        CHECK(v.measured == about(0.180));
+        CHECK(v.requests == 10 * v.repeats);
+        CHECK(judged(m, p50(ttft).of(slow) <= 100_ms).outcome == verdict::fail);
+    }
+    CHECK(judged(m, p50(ttft).of("fast") <= 100_ms).estimate.value == about(0.080));
+    CHECK(judged(m, p50(ttft).of(turns(1, 1)) <= 100_ms).outcome == verdict::pass);
+    CHECK(judged(m, goodput(ttft <= 100_ms).of("fast") >= 50_pct).estimate.value == about(1));
+    CHECK(judged(m, goodput(ttft <= 100_ms).of("slow") >= 50_pct).outcome == verdict::fail);
+    CHECK(str(judged(m, p50(ttft).of(turns(3)) <= 1_s).reason) ==
+          "server: no measured request is one of turns(3)");
+    CHECK(str(judged(m, p50(ttft).of("other") <= 1_s).reason) ==
+          "server: no measured request is one of \"other\"");
+}
+
+TEST_CASE("errors of some requests are no limit on those of all") {
+    measurement m = measured(repeats_with_ttft({80, 80, 80}));
+    for (repeat_data& d : m.candidate) {
+        d.labels = {"fine", "failing"};
+        for (std::size_t i = 0; i < d.records.size(); i += 2) {
+            d.records[i].part = 1;
+            d.records[i].status = request_status::http;
+        }
+    }
+    CHECK(judged(m, of(error_rate, "fine") <= 1_pct).estimate.value == 0);
+    CHECK(judged(m, of(error_rate, "failing") <= 1_pct).outcome == verdict::fail);
+    CHECK(judged(m, of(error_rate, "failing") <= 1_pct).estimate.value == about(1));
+    CHECK_FALSE(states_error_rate({of(error_rate, "failing") <= 50_pct}));
+    CHECK(states_error_rate({error_rate <= 50_pct}));
+}
+
+TEST_CASE("requests during a side task are those that overlap one of its steps") {
+    repeat_data d = steady_repeat(80);
+    d.side_steps = {{"reload", at_ms(250), at_ms(450)}, {"other", 0, at_ms(1e6)},
+                    {"reload", at_ms(1000), at_ms(1001)}};
+    const selects during_reload(during("reload"), d);
+    record r;
+    const auto in = [&](double from, double to) {
+        r.scheduled_ns = at_ms(from);
+        r.end_ns = at_ms(to);
+        return during_reload(r);
+    };
+    CHECK_FALSE(in(0, 249));
+    CHECK(in(0, 251));
+    CHECK(in(300, 310));
+    CHECK(in(449, 900));
+    CHECK_FALSE(in(451, 999));
+    CHECK(in(0, 2000));
+    CHECK_FALSE(in(1002, 2000));
+    r.phase = run_phase::warmup;
+    CHECK_FALSE(in(300, 310));
+    CHECK(during_reload.has(r));
+}
+
+TEST_CASE("the share of cached tokens is a value of each repeat, and needs requests that tell") {
+    measurement m = measured({steady_repeat(80), steady_repeat(80), steady_repeat(80)});
+    const slo s = cached_share >= 40_pct;
+    CHECK(mentions(judged(m, s).reason, "have no cached_tokens in their usage"));
+    for (repeat_data& d : m.candidate) {
+        d.shared_tokens = 1000000;
+        for (std::size_t i = 0; i < d.records.size(); ++i) {
+            d.records[i].prompt_tokens = i % 2 == 0 ? 300 : 100;
+            d.records[i].cached_tokens = i % 2 == 0 ? 210 : 10;
+            d.records[i].turn = i % 2 == 0;
+        }
+    }
+    CHECK(judged(m, s).outcome == verdict::pass);
+    CHECK(judged(m, s).measured == about(0.55));
+    CHECK(judged(m, s).estimate.value == about(0.55));
+    CHECK(judged(m, cached_share >= 70_pct).outcome == verdict::fail);
+    CHECK(judged(m, of(cached_share, turns(2)) >= 60_pct).estimate.value == about(0.70));
+    CHECK(judged(m, of(cached_share, turns(1, 1)) >= 60_pct).estimate.value == about(0.10));
+    m.candidate[0].records[0].cached_tokens = -1;
+    CHECK(judged(m, s).outcome == verdict::pass);
+    for (repeat_data& d : m.candidate)
+        for (std::size_t i = 0; i < d.records.size(); i += 4) d.records[i].cached_tokens = -1;
+    CHECK(judged(m, s).outcome == verdict::invalid);
+}
+
 TEST_CASE("a busy client that reads events together spoils the gaps between them") {
     measurement m = measured(repeats_with_ttft({80, 80}));  // 220 content events a repeat
     const auto read_together = [&](long long events, double cpu) {

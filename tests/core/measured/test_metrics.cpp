@@ -150,7 +150,7 @@ TEST_CASE("gaps are pooled over completed requests, with one infinite gap for ea
     CHECK(value_of(percentile(itl, 0.84), d) == infinity);      // rank 6
     CHECK(value_of(mean(itl), d) == about(0.014));
     const auto beyond = [&](double bound) {
-        return lb::fraction_of_gaps_beyond(bound, metric_id::itl, d);
+        return lb::fraction_of_gaps_beyond(bound, mean(itl).data, d);
     };
     CHECK(beyond(0.009) == 1);
     CHECK(beyond(0.010) == about(0.5));
@@ -163,8 +163,8 @@ TEST_CASE("an answer of one token has no time per output token and is skipped") 
     CHECK(std::isnan(request_value(metric_id::tpot, d, 0)));
     CHECK(value_of(mean(tpot), d) == about(0.020));
     CHECK(value_of(min(decode_speed), d) == about(50));
-    CHECK(sample_of(metric_id::tpot, d).without_value == 1);
-    CHECK(sample_of(metric_id::ttft, d).without_value == 0);
+    CHECK(sample_of(mean(tpot).data, d).without_value == 1);
+    CHECK(sample_of(mean(ttft).data, d).without_value == 0);
     CHECK(std::isnan(value_of(p50(tpot), repeat_of({answered(0, 100, 10, 1)}))));
 }
 
@@ -635,7 +635,7 @@ TEST_CASE("gaps that are counted give the numbers of those that are kept") {
     for (const double bound : {0.001, 0.02, 0.05, 0.15, 10.0}) {
         CAPTURE(bound);
         const auto beyond = [&](double than, const repeat_data& d) {
-            return lb::fraction_of_gaps_beyond(than, metric_id::itl, d);
+            return lb::fraction_of_gaps_beyond(than, mean(itl).data, d);
         };
         CHECK(beyond(bound, listed_ones) == beyond(bound, plain));
         CHECK(beyond(bound, counted) >= beyond(bound * (1 + 1.0 / 512), plain));
@@ -684,7 +684,7 @@ TEST_CASE("the first answer is the first content that is no reasoning; ttft is t
     CHECK(request_value(metric_id::time_to_first_answer, d, 1) == about(0.050));
     CHECK(std::isnan(request_value(metric_id::time_to_first_answer, d, 2)));
     CHECK(value_of(mean(time_to_first_answer), d) == about(0.225));
-    CHECK(sample_of(metric_id::time_to_first_answer, d).without_value == 1);
+    CHECK(sample_of(mean(time_to_first_answer).data, d).without_value == 1);
     CHECK(!has_value(metric_id::time_to_first_answer, d, 2));
 }
 

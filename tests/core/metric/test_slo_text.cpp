@@ -22,7 +22,9 @@ bool same(const slo& a, const slo& b) {
     return steps && a.what.kind == b.what.kind && a.what.metric == b.what.metric &&
            a.what.q == doctest::Approx(b.what.q).epsilon(1e-6) && a.what.gauge == b.what.gauge &&
            a.at_most == b.at_most && a.bound == doctest::Approx(b.bound).epsilon(1e-6) &&
-           a.factor == doctest::Approx(b.factor).epsilon(1e-6) && a.is_advisory == b.is_advisory;
+           a.factor == doctest::Approx(b.factor).epsilon(1e-6) &&
+           a.is_advisory == b.is_advisory && a.what.name == b.what.name &&
+           selection_text(a.what.which) == selection_text(b.what.which);
 }
 std::string refusal(const std::string& text) {
     try {
@@ -58,6 +60,12 @@ TEST_CASE("every SLO that can be written is read from its text") {
         goodput((ttft <= 300_ms || e2e <= 2_s) && decode_speed >= 20_tps) >= 90_pct,
         goodput(ttft <= 300_ms || (e2e <= 2_s && itl <= 1_s)) >= 90_pct,
         goodput((ttft <= 1_s || e2e <= 2_s) || tpot <= 1_ms) >= 1_pct,
+        p90(ttft).of("sql") <= 1_s, mean(itl).of(turns(2)) <= 1_s, of(error_rate, "a b") <= 1_pct,
+        p50(e2e).of(label("chat") && turns(1, 3) && depth(0) && during("reload")) <= 1_s,
+        p90(first_turn_ttft).of("chat") <= 1_s, goodput(e2e <= 1_s).of(depth(2)) >= 90_pct,
+        of(cached_share, turns(2)) >= 85_pct, of(output_throughput, during("x")) >= 1_tps,
+        drift(p90(ttft).of("sql")) <= 110_pct, drift(p90(ttft)).of("sql") <= 110_pct,
+        p90(ttft).of("sql") <= 1.25 * baseline, advisory(p90(ttft).of("sql") <= 1_s),
         mean(tpot) <= 1.10 * baseline, p50(ttft) <= baseline, p90(e2e) <= 110_pct * baseline,
         advisory(p99(ttft) <= 450_ms), advisory(mean(e2e) <= 1.5 * baseline)};
     for (const auto* preset : {&presets::mlperf_llama2_70b_server, &presets::chat})
@@ -80,6 +88,22 @@ TEST_CASE("units are written as in C++, or in words") {
     CHECK(same(parse_slo("capacity >= 12_rps"), capacity >= 12_rps));
     CHECK(same(parse_slo("capacity >= 32users"), capacity >= 32_users));
     CHECK(same(parse_slo("p90(ttft) <= baseline"), p90(ttft) <= baseline));
+    CHECK(same(parse_slo("p90(ttft).of(\"sql\") <= 300_ms"), p90(ttft).of("sql") <= 300_ms));
+    CHECK(same(parse_slo("of(error_rate, \"sql\") <= 1_pct"), of(error_rate, "sql") <= 1_pct));
+    CHECK(same(parse_slo("p90(ttft).of(label(\"chat\") && turns(2)) <= 1 s"),
+               p90(ttft).of(label("chat") && turns(2)) <= 1_s));
+}
+
+TEST_CASE("a selection of a selection has what both have") {
+    CHECK(str(p90(ttft).of("sql").data.name) == "p90(ttft) of \"sql\"");
+    CHECK(str(p90(ttft).of("sql").of(turns(2)).data.name) == "p90(ttft) of \"sql\" && turns(2)");
+    CHECK(selection_text(turns(2, 5) && turns(4)) == "turns(4, 5)");
+    CHECK(selection_text(turns(3) && turns(1, 8)) == "turns(3, 8)");
+    CHECK(selection_text(depth(1) && depth(1) && label("a") && label("a")) == "\"a\" && depth(1)");
+    CHECK(selection_text(turns(1)).empty());
+    CHECK(str(p90(first_turn_ttft).data.name) == "p90(first_turn_ttft)");
+    CHECK(selection_text(p90(first_turn_ttft).data.which) == "turns(1, 1)");
+    CHECK(selection_text(p90(later_turn_ttft).data.which) == "turns(2)");
 }
 
 TEST_CASE("what cannot be read says where, and what is expected there") {
@@ -98,6 +122,11 @@ TEST_CASE("what cannot be read says where, and what is expected there") {
     CHECK(says("ttft <= 300 ms", "1 on", "a metric of the whole run"));
     CHECK(says("p90(ttft) >= 300 ms", "11 on", "\"<=\""));
     CHECK(says("p90(ttft) == 300 ms", "11 on", "\"<=\""));
+    CHECK(says("p90(ttft) of sql <= 1 s", "14 on", "a label in quotes, turns(first, last)"));
+    CHECK(says("p90(ttft) of \"sql <= 1 s", "15 on", "a closing quote"));
+    CHECK(says("p90(ttft) of turns(1.5) <= 1 s", "23 on", "whole number"));
+    CHECK(says("p90(ttft) of \"a\" && <= 1 s", "21 on", "a label in quotes"));
+    CHECK(says("of(ttft, \"a\") <= 1 s", "4 on", "a metric of the whole run"));
     CHECK(says("p90(ttft) <= ms", "14 on", "a number"));
     CHECK(says("p90(ttft) <= nan ms", "14 on", "a number"));
     CHECK(says("p90(ttft) <= inf ms", "14 on", "a number"));

@@ -87,6 +87,7 @@ TEST_CASE("each metric has the row that its name says") {
     CHECK(std::string(metric_name(id_of(prefix_cache_hits))) == "prefix_cache_hits");
     CHECK(std::string(metric_name(id_of(acceptance_length))) == "acceptance_length");
     CHECK(std::string(metric_name(id_of(energy_per_token))) == "energy_per_token");
+    CHECK(std::string(metric_name(id_of(cached_share))) == "cached_share");
     std::set<std::string> names;
     for (const metric_facts& f : metric_table) names.insert(f.name);
     CHECK(names.size() == std::size(metric_table) - 1);  // a capacity has one in either unit
@@ -96,12 +97,13 @@ TEST_CASE("kinds of metrics exclude each other") {
     for (const metric_facts& f : metric_table) {
         CAPTURE(std::string(f.name));
         CHECK(is_request_fraction(f.id) + is_throughput(f.id) + is_of_start(f.id) + is_of_requests(f.id) +
-                  is_capacity(f.id) + is_of_server(f.id) + is_drift(f.id) ==
+                  is_capacity(f.id) + is_of_server(f.id) + is_drift(f.id) + is_of_prompts(f.id) ==
               1);
         CHECK((!is_speed(f.id) || is_of_requests(f.id)));
         CHECK(is_request_fraction(f.id) ==
-              (f.unit == metric_unit::fraction && !is_of_server(f.id) && !is_drift(f.id)));
-        CHECK((is_of_server(f.id) || (f.offset == 0 && !f.is_whole)));
+              (f.unit == metric_unit::fraction && !is_of_server(f.id) && !is_drift(f.id) &&
+               !is_of_prompts(f.id)));
+        CHECK((is_of_server(f.id) || is_of_prompts(f.id) || (f.offset == 0 && !f.is_whole)));
     }
 }
 

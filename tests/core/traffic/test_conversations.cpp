@@ -229,6 +229,30 @@ TEST_CASE("metrics of turns need conversations, and as many of the turns as othe
     CHECK_REFUSED(talking(p90(first_turn_ttft) <= 1_s, 145), "at least 30", "has 29");
     CHECK(talking(p90(later_turn_ttft) <= 1_s, 40) == "");
     CHECK_REFUSED(talking(p90(later_turn_ttft) <= 1_s, 35), "at least 30", "has 28");
+    CHECK(talking(p90(ttft).of(turns(4)) <= 1_s, 75) == "");
+    CHECK_REFUSED(talking(p90(ttft).of(turns(4)) <= 1_s, 70), "at least 30", "has 28");
+    CHECK_REFUSED(talking(p90(ttft).of(turns(2, 2)) <= 1_s, 145), "at least 30", "has 29");
+    CHECK(talking(of(cached_share, turns(2)) >= 80_pct, 40) == "");
+}
+
+TEST_CASE("a selection is of requests that the scenario has") {
+    CHECK_REFUSED(refusal_of_slo(p90(ttft).of("sql") <= 1_s), "no label \"sql\"");
+    CHECK_REFUSED(refusal_of_slo(of(error_rate, "sql") <= 1_pct), "no label \"sql\"");
+    CHECK_REFUSED(refusal_of_slo(p90(ttft).of(label("a") && label("b")) <= 1_s),
+                  "no label \"a\" && \"b\"");
+    CHECK_REFUSED(refusal_of_slo(p90(ttft).of(during("reload")) <= 1_s),
+                  "no side task \"reload\"");
+    CHECK_REFUSED(refusal_of_slo(p90(ttft).of(turns(2)) <= 1_s),
+                  "turns(2) needs a workload of conversations");
+    CHECK_REFUSED(refusal_of_slo(p90(ttft).of(turns(3, 2)) <= 1_s), "turns are counted from 1");
+    CHECK_REFUSED(refusal_of_slo(p90(ttft).of(turns(0)) <= 1_s), "turns are counted from 1");
+    CHECK_REFUSED(refusal_of_slo(p90(ttft).of(depth(1)) <= 1_s), "a depth from 0 to 0 is allowed");
+    CHECK_REFUSED(refusal_of_slo(p90(ttft).of(depth(0) && depth(1)) <= 1_s), "a depth from 0");
+    CHECK_REFUSED(refusal_of_slo(max(queued_requests).of(depth(0)) <= 8),
+                  "what a server tells of itself is of all that it does");
+    CHECK_REFUSED(refusal_of_slo(of(startup_time, depth(0)) <= 30_s), "what a server tells");
+    CHECK(refusal_of_slo(p90(ttft).of(depth(0)) <= 1_s) == "");
+    CHECK(refusal_of_slo(p90(ttft).of(turns(1)) <= 1_s) == "");
 }
 
 TEST_CASE("prompts of a group share their prefix, by the fraction that is asked for") {

@@ -37,7 +37,8 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
     if (!(high > 0)) return {};
     low = std::max(low, high * 1e-5);
     for (const slo_verdict& v : g.verdicts)  // a limit far off would squeeze all else into a corner
-        if (v.what.what.metric == id && v.what.factor == 0 && v.limit > 0) {
+        if (v.what.what.metric == id && is_of_all(v.what.what) && v.what.factor == 0 &&
+            v.limit > 0) {
             if (v.limit < 20 * high) high = std::max(high, v.limit);
             if (v.limit > low / 20) low = std::min(low, v.limit);
         }
@@ -70,7 +71,7 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
     std::string limits;
     for (const slo_verdict& v : g.verdicts) {
         const statistic_data& what = v.what.what;
-        if (what.metric != id || v.what.factor > 0) continue;
+        if (what.metric != id || !is_of_all(what) || v.what.factor > 0) continue;
         const bool seen = v.limit >= x.low && v.limit <= x.high;
         const double q = what.kind == statistic_kind::percentile ? what.q
                          : what.kind == statistic_kind::max      ? y.high
