@@ -50,173 +50,174 @@
 //   [C24] bodies of requests
 //   [C25] what a server says, whichever API it has
 //   [C26] OpenAI's answers
-//   [C27] APIs that generate nothing: embeddings and rerankers
+//   [C27] APIs that generate nothing: embeddings, rerankers and scores
 //   [C28] what each API writes and reads
-//   [C29] the table of APIs
-//   [C30] from the bytes of a body to events
-//   [C31] the timeline of one answer
-//   [C32] from bytes to the timeline of an answer
-//   [C33] histograms of lateness and of gaps
-//   [C34] client stalls: when the client did not run
-//   [C35] what each of several programs that sent a load says of itself
-//   [C36] server metrics of a repeat
-//   [C37] whether a load has settled
-//   [C38] what one repeat measured
-//   [C39] the requests of a repeat, as they end
-//   [C40] repeats that are shared
-//   [C41] whether an answer can have come as its numbers say
-//   [C42] what a server's prefix cache had of the prompts
-//   [C43] bounds on what was measured where the client may have been late
-//   [C44] tokens and requests per second
-//   [C45] metrics that a server reports of itself
-//   [C46] metrics of requests and of repeats
-//   [C47] how a run changes from its first third to its last
-//   [C48] statistics of several repeats together
-//   [C49] the fields of a repeat
-//   [C50] when a thread of the client did not run, as it knows itself
-//   [C51] the fields of a record
-//   [C52] one repeat of the parts that several programs sent of it
-//   [C53] what a history says of one statistic of one gate
-//   [C54] from which night on a level holds
-//   [C55] what a history knows: its level, what nights and repeats differ by
-//   [C56] which levels were accepted, and what they drifted by
-//   [C57] a run held against a history
-//   [C58] what a history says of the noise of repeats, for limits that are no baseline's
-//   [C59] lines of a history's files
-//   [C60] what runs must have in common to be nights of one history
-//   [C61] what a server and its machine say of themselves, for a history
-//   [C62] from the lines of a history to its nights
-//   [C63] the rule: looks, bounds, prior noise
-//   [C64] what is decided on an objective, and why
-//   [C65] what verdicts are given on
-//   [C66] the history that a gate is held against
-//   [C67] what evidence is held against
-//   [C68] counts: fractions, and quantiles of fresh traffic
-//   [C69] errors of a baseline
-//   [C70] what the client can say against its own numbers
-//   [C71] verdicts on a drift
-//   [C72] distances from a limit
-//   [C73] repeats whose noise a history knows
-//   [C74] pairs: repeats in turns with those of a baseline
-//   [C75] values: times, speeds and rates
-//   [C76] a run held against the nights of main
-//   [C77] what the numbers alone say of an objective
-//   [C78] verdicts that the client may have decided
-//   [C79] how many requests a verdict rests on at least
-//   [C80] what a server's answers can say against its numbers
-//   [C81] verdicts that stand although tokens were buffered
-//   [C82] servers that cannot keep up
-//   [C83] what a server's state explains
-//   [C84] the cross-check of our numbers with the server's
-//   [C85] what makes a measurement invalid
-//   [C86] the verdicts of a gate
-//   [C87] what a calibration finds
-//   [C88] limits that have become too easy
-//   [C89] from verdicts to an exit code
-//   [C90] calibration
-//   [C91] a sentence for each cause
-//   [C92] decisions in sentences
-//   [C93] verdicts in words
-//   [C94] settings beside each other: turns, ratios, what differs significantly
-//   [C95] settings beside each other: from what was measured of each
-//   [C96] settings beside each other, in words
-//   [C97] files of others' making, value by value
-//   [C98] datasets
-//   [C99] traces
-//   [C100] when requests are sent
-//   [C101] arrivals
-//   [C102] lengths
-//   [C103] prompts of a given number of tokens
-//   [C104] places of a trace
-//   [C105] the part of a load that one of several programs sends
-//   [C106] conversations, recorded and made up
-//   [C107] prompts that stand alone
-//   [C108] where prompts come from
-//   [C109] the plan of a gate
-//   [C110] from a workload to its part of the plan
-//   [C111] the hash of all that a plan sends
-//   [C112] the requests of a plan
-//   [C113] what of its prompts a workload lets a prefix cache have
-//   [C114] what a plan says of the evidence that it will bring
-//   [C115] the search for a capacity
-//   [C116] what probes say of a load
-//   [C117] the capacity that probes show
-//   [C118] the capacity of a candidate beside that of a baseline
-//   [C119] a capacity held against a live baseline's
-//   [C120] a load that is searched
-//   [C121] which SLOs a scenario can have
-//   [C122] the options of requests
-//   [C123] the load that is profiled
-//   [C124] from a scenario to its plan
-//   [C125] a plan in words
-//   [C126] where a gate's server stood
-//   [C127] what of a scenario does not go with several settings
-//   [C128] JSON files of other tools
-//   [C129] one run of another tool, as its file tells it
-//   [C130] result files of AIPerf
-//   [C131] result files of guidellm
-//   [C132] files that tell of their requests in lists, one value of each request in each
-//   [C133] result files of SGLang's bench_serving
-//   [C134] result files of vLLM bench serve
-//   [C135] which tool wrote a result file, and what it tells
-//   [C136] runs of another tool as the repeats of one gate
-//   [C137] engine model
-//   [C138] what a request asks the simulated server
-//   [C139] answers of the simulated server
-//   [C140] the simulated server's page of metrics
-//   [C141] what the simulated server says besides answers
-//   [C142] an engine with the pace of a server that was measured
-//   [C143] our requests in other tools' definitions
-//   [C144] the rows of a table: each metric over the repeats of an arm
-//   [C145] points and round steps of drawings
-//   [C146] distributions: quantiles as lines, of each repeat and of all
-//   [C147] the curve of a search: objectives over the load
-//   [C148] how requests ended, and what their answers say of tokens
-//   [C149] how long made-up prompts were to be, and were
-//   [C150] what each of several programs did, over all repeats
-//   [C151] what a server told of itself, over all repeats
-//   [C152] timelines: repeats in windows of equal length
-//   [C153] all that reports tell of a gate's numbers, computed once
-//   [C154] what other runs of a gate would find
-//   [C155] what a result keeps of the nights that it was held against
-//   [C156] the fields of a gate: its servers, its load, what it was judged by
-//   [C157] stored results
-//   [C158] the fields of what was measured on a server
-//   [C159] calibration.json
-//   [C160] what result.json tells of events.bin
-//   [C161] the fields of a verdict
-//   [C162] from a gate that was measured to its line of a history
-//   [C163] one line of records.jsonl
-//   [C164] shards of a load, put together
-//   [C165] a repeat as bytes, for another program of the same run
-//   [C166] from the lines of a history to what a gate is held against
-//   [C167] the progress line
-//   [C168] what reports tell of several settings
-//   [C169] several settings in result.json
-//   [C170] what came of a profile
-//   [C171] what reports are made of
-//   [C172] rehearsals: gates on a model of their server
-//   [C173] result.json and calibration.json
-//   [C174] several settings on the console
-//   [C175] words in Markdown
-//   [C176] several settings in summary.md
-//   [C177] how gates are headed
-//   [C178] what reports say of the nights that a gate was held against
-//   [C179] words of reports
-//   [C180] junit.xml, summary.md, annotations, metrics.txt
-//   [C181] what a console can show
-//   [C182] the console
-//   [C183] the pace of a server in the result of a run
-//   [C184] the report page: style, icons and script
-//   [C185] the report page: drawings
-//   [C186] the report page: verdicts
-//   [C187] the report page: distributions
-//   [C188] the report page: gates beside each other
-//   [C189] the report page: what a search found
-//   [C190] the report page: what else a gate has to say
-//   [C191] the report page: several settings beside each other
-//   [C192] the report page: timelines
-//   [C193] the report page: the whole
+//   [C29] OpenAI's responses
+//   [C30] the table of APIs
+//   [C31] from the bytes of a body to events
+//   [C32] the timeline of one answer
+//   [C33] from bytes to the timeline of an answer
+//   [C34] histograms of lateness and of gaps
+//   [C35] client stalls: when the client did not run
+//   [C36] what each of several programs that sent a load says of itself
+//   [C37] server metrics of a repeat
+//   [C38] whether a load has settled
+//   [C39] what one repeat measured
+//   [C40] the requests of a repeat, as they end
+//   [C41] repeats that are shared
+//   [C42] whether an answer can have come as its numbers say
+//   [C43] what a server's prefix cache had of the prompts
+//   [C44] bounds on what was measured where the client may have been late
+//   [C45] tokens and requests per second
+//   [C46] metrics that a server reports of itself
+//   [C47] metrics of requests and of repeats
+//   [C48] how a run changes from its first third to its last
+//   [C49] statistics of several repeats together
+//   [C50] the fields of a repeat
+//   [C51] when a thread of the client did not run, as it knows itself
+//   [C52] the fields of a record
+//   [C53] one repeat of the parts that several programs sent of it
+//   [C54] what a history says of one statistic of one gate
+//   [C55] from which night on a level holds
+//   [C56] what a history knows: its level, what nights and repeats differ by
+//   [C57] which levels were accepted, and what they drifted by
+//   [C58] a run held against a history
+//   [C59] what a history says of the noise of repeats, for limits that are no baseline's
+//   [C60] lines of a history's files
+//   [C61] what runs must have in common to be nights of one history
+//   [C62] what a server and its machine say of themselves, for a history
+//   [C63] from the lines of a history to its nights
+//   [C64] the rule: looks, bounds, prior noise
+//   [C65] what is decided on an objective, and why
+//   [C66] what verdicts are given on
+//   [C67] the history that a gate is held against
+//   [C68] what evidence is held against
+//   [C69] counts: fractions, and quantiles of fresh traffic
+//   [C70] errors of a baseline
+//   [C71] what the client can say against its own numbers
+//   [C72] verdicts on a drift
+//   [C73] distances from a limit
+//   [C74] repeats whose noise a history knows
+//   [C75] pairs: repeats in turns with those of a baseline
+//   [C76] values: times, speeds and rates
+//   [C77] a run held against the nights of main
+//   [C78] what the numbers alone say of an objective
+//   [C79] verdicts that the client may have decided
+//   [C80] how many requests a verdict rests on at least
+//   [C81] what a server's answers can say against its numbers
+//   [C82] verdicts that stand although tokens were buffered
+//   [C83] servers that cannot keep up
+//   [C84] what a server's state explains
+//   [C85] the cross-check of our numbers with the server's
+//   [C86] what makes a measurement invalid
+//   [C87] the verdicts of a gate
+//   [C88] what a calibration finds
+//   [C89] limits that have become too easy
+//   [C90] from verdicts to an exit code
+//   [C91] calibration
+//   [C92] a sentence for each cause
+//   [C93] decisions in sentences
+//   [C94] verdicts in words
+//   [C95] settings beside each other: turns, ratios, what differs significantly
+//   [C96] settings beside each other: from what was measured of each
+//   [C97] settings beside each other, in words
+//   [C98] files of others' making, value by value
+//   [C99] datasets
+//   [C100] traces
+//   [C101] when requests are sent
+//   [C102] arrivals
+//   [C103] lengths
+//   [C104] prompts of a given number of tokens
+//   [C105] places of a trace
+//   [C106] the part of a load that one of several programs sends
+//   [C107] conversations, recorded and made up
+//   [C108] prompts that stand alone
+//   [C109] where prompts come from
+//   [C110] the plan of a gate
+//   [C111] from a workload to its part of the plan
+//   [C112] the hash of all that a plan sends
+//   [C113] the requests of a plan
+//   [C114] what of its prompts a workload lets a prefix cache have
+//   [C115] what a plan says of the evidence that it will bring
+//   [C116] the search for a capacity
+//   [C117] what probes say of a load
+//   [C118] the capacity that probes show
+//   [C119] the capacity of a candidate beside that of a baseline
+//   [C120] a capacity held against a live baseline's
+//   [C121] a load that is searched
+//   [C122] which SLOs a scenario can have
+//   [C123] the options of requests
+//   [C124] the load that is profiled
+//   [C125] from a scenario to its plan
+//   [C126] a plan in words
+//   [C127] where a gate's server stood
+//   [C128] what of a scenario does not go with several settings
+//   [C129] JSON files of other tools
+//   [C130] one run of another tool, as its file tells it
+//   [C131] result files of AIPerf
+//   [C132] result files of guidellm
+//   [C133] files that tell of their requests in lists, one value of each request in each
+//   [C134] result files of SGLang's bench_serving
+//   [C135] result files of vLLM bench serve
+//   [C136] which tool wrote a result file, and what it tells
+//   [C137] runs of another tool as the repeats of one gate
+//   [C138] engine model
+//   [C139] what a request asks the simulated server
+//   [C140] answers of the simulated server
+//   [C141] the simulated server's page of metrics
+//   [C142] what the simulated server says besides answers
+//   [C143] an engine with the pace of a server that was measured
+//   [C144] our requests in other tools' definitions
+//   [C145] the rows of a table: each metric over the repeats of an arm
+//   [C146] points and round steps of drawings
+//   [C147] distributions: quantiles as lines, of each repeat and of all
+//   [C148] the curve of a search: objectives over the load
+//   [C149] how requests ended, and what their answers say of tokens
+//   [C150] how long made-up prompts were to be, and were
+//   [C151] what each of several programs did, over all repeats
+//   [C152] what a server told of itself, over all repeats
+//   [C153] timelines: repeats in windows of equal length
+//   [C154] all that reports tell of a gate's numbers, computed once
+//   [C155] what other runs of a gate would find
+//   [C156] what a result keeps of the nights that it was held against
+//   [C157] the fields of a gate: its servers, its load, what it was judged by
+//   [C158] stored results
+//   [C159] the fields of what was measured on a server
+//   [C160] calibration.json
+//   [C161] what result.json tells of events.bin
+//   [C162] the fields of a verdict
+//   [C163] from a gate that was measured to its line of a history
+//   [C164] one line of records.jsonl
+//   [C165] shards of a load, put together
+//   [C166] a repeat as bytes, for another program of the same run
+//   [C167] from the lines of a history to what a gate is held against
+//   [C168] the progress line
+//   [C169] what reports tell of several settings
+//   [C170] several settings in result.json
+//   [C171] what came of a profile
+//   [C172] what reports are made of
+//   [C173] rehearsals: gates on a model of their server
+//   [C174] result.json and calibration.json
+//   [C175] several settings on the console
+//   [C176] words in Markdown
+//   [C177] several settings in summary.md
+//   [C178] how gates are headed
+//   [C179] what reports say of the nights that a gate was held against
+//   [C180] words of reports
+//   [C181] junit.xml, summary.md, annotations, metrics.txt
+//   [C182] what a console can show
+//   [C183] the console
+//   [C184] the pace of a server in the result of a run
+//   [C185] the report page: style, icons and script
+//   [C186] the report page: drawings
+//   [C187] the report page: verdicts
+//   [C188] the report page: distributions
+//   [C189] the report page: gates beside each other
+//   [C190] the report page: what a search found
+//   [C191] the report page: what else a gate has to say
+//   [C192] the report page: several settings beside each other
+//   [C193] the report page: timelines
+//   [C194] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -905,7 +906,11 @@ concept gauge_metric = any_metric<M> && metric_traits<M>::shape == metric_shape:
 template <class M>
 concept has_mean = any_metric<M> && !run_metric<M>;
 template <class M>
+concept has_percentiles = request_metric<M> || gauge_metric<M>;
+template <class M>
 concept time_metric = request_metric<M> && metric_traits<M>::side == bound_side::at_most;
+template <class M>
+concept has_upper = time_metric<M> || gauge_metric<M>;
 template <class M>
 concept rate_metric = request_metric<M> && metric_traits<M>::side == bound_side::at_least;
 template <class M>
@@ -970,7 +975,7 @@ struct statistic_data {
 
 statistic_data make_statistic(statistic_kind kind, metric_id metric, double q);
 statistic_data make_goodput(const list<predicate_step>& where, const text& predicate);
-statistic_data make_gauge(statistic_kind kind, const text& gauge);
+statistic_data make_gauge(statistic_kind kind, const text& gauge, double q);
 statistic_data make_drift(const statistic_data& of);
 statistic_data of_some(const statistic_data& what, const selection& which);
 list<predicate_step> one_step(metric_id metric, bool at_most, double bound);
@@ -1105,23 +1110,23 @@ template <class M> statistic_of<M> make(statistic_kind kind, M m, double q = 0) 
 
 /// Percentiles by nearest rank (the inverse of the empirical CDF, never interpolated): the value is
 /// always one that was measured. Failed requests count as the worst value. Times have the upper
-/// ones, speeds the lower ones.
-template <detail::request_metric M> auto p50(M m) {
+/// ones, speeds the lower ones; those of a server's gauge are of its readings, one a second.
+template <detail::has_percentiles M> auto p50(M m) {
     return detail::make(detail::statistic_kind::percentile, m, 0.50);
 }
-template <detail::time_metric M> auto p75(M m) {
+template <detail::has_upper M> auto p75(M m) {
     return detail::make(detail::statistic_kind::percentile, m, 0.75);
 }
-template <detail::time_metric M> auto p90(M m) {
+template <detail::has_upper M> auto p90(M m) {
     return detail::make(detail::statistic_kind::percentile, m, 0.90);
 }
-template <detail::time_metric M> auto p95(M m) {
+template <detail::has_upper M> auto p95(M m) {
     return detail::make(detail::statistic_kind::percentile, m, 0.95);
 }
-template <detail::time_metric M> auto p99(M m) {
+template <detail::has_upper M> auto p99(M m) {
     return detail::make(detail::statistic_kind::percentile, m, 0.99);
 }
-template <detail::time_metric M> auto p999(M m) {
+template <detail::has_upper M> auto p999(M m) {
     return detail::make(detail::statistic_kind::percentile, m, 0.999);
 }
 template <detail::rate_metric M> auto p1(M m) {
@@ -1134,16 +1139,14 @@ template <detail::rate_metric M> auto p10(M m) {
     return detail::make(detail::statistic_kind::percentile, m, 0.10);
 }
 /// Any quantile, q strictly between 0 and 1.
-template <detail::request_metric M> auto percentile(M m, double q) {
+template <detail::has_percentiles M> auto percentile(M m, double q) {
     return detail::make(detail::statistic_kind::percentile, m, q);
 }
 /// Arithmetic mean over completed requests; of a server's gauge, over its readings.
 template <detail::has_mean M> auto mean(M m) {
     return detail::make(detail::statistic_kind::mean, m);
 }
-template <class M>
-    requires detail::time_metric<M> || detail::gauge_metric<M>
-auto max(M m) {
+template <detail::has_upper M> auto max(M m) {
     return detail::make(detail::statistic_kind::max, m);
 }
 template <detail::rate_metric M> auto min(M m) {
@@ -1180,12 +1183,20 @@ struct gauge {
     types::text name{};
 };
 inline gauge server_metric(const types::text& name) { return {name}; }
-inline statistic<plain_number, detail::bound_side::either> max(const gauge& g) {
-    return {detail::make_gauge(detail::statistic_kind::max, g.name)};
+namespace detail {
+inline statistic<plain_number, bound_side::either> make(statistic_kind kind, const gauge& g,
+                                                        double q = 0) {
+    return {make_gauge(kind, g.name, q)};
 }
-inline statistic<plain_number, detail::bound_side::either> mean(const gauge& g) {
-    return {detail::make_gauge(detail::statistic_kind::mean, g.name)};
+}  // namespace detail
+inline auto max(const gauge& g) { return detail::make(detail::statistic_kind::max, g); }
+inline auto mean(const gauge& g) { return detail::make(detail::statistic_kind::mean, g); }
+inline auto percentile(const gauge& g, double q) {
+    return detail::make(detail::statistic_kind::percentile, g, q);
 }
+inline auto p50(const gauge& g) { return percentile(g, 0.50); }
+inline auto p90(const gauge& g) { return percentile(g, 0.90); }
+inline auto p95(const gauge& g) { return percentile(g, 0.95); }
 
 template <detail::run_metric M>
     requires(detail::metric_traits<M>::side == detail::bound_side::at_most)
@@ -1583,7 +1594,9 @@ struct request_options {
     types::text system_prompt{};
     bool ignore_eos = false;  ///< workloads that force the lengths of answers send it anyhow
     bool stream = true;
-    types::whole documents = 8;  ///< of `rerank`: what a prompt is cut into, behind its query
+    /// What a prompt is cut into: documents behind the query of `rerank`, `score`, `sglang_score`,
+    /// or inputs of `openai_embeddings`; 0: 8 of the former, 1 of the latter.
+    types::whole documents = 0;
     types::text extra_body{};  ///< a JSON object whose fields are added to every request
 };
 
@@ -1608,10 +1621,13 @@ enum class api_format : unsigned char {
     plain_text,          ///< `prompt` in, a stream of bare text out, at the URL's path or /generate
     anthropic,           ///< /v1/messages; without max_tokens at most 1024 tokens are asked for
     // Those that generate nothing: answers come in one piece, output lengths mean nothing.
-    openai_embeddings,   ///< /v1/embeddings: the prompt is the input
+    openai_embeddings,   ///< /v1/embeddings: the prompt is options.documents inputs, one by default
     /// /v1/rerank, or the URL itself where it ends in /rerank (vLLM, llama.cpp, Jina, Cohere): a
     /// prompt is cut into a query and options.documents documents of about as many words each.
-    rerank
+    rerank,
+    score,               ///< /v1/score of vLLM, cut in the same way
+    sglang_score,        ///< the same of SGLang; options.extra_body has its label_token_ids
+    openai_responses     ///< /v1/responses, which generates: vLLM, SGLang, OpenAI
 };
 using enum api_format;
 
@@ -4504,14 +4520,15 @@ private:
             return s;
         }
         if (name == "percentile") {
-            const metric_id m = metric(metric_shape::of_requests);
-            expect(",");
-            s = make_statistic(statistic_kind::percentile, m, percentile(number(), m));
+            s = percentile_of([&] {
+                expect(",");
+                return percentile(number());
+            });
         } else if (name == "mean" || name == "max" || name == "min") {
             s = extreme_or_mean(name);
         } else {
             const double q = quantile_in(name);
-            s = make_statistic(statistic_kind::percentile, metric(metric_shape::of_requests), q);
+            s = percentile_of([&] { return q; });
         }
         expect(")");
         return s;
@@ -4525,7 +4542,17 @@ private:
         rest_ = whole_.substr(whole_.size() - rest_.size() - name.size() - 1);
         refuse("mean, max, min, p1 to p99, p999, percentile, goodput or drift");
     }
-    double percentile(double q, metric_id) const {
+    template <class Q>
+    statistic_data percentile_of(Q&& q) {
+        constexpr statistic_kind kind = statistic_kind::percentile;
+        if (take("server_metric(\"")) {
+            const std::string name = gauge_name();
+            return make_gauge(kind, name, q());
+        }
+        const metric_id m = metric(metric_shape::of_requests, metric_shape::of_gauges);
+        return make_statistic(kind, m, q());
+    }
+    double percentile(double q) const {
         if (!(q > 0 && q < 1)) refuse("(after a percentile strictly between 0 and 1) \")\"");
         return q;
     }
@@ -4533,7 +4560,8 @@ private:
         const statistic_kind kind = name == "mean"  ? statistic_kind::mean
                                     : name == "max" ? statistic_kind::max
                                                     : statistic_kind::min;
-        if (kind != statistic_kind::min && take("server_metric(\"")) return gauge_of(kind);
+        if (kind != statistic_kind::min && take("server_metric(\""))
+            return make_gauge(kind, gauge_name(), 0);
         const std::string_view before = rest_;
         const metric_id m = any_metric_named();
         const metric_shape shape = shape_of(m);
@@ -4546,12 +4574,12 @@ private:
         refuse("a metric that has a " + std::string(name));
     }
     /// A name of a series, in which labels have quotes of their own.
-    statistic_data gauge_of(statistic_kind kind) {
+    std::string gauge_name() {
         const std::size_t end = rest_.find("\")");
         if (end == std::string_view::npos) refuse("the end of a name, \"\\\")\",");
         const std::string name(rest_.substr(0, end));
         rest_.remove_prefix(end + 2);
-        return make_gauge(kind, name);
+        return name;
     }
     metric_id any_metric_named() {
         const std::string_view name = word();
@@ -4569,14 +4597,15 @@ private:
                 names += (names.empty() ? "" : ", ") + std::string(f.name);
         refuse("a metric (" + names + ")");
     }
-    metric_id metric(metric_shape shape) {
+    metric_id metric(metric_shape shape, metric_shape other) {
         const std::string_view before = rest_;
         const metric_id m = any_metric_named();
-        if (shape_of(m) == shape) return m;
+        if (shape_of(m) == shape || shape_of(m) == other) return m;
         rest_ = before;
         refuse(shape == metric_shape::of_run ? "a metric of the whole run"
                                              : "a metric of each request");
     }
+    metric_id metric(metric_shape shape) { return metric(shape, shape); }
     statistic_data value_of_run() {
         return make_statistic(statistic_kind::value, metric(metric_shape::of_run), 0);
     }
@@ -6389,7 +6418,7 @@ struct request_spec {
     std::string system_prompt{};
     std::vector<chat_message> history{};  // messages before the prompt, after the system prompt
     int max_tokens = 0;  // 0: not said
-    int documents = 1;   // of a prompt that is a query and those
+    int documents = 1;   // of a prompt that is a query and those, or inputs of one that is these
     bool force_length = false;
     bool stream = true;
     double temperature = not_a_number;
@@ -6400,7 +6429,7 @@ struct request_spec {
 /// What can come of a request, as far as what was sent bounds it.
 struct asked_answer {
     int results = 0;             // vectors or scores; 0: it generates, or nobody knows
-    int documents = 0;           // of a reranker
+    int documents = 0;           // that are read with a query
     int most_prompt_tokens = 0;  // that usage can tell; 0: nobody knows
 };
 
@@ -6437,14 +6466,15 @@ public:
     /// over the whole vocabulary in every step), and the tpot measured would be another one.
     body_writer& ignore_eos() { return asked_.force_length ? raw("ignore_eos", "true") : *this; }
     /// The system prompt, where there is one, what was said before, and the user's turn.
-    body_writer& messages(std::string content(const request_spec&), bool with_system = true) {
+    body_writer& messages(std::string content(const request_spec&), bool with_system = true,
+                          const char* name = "messages") {
         std::string turns = "[";
         if (with_system && !asked_.system_prompt.empty())
             turns += "{\"role\":\"system\",\"content\":" + json_quoted(asked_.system_prompt) + "},";
         for (const chat_message& m : asked_.history)
             turns += "{\"role\":" + json_quoted(m.role) + ",\"content\":" +
                      json_quoted(m.content) + "},";
-        return raw("messages", turns + "{\"role\":\"user\",\"content\":" + content(asked_) + "}]");
+        return raw(name, turns + "{\"role\":\"user\",\"content\":" + content(asked_) + "}]");
     }
     body_writer& system(const char* name) {
         return asked_.system_prompt.empty() ? *this : string(name, asked_.system_prompt);
@@ -6980,62 +7010,91 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C27] APIs that generate nothing: embeddings and rerankers ================================
+// ===== [C27] APIs that generate nothing: embeddings, rerankers and scores ========================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline void write_embeddings(body_writer& b, const std::string& model, const request_spec& r) {
-    b.string("model", model);
-    b.raw("input", r.token_ids.empty() ? json_quoted(r.prompt) : r.token_ids);
-}
-
-/// A query and documents of about as many words each, cut from one text in its order. A text of
-/// fewer words makes fewer documents, that of one word is both.
-struct ranked_texts {
-    std::string query{};
-    std::vector<std::string> documents{};
-};
-inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-/// Where its words begin.
-inline std::vector<std::size_t> word_starts(std::string_view text) {
+/// Where the words of a text begin, or the numbers of a list.
+inline constexpr std::string_view blanks = " \t\n\r";
+inline std::vector<std::size_t> word_starts(std::string_view text,
+                                            std::string_view between = blanks) {
+    const auto is_blank = [&](std::size_t i) { return between.find(text[i]) != text.npos; };
     std::vector<std::size_t> words;
     for (std::size_t i = 0; i < text.size(); ++i)
-        if (!is_blank(text[i]) && (i == 0 || is_blank(text[i - 1]))) words.push_back(i);
+        if (!is_blank(i) && (i == 0 || is_blank(i - 1))) words.push_back(i);
     return words;
 }
-inline std::size_t documents_of(std::size_t words, int documents) {
-    return words < 2 ? 1 : std::min(static_cast<std::size_t>(std::max(documents, 1)), words - 1);
+/// A text in parts of about as many words each, in their order; no more parts than words.
+inline std::vector<std::string> parts_of(std::string_view text, std::size_t n,
+                                         std::string_view between = blanks) {
+    const std::vector<std::size_t> words = word_starts(text, between);
+    n = std::max<std::size_t>(std::min(n, words.size()), 1);
+    std::vector<std::string> parts;
+    for (std::size_t k = 0; k < n; ++k) {
+        const std::size_t from = k == 0 ? 0 : words[k * words.size() / n];
+        const std::string_view part =
+            text.substr(from, k + 1 == n ? text.npos : words[(k + 1) * words.size() / n] - from);
+        parts.emplace_back(
+            k + 1 == n ? part : part.substr(0, part.find_last_not_of(between) + 1));
+    }
+    return parts;
 }
-inline ranked_texts ranked_texts_of(std::string_view text, int documents) {
-    const std::vector<std::size_t> words = word_starts(text);
-    if (words.size() < 2) return {std::string(text), {std::string(text)}};
-    const std::size_t parts = 1 + documents_of(words.size(), documents);
-    const auto part = [&](std::size_t k) {
-        const std::size_t from = k == 0 ? 0 : words[k * words.size() / parts];
-        std::size_t to = k + 1 == parts ? text.size() : words[(k + 1) * words.size() / parts];
-        while (to > from && is_blank(text[to - 1])) --to;
-        return std::string(text.substr(from, to - from));
-    };
-    ranked_texts t{part(0), {}};
-    for (std::size_t k = 1; k < parts; ++k) t.documents.push_back(part(k));
-    return t;
-}
-inline void write_rerank(body_writer& b, const std::string& model, const request_spec& r) {
-    const ranked_texts t = ranked_texts_of(r.prompt, r.documents);
-    std::string documents;
-    for (const std::string& d : t.documents)
-        documents += (documents.empty() ? "[" : ",") + json_quoted(d);
-    b.string("model", model).string("query", t.query).raw("documents", documents + "]");
+/// A JSON list of texts.
+inline std::string quoted_list(const std::vector<std::string>& texts) {
+    std::string all;
+    for (const std::string& t : texts) all += (all.empty() ? "[" : ",") + json_quoted(t);
+    return all + "]";
 }
 
-/// A request for embeddings has one input. A reranker may be asked for the best few alone.
-inline asked_answer asked_embeddings(const request_spec&) { return {.results = 1}; }
+inline void write_embeddings(body_writer& b, const std::string& model, const request_spec& r) {
+    const auto n = static_cast<std::size_t>(std::max(r.documents, 1));
+    const std::string_view ids = r.token_ids;
+    std::string lists;
+    if (n > 1 && !ids.empty())
+        for (const std::string& list : parts_of(ids.substr(1, ids.size() - 2), n, ", "))
+            lists += (lists.empty() ? "[[" : "],[") + list;
+    b.string("model", model);
+    b.raw("input", !lists.empty()  ? lists + "]]"
+                   : !ids.empty()  ? r.token_ids
+                   : n > 1         ? quoted_list(parts_of(r.prompt, n))
+                                   : json_quoted(r.prompt));
+}
+/// A query and documents. A text of one word is both.
+inline void write_texts(body_writer& b, const std::string& model, const request_spec& r,
+                        const char* query, const char* documents) {
+    std::vector<std::string> texts =
+        parts_of(r.prompt, 1 + static_cast<std::size_t>(std::max(r.documents, 1)));
+    b.string("model", model).string(query, texts[0]);
+    if (texts.size() > 1) texts.erase(texts.begin());
+    b.raw(documents, quoted_list(texts));
+}
+inline void write_rerank(body_writer& b, const std::string& model, const request_spec& r) {
+    write_texts(b, model, r, "query", "documents");
+}
+inline void write_score(body_writer& b, const std::string& model, const request_spec& r) {
+    write_texts(b, model, r, "text_1", "text_2");
+}
+inline void write_sglang_score(body_writer& b, const std::string& model, const request_spec& r) {
+    write_texts(b, model, r, "query", "items");
+}
+
+/// As many as the prompt has words for, of which one is the query's.
+inline int texts_in(const request_spec& r, std::size_t queries) {
+    const std::size_t words = r.token_ids.empty() ? word_starts(r.prompt).size()
+                                                  : word_starts(r.token_ids, "[, ]").size();
+    const std::size_t most = words > queries ? words - queries : 1;
+    return static_cast<int>(std::min(most, static_cast<std::size_t>(std::max(r.documents, 1))));
+}
+inline asked_answer asked_embeddings(const request_spec& r) { return {.results = texts_in(r, 0)}; }
+inline asked_answer asked_score(const request_spec& r) {
+    const int n = texts_in(r, 1);
+    return {.results = n, .documents = n};
+}
+/// A reranker may be asked for the best few alone.
 inline asked_answer asked_rerank(const request_spec& r) {
-    asked_answer a;
-    a.results = a.documents =
-        static_cast<int>(documents_of(word_starts(r.prompt).size(), r.documents));
+    asked_answer a = asked_score(r);
     picojson::value own;
     if (!r.extra_fields.empty() && parse_json("{" + r.extra_fields.substr(1) + "}", own))
         if (const int best = count_member(own, "top_n"); best > 0)
@@ -7113,13 +7172,26 @@ inline void read_embeddings(const picojson::value& v, stream_event& e, stream_me
     });
 }
 /// A document that is scored twice leaves another one out.
-inline void read_rerank(const picojson::value& v, stream_event& e, stream_memory& memory) {
+inline void read_ranks(const picojson::value& v, stream_event& e, stream_memory& memory,
+                       const char* list) {
     std::set<int> seen;
-    read_scored(v, e, memory.asked, "results", "score", [&](const picojson::value& x) {
-        const picojson::value* score = member(x, "relevance_score");
-        if (!score) score = member(x, "score");
+    read_scored(v, e, memory.asked, list, "score", [&](const picojson::value& x) {
+        const picojson::value* found = member(x, "relevance_score");
+        if (!found) found = member(x, "score");
         const int index = count_member(x, "index");
-        return score && score->is<double>() && (index < 0 || seen.insert(index).second);
+        return found && found->is<double>() && (index < 0 || seen.insert(index).second);
+    });
+}
+inline void read_rerank(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    read_ranks(v, e, memory, "results");
+}
+inline void read_score(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    read_ranks(v, e, memory, "data");
+}
+/// A probability of each label's token, for each item.
+inline void read_sglang_score(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    read_scored(v, e, memory.asked, "scores", "score", [](const picojson::value& x) {
+        return x.is<picojson::array>() && is_vector(x, 1);
     });
 }
 
@@ -7377,7 +7449,84 @@ inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C29] the table of APIs ===================================================================
+// ===== [C29] OpenAI's responses ==================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline std::string responses_content(const request_spec& r) {
+    if (r.image.empty()) return json_quoted(r.prompt);
+    return "[{\"type\":\"input_text\",\"text\":" + json_quoted(r.prompt) +
+           "},{\"type\":\"input_image\",\"image_url\":" + json_quoted(r.image) + "}]";
+}
+/// The server keeps nothing: a conversation sends what was said before.
+inline void write_responses(body_writer& b, const std::string& model, const request_spec& r) {
+    b.string("model", model).messages(responses_content, false, "input").system("instructions");
+    b.flag("stream", r.stream).flag("store", false);
+    b.max_tokens("max_output_tokens").ignore_eos().temperature();
+}
+
+/// What is known at the end. vLLM calls an answer completed that its length has cut off, so that
+/// its status decides, and not the name of the event that brings it.
+inline void read_response_end(const picojson::value& v, stream_event& e) {
+    if (const picojson::value* usage = member(v, "usage")) {
+        e.prompt_tokens = count_member(*usage, "input_tokens");
+        e.completion_tokens = count_member(*usage, "output_tokens");
+        if (const picojson::value* of = member(*usage, "input_tokens_details"))
+            e.cached_tokens = count_member(*of, "cached_tokens");
+        if (const picojson::value* of = member(*usage, "output_tokens_details"))
+            e.reasoning_tokens = count_member(*of, "reasoning_tokens");
+    }
+    const std::string status = string_member(v, "status");
+    const picojson::value* cut = member(v, "incomplete_details");
+    const std::string why = cut ? string_member(*cut, "reason") : "";
+    e.finish(status == "completed"           ? "stop"
+             : why == "max_output_tokens"    ? "length"
+             : status == "incomplete"        ? (why.empty() ? status : why)
+                                             : status);
+    if (e.error.empty()) e.error = error_message(v);
+    if (e.error.empty() && status == "failed") e.error = "the response failed";
+}
+/// Generated text comes in events that end in "delta", and again in full in those that follow.
+inline void read_responses(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    const std::string type = string_member(v, "type");
+    if (type.ends_with(".delta") && has_text(v, "delta")) {
+        if (type.starts_with("response.reasoning")) e.take_reasoning(v, "delta");
+        else if (type == "response.refusal.delta" || type == "response.output_text.delta")
+            e.take_text(v, "delta");
+        else e.take_call();
+        if (type == "response.output_text.delta") memory.say(v, "delta");
+    }
+    for (const char* end : {"response.completed", "response.incomplete", "response.failed"})
+        if (type == end) e.done = true;
+    if (type == "error") {
+        e.done = true;
+        if (const std::string why = string_member(v, "message"); !why.empty()) e.error = why;
+    }
+    const picojson::value* response = member(v, "response");
+    if (e.done && response) read_response_end(*response, e);
+}
+inline void read_responses_whole(const picojson::value& v, stream_event& e,
+                                 stream_memory& memory) {
+    for (const picojson::value& item : array_member(v, "output")) {
+        const std::string type = string_member(item, "type");
+        if (type.ends_with("_call")) e.take_call();
+        for (const char* list : {"summary", "content"})
+            for (const picojson::value& piece : array_member(item, list)) {
+                if (type == "reasoning") e.take_reasoning(piece, "text");
+                else if (e.take_text(piece, "text")) memory.say(piece, "text");
+                e.take_text(piece, "refusal");
+            }
+    }
+    read_response_end(v, e);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C30] the table of APIs ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7404,6 +7553,8 @@ struct api_traits {
     bool reports_usage = true;      // else each event counts as one token
     bool takes_images = false;
     bool takes_token_ids = false;   // as a prompt
+    int documents = 1;              // that a prompt is cut into, where nothing else is said
+    const char* needs_field = "";   // of options.extra_body, "" for none
     asked_answer (*asks)(const request_spec&) = nullptr;  // where it does not generate
     void (*write)(body_writer&, const std::string& model, const request_spec&) = nullptr;
     void (*read)(const picojson::value&, stream_event&, stream_memory&) = nullptr;
@@ -7457,7 +7608,16 @@ inline constexpr api_traits apis[] = {
      .generates = false, .takes_token_ids = true, .asks = asked_embeddings,
      .write = write_embeddings, .read = read_embeddings},
     {.name = "rerank", .path = "/v1/rerank", .other_end = "/rerank", .framed = framing::document,
-     .generates = false, .asks = asked_rerank, .write = write_rerank, .read = read_rerank},
+     .generates = false, .documents = 8, .asks = asked_rerank, .write = write_rerank,
+     .read = read_rerank},
+    {.name = "score", .path = "/v1/score", .framed = framing::document, .generates = false,
+     .documents = 8, .asks = asked_score, .write = write_score, .read = read_score},
+    {.name = "sglang_score", .path = "/v1/score", .framed = framing::document, .generates = false,
+     .documents = 8, .needs_field = "label_token_ids", .asks = asked_score,
+     .write = write_sglang_score, .read = read_sglang_score},
+    {.name = "openai_responses", .path = "/v1/responses", .forces_lengths = true,
+     .takes_images = true, .write = write_responses, .read = read_responses,
+     .read_whole = read_responses_whole},
 };
 inline const api_traits& traits_of(api_format api) { return apis[static_cast<std::size_t>(api)]; }
 inline std::string api_names() {
@@ -7501,7 +7661,7 @@ inline constexpr std::size_t template_tokens = 1024, image_tokens = 32768;
 /// reranker reads the query with each document.
 inline asked_answer asked_by(const api_traits& a, const request_spec& r, std::size_t body_bytes) {
     asked_answer asked = a.asks ? a.asks(r) : asked_answer{};
-    const auto texts = static_cast<std::size_t>(std::max(asked.documents, 1));
+    const auto texts = static_cast<std::size_t>(std::max({asked.documents, asked.results, 1}));
     const std::size_t most = body_bytes * (asked.documents > 0 ? 2 : 1) + texts * template_tokens +
                              (r.image.empty() ? 0 : image_tokens);
     asked.most_prompt_tokens = static_cast<int>(std::min<std::size_t>(most, 2000000000));
@@ -7518,7 +7678,7 @@ inline std::string request_body(const api_traits& a, const std::string& model,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C30] from the bytes of a body to events ==================================================
+// ===== [C31] from the bytes of a body to events ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7638,7 +7798,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C31] the timeline of one answer ==========================================================
+// ===== [C32] the timeline of one answer ==========================================================
 // The definitions "metrics/1": every number is computed from these timelines and nothing else.
 
 namespace llmbench {
@@ -7868,7 +8028,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C32] from bytes to the timeline of an answer =============================================
+// ===== [C33] from bytes to the timeline of an answer =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7998,7 +8158,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C33] histograms of lateness and of gaps ==================================================
+// ===== [C34] histograms of lateness and of gaps ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8111,7 +8271,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] client stalls: when the client did not run ==========================================
+// ===== [C35] client stalls: when the client did not run ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8230,7 +8390,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] what each of several programs that sent a load says of itself =======================
+// ===== [C36] what each of several programs that sent a load says of itself =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8296,7 +8456,7 @@ inline std::string skew_fault(const std::vector<rank_part>& parts, double most_s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] server metrics of a repeat ==========================================================
+// ===== [C37] server metrics of a repeat ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8436,7 +8596,7 @@ inline bool is_of_gauge(metric_id m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] whether a load has settled ==========================================================
+// ===== [C38] whether a load has settled ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8532,7 +8692,7 @@ inline std::string warmup_sentence(const warmup_seen& w, const std::string& whos
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] what one repeat measured ============================================================
+// ===== [C39] what one repeat measured ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8691,7 +8851,7 @@ inline bool spans(const record& r, long long time_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] the requests of a repeat, as they end ===============================================
+// ===== [C40] the requests of a repeat, as they end ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8818,7 +8978,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] repeats that are shared =============================================================
+// ===== [C41] repeats that are shared =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8906,7 +9066,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] whether an answer can have come as its numbers say ==================================
+// ===== [C42] whether an answer can have come as its numbers say ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9006,7 +9166,7 @@ inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] what a server's prefix cache had of the prompts =====================================
+// ===== [C43] what a server's prefix cache had of the prompts =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9046,7 +9206,7 @@ inline prefix_hits prefix_hits_of(const repeat_list& arm, const selection& which
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] bounds on what was measured where the client may have been late =====================
+// ===== [C44] bounds on what was measured where the client may have been late =====================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9280,7 +9440,7 @@ inline moved_gaps moved_gaps_of(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] tokens and requests per second ======================================================
+// ===== [C45] tokens and requests per second ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9356,7 +9516,7 @@ inline double window_rate(metric_id m, const repeat_data& d,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] metrics that a server reports of itself =============================================
+// ===== [C46] metrics that a server reports of itself =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9372,8 +9532,16 @@ inline std::optional<reading_span> span_of(const repeat_facts& d) {
     return span_over(d.server, d.window);
 }
 
-/// Gauges are judged on what was read in the steady window, as many times as this at least.
+/// The part of all readings that lies beyond a percentile of them, on its narrower side.
+inline double beyond_of(const statistic_data& what) {
+    return what.kind == statistic_kind::percentile ? std::min(what.q, 1 - what.q) : 1;
+}
+/// Gauges are judged on what was read in the steady window, as many times as this at least; of a
+/// percentile three readings lie beyond it.
 inline constexpr std::size_t least_readings = 3;
+inline std::size_t least_readings_of(const statistic_data& what) {
+    return static_cast<std::size_t>(rounded_up(least_readings / beyond_of(what)));
+}
 
 /// What a gauge said in the steady window, and how often that is not known.
 struct gauge_readings {
@@ -9456,9 +9624,13 @@ inline std::size_t new_values(const reading_span& s) {
 /// The value of a metric of the server in one repeat, SI; NaN where its pages do not say.
 inline weighed_value value_by_server(const statistic_data& what, const repeat_data& d) {
     if (is_of_gauge(what.metric)) {
-        const std::vector<double> read = read_in_window(d, what).values;
+        std::vector<double> read = read_in_window(d, what).values;
         const auto n = static_cast<double>(read.size());
-        if (read.size() < least_readings) return {};
+        if (read.size() < least_readings_of(what)) return {};
+        if (what.kind == statistic_kind::percentile) {
+            std::sort(read.begin(), read.end());
+            return {nearest_rank(read, what.q), n};
+        }
         if (what.kind == statistic_kind::max)
             return {*std::max_element(read.begin(), read.end()), n};
         return {mean_of(read), n};
@@ -9519,14 +9691,18 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     if (is_of_gauge(what.metric)) {
         const gauge_readings g = read_in_window(d, what);
         const std::size_t n = g.values.size();
-        const bool is_mean = what.kind != statistic_kind::max;
-        if (g.unknown() > 0 && (n < least_readings || (is_mean && 10 * g.unknown() > g.tried())))
+        const std::size_t needed = least_readings_of(what);
+        // Of a percentile a tenth of what lies beyond it, of a mean a tenth of all may be unknown.
+        const bool is_too_much = static_cast<double>(10 * g.unknown()) >
+                                 beyond_of(what) * static_cast<double>(g.tried());
+        if (g.unknown() > 0 &&
+            (n < least_readings || (what.kind != statistic_kind::max && is_too_much)))
             return what_is_unknown(what, d);
-        return n >= least_readings
-                   ? ""
-                   : printed("%s was read %zu time%s in the steady window, %zu are needed",
-                             what.name.c_str(), n, n == 1 ? "" : "s", least_readings) +
-                         said + ": let it run longer";
+        return n >= needed ? ""
+                           : printed("%s was read %zu time%s in the steady window, %zu are needed",
+                                     what.name.c_str(), n, n == 1 ? "" : "s", needed) +
+                                 (needed > least_readings ? ", so that three lie beyond it" : "") +
+                                 said + ": let it run longer";
     }
     const auto s = span_of(d);
     if (!s) return "its page was read once, which makes no span" + said;
@@ -9551,7 +9727,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] metrics of requests and of repeats ==================================================
+// ===== [C47] metrics of requests and of repeats ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9956,7 +10132,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] how a run changes from its first third to its last ==================================
+// ===== [C48] how a run changes from its first third to its last ==================================
 // Each third of the steady window is cut into slices of equal length; what the slices of one third
 // differ by says how well a third is known, whatever the traffic of it happens to be.
 
@@ -10031,7 +10207,7 @@ inline std::vector<double> slices_of(const statistic_data& drift, const repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] statistics of several repeats together ==============================================
+// ===== [C49] statistics of several repeats together ==============================================
 // The data as a whole, as tables and files show them: the largest value of all repeats, a
 // percentile of all their requests, a mean over all of them. It is never outside of what the single
 // repeats have.
@@ -10132,7 +10308,7 @@ inline double pooled_value(const statistic_data& what, const repeat_list& arm,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] the fields of a repeat ==============================================================
+// ===== [C50] the fields of a repeat ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10384,7 +10560,7 @@ inline void move_clock(repeat_facts& d, long long by_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] when a thread of the client did not run, as it knows itself =========================
+// ===== [C51] when a thread of the client did not run, as it knows itself =========================
 // No clock: whoever has it says what time it is, with readings that are taken anyway.
 
 namespace llmbench {
@@ -10488,7 +10664,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] the fields of a record ==============================================================
+// ===== [C52] the fields of a record ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10553,7 +10729,7 @@ inline void move_clock(record& r, long long by_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] one repeat of the parts that several programs sent of it ============================
+// ===== [C53] one repeat of the parts that several programs sent of it ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10627,7 +10803,7 @@ inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] what a history says of one statistic of one gate ====================================
+// ===== [C54] what a history says of one statistic of one gate ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10663,7 +10839,7 @@ struct history_series {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] from which night on a level holds ===================================================
+// ===== [C55] from which night on a level holds ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10838,7 +11014,7 @@ inline std::vector<history_segment> segments_of(const history_series& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] what a history knows: its level, what nights and repeats differ by ==================
+// ===== [C56] what a history knows: its level, what nights and repeats differ by ==================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11012,7 +11188,7 @@ inline learned_history learned_from(const std::vector<night_level>& nights,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] which levels were accepted, and what they drifted by ================================
+// ===== [C57] which levels were accepted, and what they drifted by ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11104,7 +11280,7 @@ inline history_read history_read_as(const history_series& s, bool at_most, bool 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] a run held against a history ========================================================
+// ===== [C58] a run held against a history ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11284,7 +11460,7 @@ inline double chance_to_find(const learned_history& h, double beyond,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] what a history says of the noise of repeats, for limits that are no baseline's ======
+// ===== [C59] what a history says of the noise of repeats, for limits that are no baseline's ======
 
 namespace llmbench {
 inline namespace v0 {
@@ -11318,7 +11494,7 @@ inline bool is_beyond_belief(double own_variance, std::size_t repeats, double be
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] lines of a history's files ==========================================================
+// ===== [C60] lines of a history's files ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11535,7 +11711,7 @@ inline history_lines in_order(history_lines all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] what runs must have in common to be nights of one history ===========================
+// ===== [C61] what runs must have in common to be nights of one history ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11642,7 +11818,7 @@ inline cohort read_cohort(const std::string& json, const std::string& file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] what a server and its machine say of themselves, for a history ======================
+// ===== [C62] what a server and its machine say of themselves, for a history ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11831,7 +12007,7 @@ inline std::vector<named_text> watched_facts(const fingerprint& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] from the lines of a history to its nights ===========================================
+// ===== [C63] from the lines of a history to its nights ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11925,7 +12101,7 @@ inline history_lines as_of(history_lines all, const std::string& when) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] the rule: looks, bounds, prior noise ================================================
+// ===== [C64] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -12116,7 +12292,7 @@ inline interim_analysis analysis_of_repeats(const std::vector<double>& distances
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] what is decided on an objective, and why ============================================
+// ===== [C65] what is decided on an objective, and why ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12298,7 +12474,7 @@ inline double headroom(const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] what verdicts are given on ==========================================================
+// ===== [C66] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12398,7 +12574,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] the history that a gate is held against =============================================
+// ===== [C67] the history that a gate is held against =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12446,7 +12622,7 @@ inline history_noise noise_by(const history_terms& h, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] what evidence is held against =======================================================
+// ===== [C68] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12510,7 +12686,7 @@ inline judging_rule rule_for(const evidence& e, const terms& t, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] counts: fractions, and quantiles of fresh traffic ===================================
+// ===== [C69] counts: fractions, and quantiles of fresh traffic ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12772,7 +12948,7 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] errors of a baseline ================================================================
+// ===== [C70] errors of a baseline ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12805,7 +12981,7 @@ inline cause errors_of_baseline(const evidence& e, const terms& t, const slo& li
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] what the client can say against its own numbers =====================================
+// ===== [C71] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12938,7 +13114,7 @@ inline own_check self_check_of(const evidence& e) { return self_check_of(e, e); 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] verdicts on a drift =================================================================
+// ===== [C72] verdicts on a drift =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13047,7 +13223,7 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] distances from a limit ==============================================================
+// ===== [C73] distances from a limit ==============================================================
 // Values differ from run to run by a fraction of themselves, so they are compared with their limit
 // on a log scale. A metric that can be zero has an offset, below which its ratios mean nothing: it
 // is compared on log(x + offset) (Tukey's started logarithm, Exploratory Data Analysis, 1977).
@@ -13100,7 +13276,7 @@ inline double fraction_of_limit(const slo& s, double distance) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] repeats whose noise a history knows =================================================
+// ===== [C74] repeats whose noise a history knows =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13126,7 +13302,7 @@ inline interim_analysis analysis_believing(const std::vector<double>& distances,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C75] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13147,7 +13323,7 @@ inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] values: times, speeds and rates =====================================================
+// ===== [C76] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13309,7 +13485,8 @@ inline void decide_by_misses(decision& d, const looked_at& seen, const evidence&
     d.counted.reset();
     d.why = {{is_of_server(what.metric) ? because::no_finite_value : because::no_size,
               {as_number(seen.unbounded), as_number(n), d.what.at_most ? 1.0 : 0.0}}};
-    const bool is_percentile = what.kind == statistic_kind::percentile;
+    const bool is_percentile =
+        what.kind == statistic_kind::percentile && !is_of_server(what.metric);
     const bool half = seen.unbounded >= 2 && 2 * seen.unbounded >= n;
     d.outcome = is_percentile && facts_of(what.metric).is_of_gaps ? decide_by_gaps(d, e, t, c)
                 : is_percentile ? decide_by_counts(d, e, t, c)
@@ -13323,7 +13500,9 @@ inline void decide_by_misses(decision& d, const looked_at& seen, const evidence&
 /// which their count must show where there are any.
 inline void withdraw_over_failures(decision& d, const evidence& e, const terms& t) {
     const slo& s = d.what;
-    if (s.what.kind != statistic_kind::percentile || facts_of(s.what.metric).is_of_gaps) return;
+    if (s.what.kind != statistic_kind::percentile || facts_of(s.what.metric).is_of_gaps ||
+        is_of_server(s.what.metric))
+        return;
     std::vector<std::vector<bool>> misses;
     for (std::size_t i = 0; i < static_cast<std::size_t>(d.repeats); ++i) {
         misses.emplace_back();
@@ -13497,7 +13676,7 @@ inline decision judge_fresh_mean(const evidence& e, const terms& t, const slo& s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] a run held against the nights of main ===============================================
+// ===== [C77] a run held against the nights of main ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13637,7 +13816,7 @@ inline void estimate_by_nights(decision& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] what the numbers alone say of an objective ==========================================
+// ===== [C78] what the numbers alone say of an objective ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13734,7 +13913,7 @@ inline decision judge_evidence(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] verdicts that the client may have decided ===========================================
+// ===== [C79] verdicts that the client may have decided ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13883,7 +14062,7 @@ inline decision settled(const evidence& e, const terms& t, decision v,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] how many requests a verdict rests on at least =======================================
+// ===== [C80] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -13962,7 +14141,7 @@ inline cause sample_fault(const evidence& e, const judging_rule& rule, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] what a server's answers can say against its numbers =================================
+// ===== [C81] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14194,7 +14373,7 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] verdicts that stand although tokens were buffered ===================================
+// ===== [C82] verdicts that stand although tokens were buffered ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14224,7 +14403,7 @@ inline bool stands_though_buffered(const evidence& e, const terms& t, const answ
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] servers that cannot keep up =========================================================
+// ===== [C83] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14329,7 +14508,7 @@ inline cause over_saturation_of(const evidence& e, const arm_list& arms) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] what a server's state explains ======================================================
+// ===== [C84] what a server's state explains ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14411,7 +14590,7 @@ inline std::vector<cause> server_state_of(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] the cross-check of our numbers with the server's ====================================
+// ===== [C85] the cross-check of our numbers with the server's ====================================
 // What its page counts in the time of a repeat is compared with what we sent and received.
 
 namespace llmbench {
@@ -14550,7 +14729,7 @@ inline cause server_metrics_fault(const evidence& e, const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] what makes a measurement invalid ====================================================
+// ===== [C86] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14666,7 +14845,7 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] the verdicts of a gate ==============================================================
+// ===== [C87] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14873,7 +15052,7 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] what a calibration finds ============================================================
+// ===== [C88] what a calibration finds ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14891,7 +15070,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] limits that have become too easy ====================================================
+// ===== [C89] limits that have become too easy ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14939,7 +15118,7 @@ inline std::optional<easy_limit> too_easy(const terms& t, const verdict_numbers&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] from verdicts to an exit code =======================================================
+// ===== [C90] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15031,7 +15210,7 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] calibration =========================================================================
+// ===== [C91] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15083,7 +15262,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] a sentence for each cause ===========================================================
+// ===== [C92] a sentence for each cause ===========================================================
 // Numbers stand in braces, in the order in which a cause has them:
 //   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
 //   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
@@ -15434,7 +15613,7 @@ inline std::string described(const cause& c, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] decisions in sentences ==============================================================
+// ===== [C93] decisions in sentences ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15710,7 +15889,7 @@ inline std::string difference_text(const cross_check& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] verdicts in words ===================================================================
+// ===== [C94] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15849,7 +16028,7 @@ inline std::string room_text(const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] settings beside each other: turns, ratios, what differs significantly ===============
+// ===== [C95] settings beside each other: turns, ratios, what differs significantly ===============
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -16040,7 +16219,7 @@ inline compared_statistic compared(const statistic_data& what,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] settings beside each other: from what was measured of each ==========================
+// ===== [C96] settings beside each other: from what was measured of each ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16209,7 +16388,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] settings beside each other, in words ================================================
+// ===== [C97] settings beside each other, in words ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16400,7 +16579,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] files of others' making, value by value =============================================
+// ===== [C98] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -16604,7 +16783,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] datasets ============================================================================
+// ===== [C99] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16969,7 +17148,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] traces ==============================================================================
+// ===== [C100] traces =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17134,7 +17313,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] when requests are sent =============================================================
+// ===== [C101] when requests are sent =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17297,7 +17476,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] arrivals ===========================================================================
+// ===== [C102] arrivals ===========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17403,7 +17582,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] lengths ============================================================================
+// ===== [C103] lengths ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17463,7 +17642,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] prompts of a given number of tokens ================================================
+// ===== [C104] prompts of a given number of tokens ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17662,7 +17841,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] places of a trace ==================================================================
+// ===== [C105] places of a trace ==================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -17737,7 +17916,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] the part of a load that one of several programs sends ==============================
+// ===== [C106] the part of a load that one of several programs sends ==============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17770,7 +17949,7 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] conversations, recorded and made up ================================================
+// ===== [C107] conversations, recorded and made up ================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -17879,7 +18058,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] prompts that stand alone ===========================================================
+// ===== [C108] prompts that stand alone ===========================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -18002,7 +18181,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] where prompts come from ============================================================
+// ===== [C109] where prompts come from ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18028,7 +18207,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] the plan of a gate =================================================================
+// ===== [C110] the plan of a gate =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18320,7 +18499,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] from a workload to its part of the plan ============================================
+// ===== [C111] from a workload to its part of the plan ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18539,7 +18718,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] the hash of all that a plan sends ==================================================
+// ===== [C112] the hash of all that a plan sends ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18576,7 +18755,7 @@ inline std::string trace_hash(const planned_traffic& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] the requests of a plan =============================================================
+// ===== [C113] the requests of a plan =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18656,7 +18835,7 @@ inline bool asks_about_images(const planned_traffic& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] what of its prompts a workload lets a prefix cache have ============================
+// ===== [C114] what of its prompts a workload lets a prefix cache have ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18712,7 +18891,7 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] what a plan says of the evidence that it will bring ================================
+// ===== [C115] what a plan says of the evidence that it will bring ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18753,7 +18932,7 @@ inline double most_skew_of_ranks(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] the search for a capacity ==========================================================
+// ===== [C116] the search for a capacity ==========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -19207,7 +19386,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] what probes say of a load ==========================================================
+// ===== [C117] what probes say of a load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19291,7 +19470,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] the capacity that probes show ======================================================
+// ===== [C118] the capacity that probes show ======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 namespace llmbench {
@@ -19578,7 +19757,7 @@ inline decision capacity_verdict(const evidence& e, const terms& t, const ground
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] the capacity of a candidate beside that of a baseline ==============================
+// ===== [C119] the capacity of a candidate beside that of a baseline ==============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -19827,7 +20006,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] a capacity held against a live baseline's ==========================================
+// ===== [C120] a capacity held against a live baseline's ==========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -20031,7 +20210,7 @@ inline decision judged_also_of_loads(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] a load that is searched ============================================================
+// ===== [C121] a load that is searched ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20293,7 +20472,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] which SLOs a scenario can have =====================================================
+// ===== [C122] which SLOs a scenario can have =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20312,6 +20491,7 @@ struct slo_context {
     std::vector<request_kind> kinds{};  // of these
     std::vector<std::string> labels{}, side_tasks{};
     int deepest = 0;  // of sessions
+    double duration_s = 0;  // of the measured part, 0 where requests end it
     int most_repeats = last_analysis;
     judging_rule rule{};
     std::vector<slo> slos{};
@@ -20331,6 +20511,7 @@ inline slo_context slo_context_of(const plan& p) {
             .labels = t.labels,
             .side_tasks = t.side_tasks,
             .deepest = t.described.deepest,
+            .duration_s = t.duration_s,
             .most_repeats = j.most_repeats,
             .rule = j.rule,
             .slos = j.slos};
@@ -20441,6 +20622,12 @@ inline void check_fresh(const slo& s, const slo_context& c, const std::string& g
                              w.name.c_str(), needed, n)});
 }
 inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given) {
+    const std::size_t readings = least_readings_of(w);
+    if (w.kind == statistic_kind::percentile && is_of_gauge(w.metric) && c.duration_s > 0 &&
+        c.duration_s < static_cast<double>(readings))
+        refuse({given, printed("%s needs at least %zu readings of the server's page, one a second, "
+                               "so that three lie beyond it, and the duration is %g s",
+                               w.name.c_str(), readings, c.duration_s)});
     const long long n = requests_behind(w, c), needed = least_replayed(w);
     if (facts_of(w.metric).is_of_gaps || n <= 0) return;
     const bool is_percentile = w.kind == statistic_kind::percentile && !is_drift(w.metric);
@@ -20501,7 +20688,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] the options of requests ============================================================
+// ===== [C123] the options of requests ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20517,14 +20704,16 @@ inline std::string checked_fields(const picojson::object& fields, bool with_obje
     for (const auto& [name, value] : fields) {
         for (const char* ours : {"model", "messages", "prompt", "stream", "stream_options",
                                  "inputs", "text", "text_input", "system", "input", "query",
-                                 "documents"})
+                                 "documents", "text_1", "text_2", "items", "instructions",
+                                 "store"})
             if (name == ours)
                 refuse({"options.extra_body sets \"", name, "\": that field belongs to llmbench"});
         for (const char* option : {"max_tokens", "temperature", "ignore_eos"})
             if (name == option)
                 refuse({"options.extra_body sets \"", name, "\": use options.", name,
                         ", a field must not stand twice"});
-        for (const char* option : {"max_new_tokens", "num_predict", "n_predict"})
+        for (const char* option : {"max_new_tokens", "max_output_tokens", "num_predict",
+                                   "n_predict"})
             if (name == option)
                 refuse({"options.extra_body sets \"", name,
                         "\": use options.max_tokens, a field must not stand twice"});
@@ -20540,17 +20729,17 @@ inline std::string checked_fields(const picojson::object& fields, bool with_obje
 }
 inline picojson::object extra_body_of(const request_options& o) {
     picojson::value v;
+    if (o.extra_body.empty()) return {};
     if (!parse_json(str(o.extra_body), v) || !v.is<picojson::object>())
         refuse({"options.extra_body is \"", printable(str(o.extra_body), 80),
                 "\": it must be a JSON object"});
     return v.get<picojson::object>();
 }
 inline std::string shared_fields(const request_options& o) {
-    return o.extra_body.empty() ? std::string() : checked_fields(extra_body_of(o), false);
+    return checked_fields(extra_body_of(o), false);
 }
 inline std::vector<extra_object> shared_objects(const request_options& o) {
     std::vector<extra_object> objects;
-    if (o.extra_body.empty()) return objects;
     for (const auto& [name, value] : extra_body_of(o))
         if (holds_options(name, value))
             objects.push_back({name, checked_fields(value.get<picojson::object>(), true)});
@@ -20563,11 +20752,16 @@ inline void check_options(const request_options& o) {
     if (o.temperature && !(*o.temperature >= 0 && *o.temperature <= 10))
         refuse({printed("options.temperature is %g: it runs from 0 to 10", *o.temperature)});
     const long long documents = o.documents;
-    if (!(documents >= 1 && documents <= 10000))
-        refuse({printed("options.documents is %lld: it runs from 1 to 10000", documents)});
+    if (!(documents >= 0 && documents <= 10000))
+        refuse({printed("options.documents is %lld: it runs from 1 to 10000, and 0 is the "
+                        "API's own",
+                        documents)});
 }
 /// What says how tokens are generated says nothing to an API that generates none.
 inline void check_options_of(const api_traits& api, const request_options& o) {
+    if (*api.needs_field && !extra_body_of(o).count(api.needs_field))
+        refuse({"options.extra_body has no \"", api.needs_field, "\": ", api.name,
+                " answers no request without it"});
     if (api.generates) return;
     const auto unheard = [&](bool given, const char* option) {
         if (given)
@@ -20580,15 +20774,16 @@ inline void check_options_of(const api_traits& api, const request_options& o) {
     unheard(o.ignore_eos, "ignore_eos");
 }
 /// What all requests share, but for the fields of their prompts and lengths.
-inline request_spec common_request(const request_options& o) {
+inline request_spec common_request(const request_options& o, const api_traits& api) {
     request_spec r;
     r.temperature = o.temperature ? *o.temperature : not_a_number;
     r.system_prompt = str(o.system_prompt);
-    r.stream = o.stream;
+    r.stream = o.stream && api.generates;
     r.extra_fields = shared_fields(o);
     r.extra_objects = shared_objects(o);
     r.max_tokens = o.max_tokens ? *o.max_tokens : 0;
-    r.documents = static_cast<int>(static_cast<long long>(o.documents));
+    const long long documents = o.documents;
+    r.documents = documents > 0 ? static_cast<int>(documents) : api.documents;
     return r;
 }
 
@@ -20596,7 +20791,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C123] the load that is profiled ==========================================================
+// ===== [C124] the load that is profiled ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20645,7 +20840,7 @@ inline plan profiled(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C124] from a scenario to its plan ========================================================
+// ===== [C125] from a scenario to its plan ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20816,8 +21011,7 @@ inline maybe<other_requests> planned_otherwise(const scenario& s, const arrival_
     try {
         check_options(other.options);
         check_options_of(api, other.options);
-        other_requests o{.common = common_request(other.options)};
-        o.common.stream = o.common.stream && api.generates;
+        other_requests o{.common = common_request(other.options, api)};
         o.forces_length = workload_of(other, arrivals, files).forces_length && api.generates;
         return o;
     } catch (const std::invalid_argument& e) {
@@ -20843,8 +21037,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
     check_options(s.options);
     check_options_of(api, s.options);
     check_limits(s.limits);
-    request_spec common = common_request(s.options);
-    common.stream = common.stream && api.generates;
+    const request_spec common = common_request(s.options, api);
     const planned_workload workload = workload_of(s, arrivals, *read, api.generates);
     if (!api.generates && most_turns_of(workload.source) != 1)
         refuse({"workload is of conversations, and ", api.name,
@@ -20898,7 +21091,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C125] a plan in words ====================================================================
+// ===== [C126] a plan in words ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20941,7 +21134,8 @@ inline std::string options_text(const planned_traffic& p) {
     if (!p.common.extra_fields.empty()) add(printable(p.common.extra_fields.substr(1), 200));
     for (const extra_object& o : p.common.extra_objects)
         if (!o.fields.empty()) add(o.name + " {" + printable(o.fields.substr(1), 200) + "}");
-    if (p.scores == "rerank") add(printed("%d documents", p.common.documents));
+    if (const int n = p.common.documents; n > 1 || p.scores == "rerank")
+        add(printed(p.scores == "openai_embeddings" ? "%d inputs" : "%d documents", n));
     if (!p.common.stream && p.scores.empty()) add("not streamed");
     return t;
 }
@@ -21013,7 +21207,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C126] where a gate's server stood ========================================================
+// ===== [C127] where a gate's server stood ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21053,7 +21247,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C127] what of a scenario does not go with several settings ===============================
+// ===== [C128] what of a scenario does not go with several settings ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21112,7 +21306,7 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C128] JSON files of other tools ==========================================================
+// ===== [C129] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -21270,7 +21464,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C129] one run of another tool, as its file tells it ======================================
+// ===== [C130] one run of another tool, as its file tells it ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21535,7 +21729,7 @@ inline repeat_data repeat_of(imported_run& run, int index) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C130] result files of AIPerf =============================================================
+// ===== [C131] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -21829,7 +22023,7 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C131] result files of guidellm ===========================================================
+// ===== [C132] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -22061,7 +22255,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C132] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C133] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 namespace llmbench {
@@ -22189,7 +22383,7 @@ struct odd_answers {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C133] result files of SGLang's bench_serving =============================================
+// ===== [C134] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 namespace llmbench {
@@ -22331,7 +22525,7 @@ inline imported_run read_sglang_run(const picojson::value& v, const std::string&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C134] result files of vLLM bench serve ===================================================
+// ===== [C135] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
 
 namespace llmbench {
@@ -22514,7 +22708,7 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C135] which tool wrote a result file, and what it tells ==================================
+// ===== [C136] which tool wrote a result file, and what it tells ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22572,7 +22766,7 @@ inline imported_run read_imported_run(std::string_view bytes, const std::string&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C136] runs of another tool as the repeats of one gate ====================================
+// ===== [C137] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -22830,7 +23024,7 @@ inline terms terms_of_files(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C137] engine model =======================================================================
+// ===== [C138] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -23039,7 +23233,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C138] what a request asks the simulated server ===========================================
+// ===== [C139] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23054,7 +23248,7 @@ struct question {
     int prompt_tokens = 1;
     int output_tokens = 1;
     int reasoning_tokens = 0;  // of these
-    int documents = 0;         // to be ranked
+    int documents = 1;         // to be ranked, or inputs
     std::vector<std::uint64_t> blocks{};  // of the prompt, as the engine's cache knows them
 };
 
@@ -23065,26 +23259,28 @@ inline maybe<api_format> api_at(std::string_view path) {
         if (path == apis[i].path || path == apis[i].whole_path) return static_cast<api_format>(i);
     return {};
 }
-/// Three of them have the path /generate; their requests differ.
+/// Three of them have the path /generate, two /v1/score; their requests differ.
 inline api_format api_of(api_format at, const picojson::value& body) {
+    if (at == score) return member(body, "items") ? sglang_score : score;
     if (at != tgi && at != sglang) return at;
     return member(body, "inputs") ? tgi : member(body, "text") ? sglang : plain_text;
 }
 
+/// Text and token ids, whatever they stand in.
+inline void add_prompt(std::string& prompt, const picojson::value& v) {
+    if (v.is<std::string>() || v.is<double>()) prompt += v.to_str() + " ";
+    if (v.is<picojson::array>())
+        for (const picojson::value& one : v.get<picojson::array>()) add_prompt(prompt, one);
+    for (const char* name : {"content", "text"})
+        if (const picojson::value* said = member(v, name)) add_prompt(prompt, *said);
+}
 /// All text and token ids of a request, with spaces between.
 inline std::string prompt_of(const picojson::value& body) {
     std::string prompt;
-    for (const char* name :
-         {"prompt", "inputs", "text", "text_input", "system", "input", "query"})
-        if (has_text(body, name)) prompt += string_member(body, name) + " ";
-    for (const char* name : {"prompt", "input", "documents"})
-        for (const picojson::value& one : array_member(body, name))
-            prompt += one.to_str() + " ";
-    for (const picojson::value& m : array_member(body, "messages")) {
-        prompt += string_member(m, "content") + " ";
-        for (const picojson::value& part : array_member(m, "content"))
-            prompt += string_member(part, "text") + " ";
-    }
+    for (const char* name : {"prompt", "inputs", "text", "text_input", "system", "instructions",
+                             "input", "query", "text_1", "documents", "text_2", "items",
+                             "messages"})
+        if (const picojson::value* said = member(body, name)) add_prompt(prompt, *said);
     return prompt;
 }
 /// One token each.
@@ -23145,8 +23341,8 @@ inline question question_of(api_format api, std::string_view path, const picojso
     for (std::size_t end = engine_model::block_tokens; end <= hashes.size();
          end += engine_model::block_tokens)
         q.blocks.push_back(hashes[end - 1]);
-    int most = asked_count(body, {"max_tokens", "max_completion_tokens", "max_new_tokens",
-                                  "n_predict", "num_predict"});
+    int most = asked_count(body, {"max_tokens", "max_completion_tokens", "max_output_tokens",
+                                  "max_new_tokens", "n_predict", "num_predict"});
     if (most <= 0) most = 128;
     const bool forced =
         traits_of(api).forces_lengths && (says_yes(&body, "ignore_eos") ||
@@ -23155,7 +23351,10 @@ inline question question_of(api_format api, std::string_view path, const picojso
     const int natural = 16 + static_cast<int>(hashes.empty() ? 0 : hashes.back() % 256);
     q.output_tokens = forced ? most : std::min(most, natural);
     q.stops = q.output_tokens < most;
-    q.documents = static_cast<int>(array_member(body, "documents").size());
+    for (const char* name : {"documents", "text_2", "items", "input"})
+        if (const picojson::array& texts = array_member(body, name);
+            !texts.empty() && !texts[0].is<double>())
+            q.documents = static_cast<int>(texts.size());
     if (!traits_of(api).generates) q.output_tokens = 1;  // a step that reads the prompt
     return q;
 }
@@ -23164,7 +23363,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C139] answers of the simulated server ====================================================
+// ===== [C140] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -23193,7 +23392,9 @@ inline std::string next_words(const answer_facts& f, const engine_model::emissio
 inline void add_words(answer_facts& f, const std::string& words, const engine_model::emission& e) {
     f.output_tokens += e.tokens;
     f.cached_tokens = e.cached;
-    if (!f.asked.streamed || f.asked.api == tgi || f.asked.api == sglang) f.text += words;
+    if (!f.asked.streamed || f.asked.api == tgi || f.asked.api == sglang ||
+        f.asked.api == openai_responses)
+        f.text += words;
 }
 
 /// Whether the words that came last are of what the model thinks before it answers.
@@ -23307,22 +23508,77 @@ inline std::string triton_json(const answer_facts& f, const std::string& words, 
            "}";
 }
 
-/// Eight numbers, whatever was asked: nobody reads them.
-inline std::string embeddings_json(const answer_facts& f) {
-    return R"({"object":"list","model":"simulated","data":[{"object":"embedding","index":0,)"
-           R"("embedding":[0.25,-0.5,0.125,0.0,0.75,-0.25,0.5,-0.125]}],)" +
-           printed("\"usage\":{\"prompt_tokens\":%d,\"total_tokens\":%d}}", f.asked.prompt_tokens,
+/// The answer of an API that generates nothing: `each(i)` of as many as were asked for.
+template <class Each>
+std::string scored_json(const answer_facts& f, const char* list, Each&& each) {
+    std::string all;
+    for (int i = 0; i < f.asked.documents; ++i) all += (i > 0 ? "," : "") + each(i);
+    return printed("{\"id\":\"%llu\",\"object\":\"list\",\"model\":\"simulated\",\"%s\":[",
+                   f.number, list) +
+           all +
+           printed("],\"usage\":{\"prompt_tokens\":%d,\"total_tokens\":%d}}", f.asked.prompt_tokens,
                    f.asked.prompt_tokens);
 }
-/// As many as were asked for, in their order.
-inline std::string rerank_json(const answer_facts& f) {
-    std::string results;
-    for (int i = 0; i < f.asked.documents; ++i)
-        results += printed("%s{\"index\":%d,\"relevance_score\":%g}", i > 0 ? "," : "", i,
-                           1.0 / (i + 1));
-    return printed("{\"id\":\"rerank-%llu\",\"model\":\"simulated\",\"results\":[", f.number) +
-           results + printed("],\"usage\":{\"prompt_tokens\":%d,\"total_tokens\":%d}}",
-                             f.asked.prompt_tokens, f.asked.prompt_tokens);
+/// Eight numbers, whatever was asked: nobody reads them.
+inline std::string embeddings_json(const answer_facts& f) {
+    return scored_json(f, "data", [](int i) {
+        return printed(R"({"object":"embedding","index":%d,)"
+                       R"("embedding":[0.25,-0.5,0.125,0.0,0.75,-0.25,0.5,-0.125]})", i);
+    });
+}
+inline std::string scores_json(const answer_facts& f, const char* list, const char* score_name) {
+    return scored_json(f, list, [&](int i) {
+        return printed(R"({"index":%d,"%s":%g})", i, score_name, 1.0 / (i + 1));
+    });
+}
+inline std::string sglang_scores_json(const answer_facts& f) {
+    return scored_json(f, "scores", [](int i) {
+        return printed("[%g,%g]", 1.0 / (i + 1), 1 - 1.0 / (i + 1));
+    });
+}
+
+/// An event of OpenAI's responses, numbered so that each has a higher number than those before.
+inline std::string responses_event(const answer_facts& f, const char* type, int beside,
+                                   const std::string& more) {
+    return event_bytes(printed("{\"type\":\"%s\",\"sequence_number\":%d,", type,
+                               f.output_tokens + beside) +
+                           more + "}",
+                       type);
+}
+inline std::string response_json(const answer_facts& f, bool ended) {
+    const char* status = !ended ? "in_progress" : f.asked.stops ? "completed" : "incomplete";
+    const std::string message =
+        R"({"type":"message","role":"assistant","content":[{"type":"output_text","text":)" +
+        json_quoted(f.text) + "}]}";
+    return printed("{\"id\":\"resp_%llu\",\"object\":\"response\",\"status\":\"%s\","
+                   "\"model\":\"simulated\",\"error\":null,\"incomplete_details\":%s,",
+                   f.number, status,
+                   ended && !f.asked.stops ? R"({"reason":"max_output_tokens"})" : "null") +
+           "\"output\":[" + (ended ? message : "") + "],\"usage\":" +
+           (ended ? printed("{\"input_tokens\":%d,\"input_tokens_details\":{\"cached_tokens\":%d},"
+                            "\"output_tokens\":%d,\"output_tokens_details\":"
+                            "{\"reasoning_tokens\":%d}}",
+                            f.asked.prompt_tokens, f.cached_tokens, f.output_tokens,
+                            f.asked.reasoning_tokens)
+                  : "null") +
+           "}";
+}
+inline std::string responses_opening(const answer_facts& f) {
+    const std::string response = "\"response\":" + response_json(f, false);
+    return responses_event(f, "response.created", -1, response) +
+           responses_event(f, "response.in_progress", 0, response) +
+           responses_event(f, "response.output_item.added", 1,
+                           R"("output_index":0,"item":{"type":"message","content":[]})") +
+           responses_event(f, "response.content_part.added", 2,
+                           R"("output_index":0,"part":{"type":"output_text","text":""})");
+}
+/// The last event says that it completed, as vLLM's does, and its status why.
+inline std::string responses_ending(const answer_facts& f) {
+    const std::string text = "\"text\":" + json_quoted(f.text);
+    return responses_event(f, "response.output_text.done", 3, "\"output_index\":0," + text) +
+           responses_event(f, "response.content_part.done", 4,
+                           "\"output_index\":0,\"part\":{\"type\":\"output_text\"," + text + "}") +
+           responses_event(f, "response.completed", 5, "\"response\":" + response_json(f, true));
 }
 
 inline std::string anthropic_reason(const answer_facts& f) {
@@ -23370,6 +23626,7 @@ inline std::string answer_opening(const answer_facts& f) {
                            ",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\","
                            "\"content\":\"\"},\"finish_reason\":null}]}");
     if (f.asked.api == anthropic) return anthropic_opening(f);
+    if (f.asked.api == openai_responses) return responses_opening(f);
     return {};
 }
 /// The words that the engine gave, which the facts hold already.
@@ -23396,7 +23653,12 @@ inline std::string answer_piece(const answer_facts& f, const std::string& words,
                                                            : "\"text_delta\",\"text\":") +
                                json_quoted(words) + "}}",
                            "content_block_delta");
-    case openai_embeddings: case rerank: break;  // which come in one piece
+    case openai_responses:
+        return responses_event(f,
+                               is_reasoning(f) ? "response.reasoning_text.delta"
+                                               : "response.output_text.delta",
+                               2, "\"output_index\":0,\"delta\":" + json_quoted(words));
+    case openai_embeddings: case rerank: case score: case sglang_score: break;  // in one piece
     }
     return {};
 }
@@ -23408,7 +23670,9 @@ inline std::string answer_ending(const answer_facts& f) {
     case llama_cpp: return event_bytes(llama_json(f, "", true));
     case sglang: return event_bytes("[DONE]");
     case anthropic: return anthropic_ending(f);
-    case tgi: case triton: case plain_text: case openai_embeddings: case rerank: break;
+    case openai_responses: return responses_ending(f);
+    case tgi: case triton: case plain_text: case openai_embeddings: case rerank: case score:
+    case sglang_score: break;
     }
     return {};
 }
@@ -23426,7 +23690,10 @@ inline std::string whole_answer(const answer_facts& f) {
         return anthropic_message(f, "[{\"type\":\"text\",\"text\":" + json_quoted(f.text) + "}]",
                                  anthropic_reason(f), f.output_tokens);
     case openai_embeddings: return embeddings_json(f);
-    case rerank: return rerank_json(f);
+    case rerank: return scores_json(f, "results", "relevance_score");
+    case score: return scores_json(f, "data", "score");
+    case sglang_score: return sglang_scores_json(f);
+    case openai_responses: return response_json(f, true);
     case openai_chat: case openai_completions: case plain_text: break;
     }
     return openai_whole(f);
@@ -23436,7 +23703,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C140] the simulated server's page of metrics =============================================
+// ===== [C141] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -23608,7 +23875,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] what the simulated server says besides answers =====================================
+// ===== [C142] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23685,7 +23952,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] an engine with the pace of a server that was measured ==============================
+// ===== [C143] an engine with the pace of a server that was measured ==============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23736,7 +24003,7 @@ inline engine engine_at_pace(const measured_pace& m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C143] our requests in other tools' definitions ===========================================
+// ===== [C144] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -23917,7 +24184,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C144] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C145] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23946,7 +24213,7 @@ inline double run_value(metric_id id, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C145] points and round steps of drawings =================================================
+// ===== [C146] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23976,7 +24243,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C146] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C147] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24041,7 +24308,7 @@ inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C147] the curve of a search: objectives over the load ====================================
+// ===== [C148] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24100,7 +24367,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C148] how requests ended, and what their answers say of tokens ===========================
+// ===== [C149] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24224,7 +24491,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C149] how long made-up prompts were to be, and were ======================================
+// ===== [C150] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24271,7 +24538,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C150] what each of several programs did, over all repeats ================================
+// ===== [C151] what each of several programs did, over all repeats ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24344,7 +24611,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C151] what a server told of itself, over all repeats =====================================
+// ===== [C152] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24431,7 +24698,7 @@ inline std::string cross_check_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C152] timelines: repeats in windows of equal length ======================================
+// ===== [C153] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24565,7 +24832,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C153] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C154] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24769,7 +25036,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C154] what other runs of a gate would find ===============================================
+// ===== [C155] what other runs of a gate would find ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24948,7 +25215,7 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C155] what a result keeps of the nights that it was held against =========================
+// ===== [C156] what a result keeps of the nights that it was held against =========================
 // All that the rule needs: to judge again takes no folder, and gives the same bits.
 
 namespace llmbench {
@@ -25006,7 +25273,7 @@ inline void fields_of(field_visitor& v, history_terms& h) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C156] the fields of a gate: its servers, its load, what it was judged by =================
+// ===== [C157] the fields of a gate: its servers, its load, what it was judged by =================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25239,7 +25506,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C157] stored results =====================================================================
+// ===== [C158] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -25562,7 +25829,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C158] the fields of what was measured on a server ========================================
+// ===== [C159] the fields of what was measured on a server ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25723,7 +25990,7 @@ inline void fields_of(field_visitor& v, other_view& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C159] calibration.json ===================================================================
+// ===== [C160] calibration.json ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25788,7 +26055,7 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C160] what result.json tells of events.bin ===============================================
+// ===== [C161] what result.json tells of events.bin ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25814,7 +26081,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C161] the fields of a verdict ============================================================
+// ===== [C162] the fields of a verdict ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25891,7 +26158,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C162] from a gate that was measured to its line of a history =============================
+// ===== [C163] from a gate that was measured to its line of a history =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26017,7 +26284,7 @@ inline history_entry history_entry_of(const plan& p, cohort in, const fingerprin
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C163] one line of records.jsonl ==========================================================
+// ===== [C164] one line of records.jsonl ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26071,7 +26338,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C164] shards of a load, put together =====================================================
+// ===== [C165] shards of a load, put together =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26220,7 +26487,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C165] a repeat as bytes, for another program of the same run =============================
+// ===== [C166] a repeat as bytes, for another program of the same run =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26281,7 +26548,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C166] from the lines of a history to what a gate is held against =========================
+// ===== [C167] from the lines of a history to what a gate is held against =========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26406,7 +26673,7 @@ inline history_terms history_terms_of(const history_lines& lines, const cohort& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C167] the progress line ==================================================================
+// ===== [C168] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26469,7 +26736,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C168] what reports tell of several settings ==============================================
+// ===== [C169] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26486,7 +26753,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C169] several settings in result.json ====================================================
+// ===== [C170] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26561,7 +26828,7 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C170] what came of a profile =============================================================
+// ===== [C171] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26624,7 +26891,7 @@ inline void fields_of(field_visitor& v, taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C171] what reports are made of ===========================================================
+// ===== [C172] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26675,7 +26942,7 @@ struct environment_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C172] rehearsals: gates on a model of their server =======================================
+// ===== [C173] rehearsals: gates on a model of their server =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26746,7 +27013,7 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C173] result.json and calibration.json ===================================================
+// ===== [C174] result.json and calibration.json ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26867,7 +27134,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C174] several settings on the console ====================================================
+// ===== [C175] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26962,7 +27229,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C175] words in Markdown ==================================================================
+// ===== [C176] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26998,7 +27265,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C176] several settings in summary.md =====================================================
+// ===== [C177] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27040,7 +27307,7 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C177] how gates are headed ===============================================================
+// ===== [C178] how gates are headed ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27131,7 +27398,7 @@ inline std::string headline_text(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C178] what reports say of the nights that a gate was held against ========================
+// ===== [C179] what reports say of the nights that a gate was held against ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27188,7 +27455,7 @@ inline std::vector<std::string> nights_lines(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C179] words of reports ===================================================================
+// ===== [C180] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27490,7 +27757,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C180] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C181] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27804,7 +28071,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C181] what a console can show ============================================================
+// ===== [C182] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27833,7 +28100,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C182] the console ========================================================================
+// ===== [C183] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28023,7 +28290,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C183] the pace of a server in the result of a run ========================================
+// ===== [C184] the pace of a server in the result of a run ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28086,7 +28353,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C184] the report page: style, icons and script ===========================================
+// ===== [C185] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -28296,7 +28563,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C185] the report page: drawings ==========================================================
+// ===== [C186] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28551,7 +28818,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C186] the report page: verdicts ==========================================================
+// ===== [C187] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28724,7 +28991,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C187] the report page: distributions =====================================================
+// ===== [C188] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28841,7 +29108,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C188] the report page: gates beside each other ===========================================
+// ===== [C189] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28950,7 +29217,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C189] the report page: what a search found ===============================================
+// ===== [C190] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29038,7 +29305,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C190] the report page: what else a gate has to say =======================================
+// ===== [C191] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29234,7 +29501,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C191] the report page: several settings beside each other ================================
+// ===== [C192] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29329,7 +29596,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C192] the report page: timelines =========================================================
+// ===== [C193] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29499,7 +29766,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C193] the report page: the whole =========================================================
+// ===== [C194] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29758,26 +30025,29 @@ selection operator&&(const selection& a, const selection& b) {
 
 namespace detail {
 
+/// "p90(ttft)" of "ttft".
+inline std::string statistic_name(statistic_kind kind, const std::string& of, double q) {
+    const double percent = q * 100;
+    switch (kind) {
+    case statistic_kind::value: break;
+    case statistic_kind::mean: return "mean(" + of + ")";
+    case statistic_kind::max: return "max(" + of + ")";
+    case statistic_kind::min: return "min(" + of + ")";
+    case statistic_kind::percentile:
+        if (q == 0.999) return "p999(" + of + ")";
+        if (std::fabs(percent - std::round(percent)) < 1e-9 && percent >= 1 && percent <= 99)
+            return printed("p%.0f(%s)", percent, of.c_str());
+        return printed("percentile(%s, %g)", of.c_str(), q);
+    }
+    return of;
+}
 statistic_data make_statistic(statistic_kind kind, metric_id metric, double q) {
     statistic_data s;
     s.kind = kind;
     s.metric = metric;
     s.q = q;
     s.which = own_turns(metric);
-    const std::string of = metric_name(metric);
-    const double percent = q * 100;
-    switch (kind) {
-    case statistic_kind::value: s.name = of; break;
-    case statistic_kind::mean: s.name = "mean(" + of + ")"; break;
-    case statistic_kind::max: s.name = "max(" + of + ")"; break;
-    case statistic_kind::min: s.name = "min(" + of + ")"; break;
-    case statistic_kind::percentile:
-        if (q == 0.999) s.name = "p999(" + of + ")";
-        else if (std::fabs(percent - std::round(percent)) < 1e-9 && percent >= 1 && percent <= 99)
-            s.name = printed("p%.0f(%s)", percent, of.c_str());
-        else s.name = printed("percentile(%s, %g)", of.c_str(), q);
-        break;
-    }
+    s.name = statistic_name(kind, metric_name(metric), q);
     return s;
 }
 statistic_data make_goodput(const list<predicate_step>& where, const text& predicate) {
@@ -29805,13 +30075,10 @@ statistic_data of_some(const statistic_data& what, const selection& which) {
     s.name = text.empty() ? name : name + " of " + text;
     return s;
 }
-statistic_data make_gauge(statistic_kind kind, const text& gauge) {
-    statistic_data s;
-    s.kind = kind;
-    s.metric = metric_id::server_metric;
+statistic_data make_gauge(statistic_kind kind, const text& gauge, double q) {
+    statistic_data s = make_statistic(kind, metric_id::server_metric, q);
     s.gauge = gauge;
-    s.name = std::string(kind == statistic_kind::max ? "max" : "mean") + "(server_metric(\"" +
-             str(gauge) + "\"))";
+    s.name = statistic_name(kind, "server_metric(\"" + str(gauge) + "\")", q);
     return s;
 }
 list<predicate_step> one_step(metric_id metric, bool at_most, double bound) {

@@ -38,6 +38,9 @@ TEST_CASE("llama-server's own") {
 TEST_CASE("SGLang's own") {
     answers_in_time({.api = sglang});
 }
+TEST_CASE("OpenAI's responses") {
+    answers_in_time({.api = openai_responses});
+}
 TEST_CASE("Anthropic-style messages") {
     answers_in_time({.api = anthropic});
 }
@@ -58,4 +61,7 @@ TEST_CASE("embeddings") {
 }
 TEST_CASE("a reranker") {
     reads_in_time({.api = rerank});
+}
+TEST_CASE("vLLM's scores") {
+    reads_in_time({.api = score});
 }

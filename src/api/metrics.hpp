@@ -193,7 +193,11 @@ concept gauge_metric = any_metric<M> && metric_traits<M>::shape == metric_shape:
 template <class M>
 concept has_mean = any_metric<M> && !run_metric<M>;
 template <class M>
+concept has_percentiles = request_metric<M> || gauge_metric<M>;
+template <class M>
 concept time_metric = request_metric<M> && metric_traits<M>::side == bound_side::at_most;
+template <class M>
+concept has_upper = time_metric<M> || gauge_metric<M>;
 template <class M>
 concept rate_metric = request_metric<M> && metric_traits<M>::side == bound_side::at_least;
 template <class M>

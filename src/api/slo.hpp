@@ -47,7 +47,7 @@ struct statistic_data {
 
 statistic_data make_statistic(statistic_kind kind, metric_id metric, double q);
 statistic_data make_goodput(const list<predicate_step>& where, const text& predicate);
-statistic_data make_gauge(statistic_kind kind, const text& gauge);
+statistic_data make_gauge(statistic_kind kind, const text& gauge, double q);
 statistic_data make_drift(const statistic_data& of);
 statistic_data of_some(const statistic_data& what, const selection& which);
 list<predicate_step> one_step(metric_id metric, bool at_most, double bound);
@@ -182,23 +182,23 @@ template <class M> statistic_of<M> make(statistic_kind kind, M m, double q = 0) 
 
 /// Percentiles by nearest rank (the inverse of the empirical CDF, never interpolated): the value is
 /// always one that was measured. Failed requests count as the worst value. Times have the upper
-/// ones, speeds the lower ones.
-template <detail::request_metric M> auto p50(M m) {
+/// ones, speeds the lower ones; those of a server's gauge are of its readings, one a second.
+template <detail::has_percentiles M> auto p50(M m) {
     return detail::make(detail::statistic_kind::percentile, m, 0.50);
 }
-template <detail::time_metric M> auto p75(M m) {
+template <detail::has_upper M> auto p75(M m) {
     return detail::make(detail::statistic_kind::percentile, m, 0.75);
 }
-template <detail::time_metric M> auto p90(M m) {
+template <detail::has_upper M> auto p90(M m) {
     return detail::make(detail::statistic_kind::percentile, m, 0.90);
 }
-template <detail::time_metric M> auto p95(M m) {
+template <detail::has_upper M> auto p95(M m) {
     return detail::make(detail::statistic_kind::percentile, m, 0.95);
 }
-template <detail::time_metric M> auto p99(M m) {
+template <detail::has_upper M> auto p99(M m) {
     return detail::make(detail::statistic_kind::percentile, m, 0.99);
 }
-template <detail::time_metric M> auto p999(M m) {
+template <detail::has_upper M> auto p999(M m) {
     return detail::make(detail::statistic_kind::percentile, m, 0.999);
 }
 template <detail::rate_metric M> auto p1(M m) {
@@ -211,16 +211,14 @@ template <detail::rate_metric M> auto p10(M m) {
     return detail::make(detail::statistic_kind::percentile, m, 0.10);
 }
 /// Any quantile, q strictly between 0 and 1.
-template <detail::request_metric M> auto percentile(M m, double q) {
+template <detail::has_percentiles M> auto percentile(M m, double q) {
     return detail::make(detail::statistic_kind::percentile, m, q);
 }
 /// Arithmetic mean over completed requests; of a server's gauge, over its readings.
 template <detail::has_mean M> auto mean(M m) {
     return detail::make(detail::statistic_kind::mean, m);
 }
-template <class M>
-    requires detail::time_metric<M> || detail::gauge_metric<M>
-auto max(M m) {
+template <detail::has_upper M> auto max(M m) {
     return detail::make(detail::statistic_kind::max, m);
 }
 template <detail::rate_metric M> auto min(M m) {
@@ -257,12 +255,20 @@ struct gauge {
     types::text name{};
 };
 inline gauge server_metric(const types::text& name) { return {name}; }
-inline statistic<plain_number, detail::bound_side::either> max(const gauge& g) {
-    return {detail::make_gauge(detail::statistic_kind::max, g.name)};
+namespace detail {
+inline statistic<plain_number, bound_side::either> make(statistic_kind kind, const gauge& g,
+                                                        double q = 0) {
+    return {make_gauge(kind, g.name, q)};
 }
-inline statistic<plain_number, detail::bound_side::either> mean(const gauge& g) {
-    return {detail::make_gauge(detail::statistic_kind::mean, g.name)};
+}  // namespace detail
+inline auto max(const gauge& g) { return detail::make(detail::statistic_kind::max, g); }
+inline auto mean(const gauge& g) { return detail::make(detail::statistic_kind::mean, g); }
+inline auto percentile(const gauge& g, double q) {
+    return detail::make(detail::statistic_kind::percentile, g, q);
 }
+inline auto p50(const gauge& g) { return percentile(g, 0.50); }
+inline auto p90(const gauge& g) { return percentile(g, 0.90); }
+inline auto p95(const gauge& g) { return percentile(g, 0.95); }
 
 template <detail::run_metric M>
     requires(detail::metric_traits<M>::side == detail::bound_side::at_most)

@@ -22,10 +22,13 @@ enum class api_format : unsigned char {
     plain_text,          ///< `prompt` in, a stream of bare text out, at the URL's path or /generate
     anthropic,           ///< /v1/messages; without max_tokens at most 1024 tokens are asked for
     // Those that generate nothing: answers come in one piece, output lengths mean nothing.
-    openai_embeddings,   ///< /v1/embeddings: the prompt is the input
+    openai_embeddings,   ///< /v1/embeddings: the prompt is options.documents inputs, one by default
     /// /v1/rerank, or the URL itself where it ends in /rerank (vLLM, llama.cpp, Jina, Cohere): a
     /// prompt is cut into a query and options.documents documents of about as many words each.
-    rerank
+    rerank,
+    score,               ///< /v1/score of vLLM, cut in the same way
+    sglang_score,        ///< the same of SGLang; options.extra_body has its label_token_ids
+    openai_responses     ///< /v1/responses, which generates: vLLM, SGLang, OpenAI
 };
 using enum api_format;
 

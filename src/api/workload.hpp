@@ -102,7 +102,9 @@ struct request_options {
     types::text system_prompt{};
     bool ignore_eos = false;  ///< workloads that force the lengths of answers send it anyhow
     bool stream = true;
-    types::whole documents = 8;  ///< of `rerank`: what a prompt is cut into, behind its query
+    /// What a prompt is cut into: documents behind the query of `rerank`, `score`, `sglang_score`,
+    /// or inputs of `openai_embeddings`; 0: 8 of the former, 1 of the latter.
+    types::whole documents = 0;
     types::text extra_body{};  ///< a JSON object whose fields are added to every request
 };
 

@@ -32,6 +32,7 @@ const spoken all_apis[] = {
     {sglang, "sglang", true, true},
     {plain_text, "plain_text", false, false},
     {anthropic, "anthropic", false, true},
+    {openai_responses, "openai_responses", true, true},
 };
 
 endpoint at(const std::string& url, api_format api) {
@@ -159,7 +160,7 @@ TEST_CASE("an error answer is told in each API's own shape") {
 TEST_CASE("a stream that is cut is truncated, however its API frames it") {
     engine rude = short_steps();
     rude.faults.reset_rate = 100_pct;
-    for (const api_format api : {openai_chat, triton, ollama, plain_text}) {
+    for (const api_format api : {openai_chat, triton, ollama, plain_text, openai_responses}) {
         CAPTURE(name_of(api));
         const logging_server server(rude);
         scenario s = few(at(server.url(), api));
@@ -274,7 +275,7 @@ TEST_CASE("images are sent where the API has a form for them, and refused elsewh
         s.workload = dataset{.path = "data/captions.json", .format = coco_captions,
                              .images = "data/images"};
         const bool knows_images = std::set<api_format>{openai_chat, tgi, ollama, ollama_generate,
-                                                       anthropic}.contains(x.api);
+                                                       anthropic, openai_responses}.contains(x.api);
         if (!knows_images) {
             CHECK(refusal_of(s) == std::string("workload has images, and ") + x.name +
                                        " takes none: use openai_chat");

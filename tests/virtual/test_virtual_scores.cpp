@@ -13,6 +13,7 @@ scenario scoring(const std::string& url, api_format api, const char* name) {
     scenario s = brief(endpoint{.url = url, .model = "simulated", .api = api}, name);
     s.workload = synthetic{.prompt_tokens = fixed(90)};
     s.requests = 60;
+    if (api == sglang_score) s.options.extra_body = R"({"label_token_ids": [7, 8]})";
     return s;
 }
 engine reader() {
@@ -24,9 +25,13 @@ engine reader() {
 }  // namespace
 
 TEST_CASE("inputs are counted, answers are timed from end to end, and nothing is an output") {
-    for (const api_format api : {openai_embeddings, rerank}) {
+    for (const api_format api : {openai_embeddings, rerank, score, sglang_score}) {
         const logging_server server(reader());
-        scenario s = scoring(server.url(), api, api == rerank ? "ranks" : "embeds");
+        const char* const name = api == rerank              ? "rerank"
+                                 : api == score             ? "score"
+                                 : api == sglang_score      ? "sglang_score"
+                                                            : "embeddings";
+        scenario s = scoring(server.url(), api, name);
         s.slos = {p90(e2e) <= 10_s, input_throughput >= 10_tps, request_throughput >= 0.1_rps,
                   goodput(e2e <= 10_s) >= 60_pct};
         const heard_run heard = heard_of(s);
@@ -52,7 +57,7 @@ TEST_CASE("inputs are counted, answers are timed from end to end, and nothing is
         CHECK(holds(said, "input "));
         CHECK(!holds(said, "  ttft "));
         CHECK(!holds(said, "usage reports fewer"));
-        const picojson::value gate = reported_gate(api == rerank ? "ranks" : "embeds");
+        const picojson::value gate = reported_gate(name);
         CHECK(gate.get("candidate").get("input_throughput").get<double>() > 10);
         CHECK(!gate.get("candidate").contains("ttft"));
         check_rejudged(r, s.slos);
@@ -65,6 +70,20 @@ TEST_CASE("a reranker is asked at the path that its URL names") {
     s.options.documents = 3;
     s.slos = {p50(e2e) <= 10_s};
     check_passes(run(s));
+}
+
+TEST_CASE("a prompt is cut into as many inputs as options.documents says") {
+    const logging_server server(reader());
+    for (const int n : {1, 10, 25, 50}) {
+        scenario s = scoring(server.url(), openai_embeddings, "inputs");
+        s.workload = synthetic{.prompt_tokens = fixed(10 * n)};
+        s.options.documents = n;
+        s.slos = {mean(e2e) <= 1_s, p95(e2e) <= 1_s};
+        const heard_run heard = heard_of(s);
+        check_passes(heard.result);
+        for (const record& q : heard.result.requests()) CHECK(q.prompt_tokens == 10 * n);
+        if (n > 1) CHECK(holds(heard.said, std::to_string(n) + " inputs"));
+    }
 }
 
 TEST_CASE("what a reranker cannot be asked is refused before the load") {

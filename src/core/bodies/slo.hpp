@@ -33,26 +33,29 @@ selection operator&&(const selection& a, const selection& b) {
 
 namespace detail {
 
+/// "p90(ttft)" of "ttft".
+inline std::string statistic_name(statistic_kind kind, const std::string& of, double q) {
+    const double percent = q * 100;
+    switch (kind) {
+    case statistic_kind::value: break;
+    case statistic_kind::mean: return "mean(" + of + ")";
+    case statistic_kind::max: return "max(" + of + ")";
+    case statistic_kind::min: return "min(" + of + ")";
+    case statistic_kind::percentile:
+        if (q == 0.999) return "p999(" + of + ")";
+        if (std::fabs(percent - std::round(percent)) < 1e-9 && percent >= 1 && percent <= 99)
+            return printed("p%.0f(%s)", percent, of.c_str());
+        return printed("percentile(%s, %g)", of.c_str(), q);
+    }
+    return of;
+}
 statistic_data make_statistic(statistic_kind kind, metric_id metric, double q) {
     statistic_data s;
     s.kind = kind;
     s.metric = metric;
     s.q = q;
     s.which = own_turns(metric);
-    const std::string of = metric_name(metric);
-    const double percent = q * 100;
-    switch (kind) {
-    case statistic_kind::value: s.name = of; break;
-    case statistic_kind::mean: s.name = "mean(" + of + ")"; break;
-    case statistic_kind::max: s.name = "max(" + of + ")"; break;
-    case statistic_kind::min: s.name = "min(" + of + ")"; break;
-    case statistic_kind::percentile:
-        if (q == 0.999) s.name = "p999(" + of + ")";
-        else if (std::fabs(percent - std::round(percent)) < 1e-9 && percent >= 1 && percent <= 99)
-            s.name = printed("p%.0f(%s)", percent, of.c_str());
-        else s.name = printed("percentile(%s, %g)", of.c_str(), q);
-        break;
-    }
+    s.name = statistic_name(kind, metric_name(metric), q);
     return s;
 }
 statistic_data make_goodput(const list<predicate_step>& where, const text& predicate) {
@@ -80,13 +83,10 @@ statistic_data of_some(const statistic_data& what, const selection& which) {
     s.name = text.empty() ? name : name + " of " + text;
     return s;
 }
-statistic_data make_gauge(statistic_kind kind, const text& gauge) {
-    statistic_data s;
-    s.kind = kind;
-    s.metric = metric_id::server_metric;
+statistic_data make_gauge(statistic_kind kind, const text& gauge, double q) {
+    statistic_data s = make_statistic(kind, metric_id::server_metric, q);
     s.gauge = gauge;
-    s.name = std::string(kind == statistic_kind::max ? "max" : "mean") + "(server_metric(\"" +
-             str(gauge) + "\"))";
+    s.name = statistic_name(kind, "server_metric(\"" + str(gauge) + "\")", q);
     return s;
 }
 list<predicate_step> one_step(metric_id metric, bool at_most, double bound) {

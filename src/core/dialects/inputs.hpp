@@ -1,4 +1,4 @@
-// APIs that generate nothing: embeddings and rerankers
+// APIs that generate nothing: embeddings, rerankers and scores
 #pragma once
 
 #include "core/base/json.hpp"
@@ -20,56 +20,85 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline void write_embeddings(body_writer& b, const std::string& model, const request_spec& r) {
-    b.string("model", model);
-    b.raw("input", r.token_ids.empty() ? json_quoted(r.prompt) : r.token_ids);
-}
-
-/// A query and documents of about as many words each, cut from one text in its order. A text of
-/// fewer words makes fewer documents, that of one word is both.
-struct ranked_texts {
-    std::string query{};
-    std::vector<std::string> documents{};
-};
-inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-/// Where its words begin.
-inline std::vector<std::size_t> word_starts(std::string_view text) {
+/// Where the words of a text begin, or the numbers of a list.
+inline constexpr std::string_view blanks = " \t\n\r";
+inline std::vector<std::size_t> word_starts(std::string_view text,
+                                            std::string_view between = blanks) {
+    const auto is_blank = [&](std::size_t i) { return between.find(text[i]) != text.npos; };
     std::vector<std::size_t> words;
     for (std::size_t i = 0; i < text.size(); ++i)
-        if (!is_blank(text[i]) && (i == 0 || is_blank(text[i - 1]))) words.push_back(i);
+        if (!is_blank(i) && (i == 0 || is_blank(i - 1))) words.push_back(i);
     return words;
 }
-inline std::size_t documents_of(std::size_t words, int documents) {
-    return words < 2 ? 1 : std::min(static_cast<std::size_t>(std::max(documents, 1)), words - 1);
+/// A text in parts of about as many words each, in their order; no more parts than words.
+inline std::vector<std::string> parts_of(std::string_view text, std::size_t n,
+                                         std::string_view between = blanks) {
+    const std::vector<std::size_t> words = word_starts(text, between);
+    n = std::max<std::size_t>(std::min(n, words.size()), 1);
+    std::vector<std::string> parts;
+    for (std::size_t k = 0; k < n; ++k) {
+        const std::size_t from = k == 0 ? 0 : words[k * words.size() / n];
+        const std::string_view part =
+            text.substr(from, k + 1 == n ? text.npos : words[(k + 1) * words.size() / n] - from);
+        parts.emplace_back(
+            k + 1 == n ? part : part.substr(0, part.find_last_not_of(between) + 1));
+    }
+    return parts;
 }
-inline ranked_texts ranked_texts_of(std::string_view text, int documents) {
-    const std::vector<std::size_t> words = word_starts(text);
-    if (words.size() < 2) return {std::string(text), {std::string(text)}};
-    const std::size_t parts = 1 + documents_of(words.size(), documents);
-    const auto part = [&](std::size_t k) {
-        const std::size_t from = k == 0 ? 0 : words[k * words.size() / parts];
-        std::size_t to = k + 1 == parts ? text.size() : words[(k + 1) * words.size() / parts];
-        while (to > from && is_blank(text[to - 1])) --to;
-        return std::string(text.substr(from, to - from));
-    };
-    ranked_texts t{part(0), {}};
-    for (std::size_t k = 1; k < parts; ++k) t.documents.push_back(part(k));
-    return t;
-}
-inline void write_rerank(body_writer& b, const std::string& model, const request_spec& r) {
-    const ranked_texts t = ranked_texts_of(r.prompt, r.documents);
-    std::string documents;
-    for (const std::string& d : t.documents)
-        documents += (documents.empty() ? "[" : ",") + json_quoted(d);
-    b.string("model", model).string("query", t.query).raw("documents", documents + "]");
+/// A JSON list of texts.
+inline std::string quoted_list(const std::vector<std::string>& texts) {
+    std::string all;
+    for (const std::string& t : texts) all += (all.empty() ? "[" : ",") + json_quoted(t);
+    return all + "]";
 }
 
-/// A request for embeddings has one input. A reranker may be asked for the best few alone.
-inline asked_answer asked_embeddings(const request_spec&) { return {.results = 1}; }
+inline void write_embeddings(body_writer& b, const std::string& model, const request_spec& r) {
+    const auto n = static_cast<std::size_t>(std::max(r.documents, 1));
+    const std::string_view ids = r.token_ids;
+    std::string lists;
+    if (n > 1 && !ids.empty())
+        for (const std::string& list : parts_of(ids.substr(1, ids.size() - 2), n, ", "))
+            lists += (lists.empty() ? "[[" : "],[") + list;
+    b.string("model", model);
+    b.raw("input", !lists.empty()  ? lists + "]]"
+                   : !ids.empty()  ? r.token_ids
+                   : n > 1         ? quoted_list(parts_of(r.prompt, n))
+                                   : json_quoted(r.prompt));
+}
+/// A query and documents. A text of one word is both.
+inline void write_texts(body_writer& b, const std::string& model, const request_spec& r,
+                        const char* query, const char* documents) {
+    std::vector<std::string> texts =
+        parts_of(r.prompt, 1 + static_cast<std::size_t>(std::max(r.documents, 1)));
+    b.string("model", model).string(query, texts[0]);
+    if (texts.size() > 1) texts.erase(texts.begin());
+    b.raw(documents, quoted_list(texts));
+}
+inline void write_rerank(body_writer& b, const std::string& model, const request_spec& r) {
+    write_texts(b, model, r, "query", "documents");
+}
+inline void write_score(body_writer& b, const std::string& model, const request_spec& r) {
+    write_texts(b, model, r, "text_1", "text_2");
+}
+inline void write_sglang_score(body_writer& b, const std::string& model, const request_spec& r) {
+    write_texts(b, model, r, "query", "items");
+}
+
+/// As many as the prompt has words for, of which one is the query's.
+inline int texts_in(const request_spec& r, std::size_t queries) {
+    const std::size_t words = r.token_ids.empty() ? word_starts(r.prompt).size()
+                                                  : word_starts(r.token_ids, "[, ]").size();
+    const std::size_t most = words > queries ? words - queries : 1;
+    return static_cast<int>(std::min(most, static_cast<std::size_t>(std::max(r.documents, 1))));
+}
+inline asked_answer asked_embeddings(const request_spec& r) { return {.results = texts_in(r, 0)}; }
+inline asked_answer asked_score(const request_spec& r) {
+    const int n = texts_in(r, 1);
+    return {.results = n, .documents = n};
+}
+/// A reranker may be asked for the best few alone.
 inline asked_answer asked_rerank(const request_spec& r) {
-    asked_answer a;
-    a.results = a.documents =
-        static_cast<int>(documents_of(word_starts(r.prompt).size(), r.documents));
+    asked_answer a = asked_score(r);
     picojson::value own;
     if (!r.extra_fields.empty() && parse_json("{" + r.extra_fields.substr(1) + "}", own))
         if (const int best = count_member(own, "top_n"); best > 0)
@@ -147,13 +176,26 @@ inline void read_embeddings(const picojson::value& v, stream_event& e, stream_me
     });
 }
 /// A document that is scored twice leaves another one out.
-inline void read_rerank(const picojson::value& v, stream_event& e, stream_memory& memory) {
+inline void read_ranks(const picojson::value& v, stream_event& e, stream_memory& memory,
+                       const char* list) {
     std::set<int> seen;
-    read_scored(v, e, memory.asked, "results", "score", [&](const picojson::value& x) {
-        const picojson::value* score = member(x, "relevance_score");
-        if (!score) score = member(x, "score");
+    read_scored(v, e, memory.asked, list, "score", [&](const picojson::value& x) {
+        const picojson::value* found = member(x, "relevance_score");
+        if (!found) found = member(x, "score");
         const int index = count_member(x, "index");
-        return score && score->is<double>() && (index < 0 || seen.insert(index).second);
+        return found && found->is<double>() && (index < 0 || seen.insert(index).second);
+    });
+}
+inline void read_rerank(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    read_ranks(v, e, memory, "results");
+}
+inline void read_score(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    read_ranks(v, e, memory, "data");
+}
+/// A probability of each label's token, for each item.
+inline void read_sglang_score(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    read_scored(v, e, memory.asked, "scores", "score", [](const picojson::value& x) {
+        return x.is<picojson::array>() && is_vector(x, 1);
     });
 }
 

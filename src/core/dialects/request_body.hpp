@@ -34,7 +34,7 @@ struct request_spec {
     std::string system_prompt{};
     std::vector<chat_message> history{};  // messages before the prompt, after the system prompt
     int max_tokens = 0;  // 0: not said
-    int documents = 1;   // of a prompt that is a query and those
+    int documents = 1;   // of a prompt that is a query and those, or inputs of one that is these
     bool force_length = false;
     bool stream = true;
     double temperature = not_a_number;
@@ -45,7 +45,7 @@ struct request_spec {
 /// What can come of a request, as far as what was sent bounds it.
 struct asked_answer {
     int results = 0;             // vectors or scores; 0: it generates, or nobody knows
-    int documents = 0;           // of a reranker
+    int documents = 0;           // that are read with a query
     int most_prompt_tokens = 0;  // that usage can tell; 0: nobody knows
 };
 
@@ -82,14 +82,15 @@ public:
     /// over the whole vocabulary in every step), and the tpot measured would be another one.
     body_writer& ignore_eos() { return asked_.force_length ? raw("ignore_eos", "true") : *this; }
     /// The system prompt, where there is one, what was said before, and the user's turn.
-    body_writer& messages(std::string content(const request_spec&), bool with_system = true) {
+    body_writer& messages(std::string content(const request_spec&), bool with_system = true,
+                          const char* name = "messages") {
         std::string turns = "[";
         if (with_system && !asked_.system_prompt.empty())
             turns += "{\"role\":\"system\",\"content\":" + json_quoted(asked_.system_prompt) + "},";
         for (const chat_message& m : asked_.history)
             turns += "{\"role\":" + json_quoted(m.role) + ",\"content\":" +
                      json_quoted(m.content) + "},";
-        return raw("messages", turns + "{\"role\":\"user\",\"content\":" + content(asked_) + "}]");
+        return raw(name, turns + "{\"role\":\"user\",\"content\":" + content(asked_) + "}]");
     }
     body_writer& system(const char* name) {
         return asked_.system_prompt.empty() ? *this : string(name, asked_.system_prompt);

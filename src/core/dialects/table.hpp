@@ -7,6 +7,7 @@
 #include "core/dialects/inputs.hpp"
 #include "core/dialects/others.hpp"
 #include "core/dialects/request_body.hpp"
+#include "core/dialects/responses.hpp"
 #include "core/dialects/stream_event.hpp"
 
 #include <algorithm>  // max, min
@@ -41,6 +42,8 @@ struct api_traits {
     bool reports_usage = true;      // else each event counts as one token
     bool takes_images = false;
     bool takes_token_ids = false;   // as a prompt
+    int documents = 1;              // that a prompt is cut into, where nothing else is said
+    const char* needs_field = "";   // of options.extra_body, "" for none
     asked_answer (*asks)(const request_spec&) = nullptr;  // where it does not generate
     void (*write)(body_writer&, const std::string& model, const request_spec&) = nullptr;
     void (*read)(const picojson::value&, stream_event&, stream_memory&) = nullptr;
@@ -94,7 +97,16 @@ inline constexpr api_traits apis[] = {
      .generates = false, .takes_token_ids = true, .asks = asked_embeddings,
      .write = write_embeddings, .read = read_embeddings},
     {.name = "rerank", .path = "/v1/rerank", .other_end = "/rerank", .framed = framing::document,
-     .generates = false, .asks = asked_rerank, .write = write_rerank, .read = read_rerank},
+     .generates = false, .documents = 8, .asks = asked_rerank, .write = write_rerank,
+     .read = read_rerank},
+    {.name = "score", .path = "/v1/score", .framed = framing::document, .generates = false,
+     .documents = 8, .asks = asked_score, .write = write_score, .read = read_score},
+    {.name = "sglang_score", .path = "/v1/score", .framed = framing::document, .generates = false,
+     .documents = 8, .needs_field = "label_token_ids", .asks = asked_score,
+     .write = write_sglang_score, .read = read_sglang_score},
+    {.name = "openai_responses", .path = "/v1/responses", .forces_lengths = true,
+     .takes_images = true, .write = write_responses, .read = read_responses,
+     .read_whole = read_responses_whole},
 };
 inline const api_traits& traits_of(api_format api) { return apis[static_cast<std::size_t>(api)]; }
 inline std::string api_names() {
@@ -138,7 +150,7 @@ inline constexpr std::size_t template_tokens = 1024, image_tokens = 32768;
 /// reranker reads the query with each document.
 inline asked_answer asked_by(const api_traits& a, const request_spec& r, std::size_t body_bytes) {
     asked_answer asked = a.asks ? a.asks(r) : asked_answer{};
-    const auto texts = static_cast<std::size_t>(std::max(asked.documents, 1));
+    const auto texts = static_cast<std::size_t>(std::max({asked.documents, asked.results, 1}));
     const std::size_t most = body_bytes * (asked.documents > 0 ? 2 : 1) + texts * template_tokens +
                              (r.image.empty() ? 0 : image_tokens);
     asked.most_prompt_tokens = static_cast<int>(std::min<std::size_t>(most, 2000000000));

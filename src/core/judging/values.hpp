@@ -184,7 +184,8 @@ inline void decide_by_misses(decision& d, const looked_at& seen, const evidence&
     d.counted.reset();
     d.why = {{is_of_server(what.metric) ? because::no_finite_value : because::no_size,
               {as_number(seen.unbounded), as_number(n), d.what.at_most ? 1.0 : 0.0}}};
-    const bool is_percentile = what.kind == statistic_kind::percentile;
+    const bool is_percentile =
+        what.kind == statistic_kind::percentile && !is_of_server(what.metric);
     const bool half = seen.unbounded >= 2 && 2 * seen.unbounded >= n;
     d.outcome = is_percentile && facts_of(what.metric).is_of_gaps ? decide_by_gaps(d, e, t, c)
                 : is_percentile ? decide_by_counts(d, e, t, c)
@@ -198,7 +199,9 @@ inline void decide_by_misses(decision& d, const looked_at& seen, const evidence&
 /// which their count must show where there are any.
 inline void withdraw_over_failures(decision& d, const evidence& e, const terms& t) {
     const slo& s = d.what;
-    if (s.what.kind != statistic_kind::percentile || facts_of(s.what.metric).is_of_gaps) return;
+    if (s.what.kind != statistic_kind::percentile || facts_of(s.what.metric).is_of_gaps ||
+        is_of_server(s.what.metric))
+        return;
     std::vector<std::vector<bool>> misses;
     for (std::size_t i = 0; i < static_cast<std::size_t>(d.repeats); ++i) {
         misses.emplace_back();

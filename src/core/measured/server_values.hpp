@@ -13,7 +13,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/measured/server_metrics.hpp"
 
-#include <algorithm>  // count_if, find, max_element
+#include <algorithm>  // count_if, find, max_element, min, sort
 #include <cmath>  // isnan
 #include <cstddef>  // size_t
 #include <optional>
@@ -34,8 +34,16 @@ inline std::optional<reading_span> span_of(const repeat_facts& d) {
     return span_over(d.server, d.window);
 }
 
-/// Gauges are judged on what was read in the steady window, as many times as this at least.
+/// The part of all readings that lies beyond a percentile of them, on its narrower side.
+inline double beyond_of(const statistic_data& what) {
+    return what.kind == statistic_kind::percentile ? std::min(what.q, 1 - what.q) : 1;
+}
+/// Gauges are judged on what was read in the steady window, as many times as this at least; of a
+/// percentile three readings lie beyond it.
 inline constexpr std::size_t least_readings = 3;
+inline std::size_t least_readings_of(const statistic_data& what) {
+    return static_cast<std::size_t>(rounded_up(least_readings / beyond_of(what)));
+}
 
 /// What a gauge said in the steady window, and how often that is not known.
 struct gauge_readings {
@@ -118,9 +126,13 @@ inline std::size_t new_values(const reading_span& s) {
 /// The value of a metric of the server in one repeat, SI; NaN where its pages do not say.
 inline weighed_value value_by_server(const statistic_data& what, const repeat_data& d) {
     if (is_of_gauge(what.metric)) {
-        const std::vector<double> read = read_in_window(d, what).values;
+        std::vector<double> read = read_in_window(d, what).values;
         const auto n = static_cast<double>(read.size());
-        if (read.size() < least_readings) return {};
+        if (read.size() < least_readings_of(what)) return {};
+        if (what.kind == statistic_kind::percentile) {
+            std::sort(read.begin(), read.end());
+            return {nearest_rank(read, what.q), n};
+        }
         if (what.kind == statistic_kind::max)
             return {*std::max_element(read.begin(), read.end()), n};
         return {mean_of(read), n};
@@ -181,14 +193,18 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     if (is_of_gauge(what.metric)) {
         const gauge_readings g = read_in_window(d, what);
         const std::size_t n = g.values.size();
-        const bool is_mean = what.kind != statistic_kind::max;
-        if (g.unknown() > 0 && (n < least_readings || (is_mean && 10 * g.unknown() > g.tried())))
+        const std::size_t needed = least_readings_of(what);
+        // Of a percentile a tenth of what lies beyond it, of a mean a tenth of all may be unknown.
+        const bool is_too_much = static_cast<double>(10 * g.unknown()) >
+                                 beyond_of(what) * static_cast<double>(g.tried());
+        if (g.unknown() > 0 &&
+            (n < least_readings || (what.kind != statistic_kind::max && is_too_much)))
             return what_is_unknown(what, d);
-        return n >= least_readings
-                   ? ""
-                   : printed("%s was read %zu time%s in the steady window, %zu are needed",
-                             what.name.c_str(), n, n == 1 ? "" : "s", least_readings) +
-                         said + ": let it run longer";
+        return n >= needed ? ""
+                           : printed("%s was read %zu time%s in the steady window, %zu are needed",
+                                     what.name.c_str(), n, n == 1 ? "" : "s", needed) +
+                                 (needed > least_readings ? ", so that three lie beyond it" : "") +
+                                 said + ": let it run longer";
     }
     const auto s = span_of(d);
     if (!s) return "its page was read once, which makes no span" + said;

@@ -219,14 +219,15 @@ private:
             return s;
         }
         if (name == "percentile") {
-            const metric_id m = metric(metric_shape::of_requests);
-            expect(",");
-            s = make_statistic(statistic_kind::percentile, m, percentile(number(), m));
+            s = percentile_of([&] {
+                expect(",");
+                return percentile(number());
+            });
         } else if (name == "mean" || name == "max" || name == "min") {
             s = extreme_or_mean(name);
         } else {
             const double q = quantile_in(name);
-            s = make_statistic(statistic_kind::percentile, metric(metric_shape::of_requests), q);
+            s = percentile_of([&] { return q; });
         }
         expect(")");
         return s;
@@ -240,7 +241,17 @@ private:
         rest_ = whole_.substr(whole_.size() - rest_.size() - name.size() - 1);
         refuse("mean, max, min, p1 to p99, p999, percentile, goodput or drift");
     }
-    double percentile(double q, metric_id) const {
+    template <class Q>
+    statistic_data percentile_of(Q&& q) {
+        constexpr statistic_kind kind = statistic_kind::percentile;
+        if (take("server_metric(\"")) {
+            const std::string name = gauge_name();
+            return make_gauge(kind, name, q());
+        }
+        const metric_id m = metric(metric_shape::of_requests, metric_shape::of_gauges);
+        return make_statistic(kind, m, q());
+    }
+    double percentile(double q) const {
         if (!(q > 0 && q < 1)) refuse("(after a percentile strictly between 0 and 1) \")\"");
         return q;
     }
@@ -248,7 +259,8 @@ private:
         const statistic_kind kind = name == "mean"  ? statistic_kind::mean
                                     : name == "max" ? statistic_kind::max
                                                     : statistic_kind::min;
-        if (kind != statistic_kind::min && take("server_metric(\"")) return gauge_of(kind);
+        if (kind != statistic_kind::min && take("server_metric(\""))
+            return make_gauge(kind, gauge_name(), 0);
         const std::string_view before = rest_;
         const metric_id m = any_metric_named();
         const metric_shape shape = shape_of(m);
@@ -261,12 +273,12 @@ private:
         refuse("a metric that has a " + std::string(name));
     }
     /// A name of a series, in which labels have quotes of their own.
-    statistic_data gauge_of(statistic_kind kind) {
+    std::string gauge_name() {
         const std::size_t end = rest_.find("\")");
         if (end == std::string_view::npos) refuse("the end of a name, \"\\\")\",");
         const std::string name(rest_.substr(0, end));
         rest_.remove_prefix(end + 2);
-        return make_gauge(kind, name);
+        return name;
     }
     metric_id any_metric_named() {
         const std::string_view name = word();
@@ -284,14 +296,15 @@ private:
                 names += (names.empty() ? "" : ", ") + std::string(f.name);
         refuse("a metric (" + names + ")");
     }
-    metric_id metric(metric_shape shape) {
+    metric_id metric(metric_shape shape, metric_shape other) {
         const std::string_view before = rest_;
         const metric_id m = any_metric_named();
-        if (shape_of(m) == shape) return m;
+        if (shape_of(m) == shape || shape_of(m) == other) return m;
         rest_ = before;
         refuse(shape == metric_shape::of_run ? "a metric of the whole run"
                                              : "a metric of each request");
     }
+    metric_id metric(metric_shape shape) { return metric(shape, shape); }
     statistic_data value_of_run() {
         return make_statistic(statistic_kind::value, metric(metric_shape::of_run), 0);
     }

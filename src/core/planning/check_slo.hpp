@@ -8,6 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/server_metrics/page_readings.hpp"
+#include "core/measured/server_values.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/samples.hpp"
 #include "core/traffic/arrivals.hpp"
@@ -35,6 +36,7 @@ struct slo_context {
     std::vector<request_kind> kinds{};  // of these
     std::vector<std::string> labels{}, side_tasks{};
     int deepest = 0;  // of sessions
+    double duration_s = 0;  // of the measured part, 0 where requests end it
     int most_repeats = last_analysis;
     judging_rule rule{};
     std::vector<slo> slos{};
@@ -54,6 +56,7 @@ inline slo_context slo_context_of(const plan& p) {
             .labels = t.labels,
             .side_tasks = t.side_tasks,
             .deepest = t.described.deepest,
+            .duration_s = t.duration_s,
             .most_repeats = j.most_repeats,
             .rule = j.rule,
             .slos = j.slos};
@@ -164,6 +167,12 @@ inline void check_fresh(const slo& s, const slo_context& c, const std::string& g
                              w.name.c_str(), needed, n)});
 }
 inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given) {
+    const std::size_t readings = least_readings_of(w);
+    if (w.kind == statistic_kind::percentile && is_of_gauge(w.metric) && c.duration_s > 0 &&
+        c.duration_s < static_cast<double>(readings))
+        refuse({given, printed("%s needs at least %zu readings of the server's page, one a second, "
+                               "so that three lie beyond it, and the duration is %g s",
+                               w.name.c_str(), readings, c.duration_s)});
     const long long n = requests_behind(w, c), needed = least_replayed(w);
     if (facts_of(w.metric).is_of_gaps || n <= 0) return;
     const bool is_percentile = w.kind == statistic_kind::percentile && !is_drift(w.metric);

@@ -28,14 +28,16 @@ inline std::string checked_fields(const picojson::object& fields, bool with_obje
     for (const auto& [name, value] : fields) {
         for (const char* ours : {"model", "messages", "prompt", "stream", "stream_options",
                                  "inputs", "text", "text_input", "system", "input", "query",
-                                 "documents"})
+                                 "documents", "text_1", "text_2", "items", "instructions",
+                                 "store"})
             if (name == ours)
                 refuse({"options.extra_body sets \"", name, "\": that field belongs to llmbench"});
         for (const char* option : {"max_tokens", "temperature", "ignore_eos"})
             if (name == option)
                 refuse({"options.extra_body sets \"", name, "\": use options.", name,
                         ", a field must not stand twice"});
-        for (const char* option : {"max_new_tokens", "num_predict", "n_predict"})
+        for (const char* option : {"max_new_tokens", "max_output_tokens", "num_predict",
+                                   "n_predict"})
             if (name == option)
                 refuse({"options.extra_body sets \"", name,
                         "\": use options.max_tokens, a field must not stand twice"});
@@ -51,17 +53,17 @@ inline std::string checked_fields(const picojson::object& fields, bool with_obje
 }
 inline picojson::object extra_body_of(const request_options& o) {
     picojson::value v;
+    if (o.extra_body.empty()) return {};
     if (!parse_json(str(o.extra_body), v) || !v.is<picojson::object>())
         refuse({"options.extra_body is \"", printable(str(o.extra_body), 80),
                 "\": it must be a JSON object"});
     return v.get<picojson::object>();
 }
 inline std::string shared_fields(const request_options& o) {
-    return o.extra_body.empty() ? std::string() : checked_fields(extra_body_of(o), false);
+    return checked_fields(extra_body_of(o), false);
 }
 inline std::vector<extra_object> shared_objects(const request_options& o) {
     std::vector<extra_object> objects;
-    if (o.extra_body.empty()) return objects;
     for (const auto& [name, value] : extra_body_of(o))
         if (holds_options(name, value))
             objects.push_back({name, checked_fields(value.get<picojson::object>(), true)});
@@ -74,11 +76,16 @@ inline void check_options(const request_options& o) {
     if (o.temperature && !(*o.temperature >= 0 && *o.temperature <= 10))
         refuse({printed("options.temperature is %g: it runs from 0 to 10", *o.temperature)});
     const long long documents = o.documents;
-    if (!(documents >= 1 && documents <= 10000))
-        refuse({printed("options.documents is %lld: it runs from 1 to 10000", documents)});
+    if (!(documents >= 0 && documents <= 10000))
+        refuse({printed("options.documents is %lld: it runs from 1 to 10000, and 0 is the "
+                        "API's own",
+                        documents)});
 }
 /// What says how tokens are generated says nothing to an API that generates none.
 inline void check_options_of(const api_traits& api, const request_options& o) {
+    if (*api.needs_field && !extra_body_of(o).count(api.needs_field))
+        refuse({"options.extra_body has no \"", api.needs_field, "\": ", api.name,
+                " answers no request without it"});
     if (api.generates) return;
     const auto unheard = [&](bool given, const char* option) {
         if (given)
@@ -91,15 +98,16 @@ inline void check_options_of(const api_traits& api, const request_options& o) {
     unheard(o.ignore_eos, "ignore_eos");
 }
 /// What all requests share, but for the fields of their prompts and lengths.
-inline request_spec common_request(const request_options& o) {
+inline request_spec common_request(const request_options& o, const api_traits& api) {
     request_spec r;
     r.temperature = o.temperature ? *o.temperature : not_a_number;
     r.system_prompt = str(o.system_prompt);
-    r.stream = o.stream;
+    r.stream = o.stream && api.generates;
     r.extra_fields = shared_fields(o);
     r.extra_objects = shared_objects(o);
     r.max_tokens = o.max_tokens ? *o.max_tokens : 0;
-    r.documents = static_cast<int>(static_cast<long long>(o.documents));
+    const long long documents = o.documents;
+    r.documents = documents > 0 ? static_cast<int>(documents) : api.documents;
     return r;
 }
 

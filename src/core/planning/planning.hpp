@@ -196,8 +196,7 @@ inline maybe<other_requests> planned_otherwise(const scenario& s, const arrival_
     try {
         check_options(other.options);
         check_options_of(api, other.options);
-        other_requests o{.common = common_request(other.options)};
-        o.common.stream = o.common.stream && api.generates;
+        other_requests o{.common = common_request(other.options, api)};
         o.forces_length = workload_of(other, arrivals, files).forces_length && api.generates;
         return o;
     } catch (const std::invalid_argument& e) {
@@ -223,8 +222,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
     check_options(s.options);
     check_options_of(api, s.options);
     check_limits(s.limits);
-    request_spec common = common_request(s.options);
-    common.stream = common.stream && api.generates;
+    const request_spec common = common_request(s.options, api);
     const planned_workload workload = workload_of(s, arrivals, *read, api.generates);
     if (!api.generates && most_turns_of(workload.source) != 1)
         refuse({"workload is of conversations, and ", api.name,

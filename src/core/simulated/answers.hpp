@@ -42,7 +42,9 @@ inline std::string next_words(const answer_facts& f, const engine_model::emissio
 inline void add_words(answer_facts& f, const std::string& words, const engine_model::emission& e) {
     f.output_tokens += e.tokens;
     f.cached_tokens = e.cached;
-    if (!f.asked.streamed || f.asked.api == tgi || f.asked.api == sglang) f.text += words;
+    if (!f.asked.streamed || f.asked.api == tgi || f.asked.api == sglang ||
+        f.asked.api == openai_responses)
+        f.text += words;
 }
 
 /// Whether the words that came last are of what the model thinks before it answers.
@@ -156,22 +158,77 @@ inline std::string triton_json(const answer_facts& f, const std::string& words, 
            "}";
 }
 
-/// Eight numbers, whatever was asked: nobody reads them.
-inline std::string embeddings_json(const answer_facts& f) {
-    return R"({"object":"list","model":"simulated","data":[{"object":"embedding","index":0,)"
-           R"("embedding":[0.25,-0.5,0.125,0.0,0.75,-0.25,0.5,-0.125]}],)" +
-           printed("\"usage\":{\"prompt_tokens\":%d,\"total_tokens\":%d}}", f.asked.prompt_tokens,
+/// The answer of an API that generates nothing: `each(i)` of as many as were asked for.
+template <class Each>
+std::string scored_json(const answer_facts& f, const char* list, Each&& each) {
+    std::string all;
+    for (int i = 0; i < f.asked.documents; ++i) all += (i > 0 ? "," : "") + each(i);
+    return printed("{\"id\":\"%llu\",\"object\":\"list\",\"model\":\"simulated\",\"%s\":[",
+                   f.number, list) +
+           all +
+           printed("],\"usage\":{\"prompt_tokens\":%d,\"total_tokens\":%d}}", f.asked.prompt_tokens,
                    f.asked.prompt_tokens);
 }
-/// As many as were asked for, in their order.
-inline std::string rerank_json(const answer_facts& f) {
-    std::string results;
-    for (int i = 0; i < f.asked.documents; ++i)
-        results += printed("%s{\"index\":%d,\"relevance_score\":%g}", i > 0 ? "," : "", i,
-                           1.0 / (i + 1));
-    return printed("{\"id\":\"rerank-%llu\",\"model\":\"simulated\",\"results\":[", f.number) +
-           results + printed("],\"usage\":{\"prompt_tokens\":%d,\"total_tokens\":%d}}",
-                             f.asked.prompt_tokens, f.asked.prompt_tokens);
+/// Eight numbers, whatever was asked: nobody reads them.
+inline std::string embeddings_json(const answer_facts& f) {
+    return scored_json(f, "data", [](int i) {
+        return printed(R"({"object":"embedding","index":%d,)"
+                       R"("embedding":[0.25,-0.5,0.125,0.0,0.75,-0.25,0.5,-0.125]})", i);
+    });
+}
+inline std::string scores_json(const answer_facts& f, const char* list, const char* score_name) {
+    return scored_json(f, list, [&](int i) {
+        return printed(R"({"index":%d,"%s":%g})", i, score_name, 1.0 / (i + 1));
+    });
+}
+inline std::string sglang_scores_json(const answer_facts& f) {
+    return scored_json(f, "scores", [](int i) {
+        return printed("[%g,%g]", 1.0 / (i + 1), 1 - 1.0 / (i + 1));
+    });
+}
+
+/// An event of OpenAI's responses, numbered so that each has a higher number than those before.
+inline std::string responses_event(const answer_facts& f, const char* type, int beside,
+                                   const std::string& more) {
+    return event_bytes(printed("{\"type\":\"%s\",\"sequence_number\":%d,", type,
+                               f.output_tokens + beside) +
+                           more + "}",
+                       type);
+}
+inline std::string response_json(const answer_facts& f, bool ended) {
+    const char* status = !ended ? "in_progress" : f.asked.stops ? "completed" : "incomplete";
+    const std::string message =
+        R"({"type":"message","role":"assistant","content":[{"type":"output_text","text":)" +
+        json_quoted(f.text) + "}]}";
+    return printed("{\"id\":\"resp_%llu\",\"object\":\"response\",\"status\":\"%s\","
+                   "\"model\":\"simulated\",\"error\":null,\"incomplete_details\":%s,",
+                   f.number, status,
+                   ended && !f.asked.stops ? R"({"reason":"max_output_tokens"})" : "null") +
+           "\"output\":[" + (ended ? message : "") + "],\"usage\":" +
+           (ended ? printed("{\"input_tokens\":%d,\"input_tokens_details\":{\"cached_tokens\":%d},"
+                            "\"output_tokens\":%d,\"output_tokens_details\":"
+                            "{\"reasoning_tokens\":%d}}",
+                            f.asked.prompt_tokens, f.cached_tokens, f.output_tokens,
+                            f.asked.reasoning_tokens)
+                  : "null") +
+           "}";
+}
+inline std::string responses_opening(const answer_facts& f) {
+    const std::string response = "\"response\":" + response_json(f, false);
+    return responses_event(f, "response.created", -1, response) +
+           responses_event(f, "response.in_progress", 0, response) +
+           responses_event(f, "response.output_item.added", 1,
+                           R"("output_index":0,"item":{"type":"message","content":[]})") +
+           responses_event(f, "response.content_part.added", 2,
+                           R"("output_index":0,"part":{"type":"output_text","text":""})");
+}
+/// The last event says that it completed, as vLLM's does, and its status why.
+inline std::string responses_ending(const answer_facts& f) {
+    const std::string text = "\"text\":" + json_quoted(f.text);
+    return responses_event(f, "response.output_text.done", 3, "\"output_index\":0," + text) +
+           responses_event(f, "response.content_part.done", 4,
+                           "\"output_index\":0,\"part\":{\"type\":\"output_text\"," + text + "}") +
+           responses_event(f, "response.completed", 5, "\"response\":" + response_json(f, true));
 }
 
 inline std::string anthropic_reason(const answer_facts& f) {
@@ -219,6 +276,7 @@ inline std::string answer_opening(const answer_facts& f) {
                            ",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\","
                            "\"content\":\"\"},\"finish_reason\":null}]}");
     if (f.asked.api == anthropic) return anthropic_opening(f);
+    if (f.asked.api == openai_responses) return responses_opening(f);
     return {};
 }
 /// The words that the engine gave, which the facts hold already.
@@ -245,7 +303,12 @@ inline std::string answer_piece(const answer_facts& f, const std::string& words,
                                                            : "\"text_delta\",\"text\":") +
                                json_quoted(words) + "}}",
                            "content_block_delta");
-    case openai_embeddings: case rerank: break;  // which come in one piece
+    case openai_responses:
+        return responses_event(f,
+                               is_reasoning(f) ? "response.reasoning_text.delta"
+                                               : "response.output_text.delta",
+                               2, "\"output_index\":0,\"delta\":" + json_quoted(words));
+    case openai_embeddings: case rerank: case score: case sglang_score: break;  // in one piece
     }
     return {};
 }
@@ -257,7 +320,9 @@ inline std::string answer_ending(const answer_facts& f) {
     case llama_cpp: return event_bytes(llama_json(f, "", true));
     case sglang: return event_bytes("[DONE]");
     case anthropic: return anthropic_ending(f);
-    case tgi: case triton: case plain_text: case openai_embeddings: case rerank: break;
+    case openai_responses: return responses_ending(f);
+    case tgi: case triton: case plain_text: case openai_embeddings: case rerank: case score:
+    case sglang_score: break;
     }
     return {};
 }
@@ -275,7 +340,10 @@ inline std::string whole_answer(const answer_facts& f) {
         return anthropic_message(f, "[{\"type\":\"text\",\"text\":" + json_quoted(f.text) + "}]",
                                  anthropic_reason(f), f.output_tokens);
     case openai_embeddings: return embeddings_json(f);
-    case rerank: return rerank_json(f);
+    case rerank: return scores_json(f, "results", "relevance_score");
+    case score: return scores_json(f, "data", "score");
+    case sglang_score: return sglang_scores_json(f);
+    case openai_responses: return response_json(f, true);
     case openai_chat: case openai_completions: case plain_text: break;
     }
     return openai_whole(f);

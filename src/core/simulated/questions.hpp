@@ -31,7 +31,7 @@ struct question {
     int prompt_tokens = 1;
     int output_tokens = 1;
     int reasoning_tokens = 0;  // of these
-    int documents = 0;         // to be ranked
+    int documents = 1;         // to be ranked, or inputs
     std::vector<std::uint64_t> blocks{};  // of the prompt, as the engine's cache knows them
 };
 
@@ -42,26 +42,28 @@ inline maybe<api_format> api_at(std::string_view path) {
         if (path == apis[i].path || path == apis[i].whole_path) return static_cast<api_format>(i);
     return {};
 }
-/// Three of them have the path /generate; their requests differ.
+/// Three of them have the path /generate, two /v1/score; their requests differ.
 inline api_format api_of(api_format at, const picojson::value& body) {
+    if (at == score) return member(body, "items") ? sglang_score : score;
     if (at != tgi && at != sglang) return at;
     return member(body, "inputs") ? tgi : member(body, "text") ? sglang : plain_text;
 }
 
+/// Text and token ids, whatever they stand in.
+inline void add_prompt(std::string& prompt, const picojson::value& v) {
+    if (v.is<std::string>() || v.is<double>()) prompt += v.to_str() + " ";
+    if (v.is<picojson::array>())
+        for (const picojson::value& one : v.get<picojson::array>()) add_prompt(prompt, one);
+    for (const char* name : {"content", "text"})
+        if (const picojson::value* said = member(v, name)) add_prompt(prompt, *said);
+}
 /// All text and token ids of a request, with spaces between.
 inline std::string prompt_of(const picojson::value& body) {
     std::string prompt;
-    for (const char* name :
-         {"prompt", "inputs", "text", "text_input", "system", "input", "query"})
-        if (has_text(body, name)) prompt += string_member(body, name) + " ";
-    for (const char* name : {"prompt", "input", "documents"})
-        for (const picojson::value& one : array_member(body, name))
-            prompt += one.to_str() + " ";
-    for (const picojson::value& m : array_member(body, "messages")) {
-        prompt += string_member(m, "content") + " ";
-        for (const picojson::value& part : array_member(m, "content"))
-            prompt += string_member(part, "text") + " ";
-    }
+    for (const char* name : {"prompt", "inputs", "text", "text_input", "system", "instructions",
+                             "input", "query", "text_1", "documents", "text_2", "items",
+                             "messages"})
+        if (const picojson::value* said = member(body, name)) add_prompt(prompt, *said);
     return prompt;
 }
 /// One token each.
@@ -122,8 +124,8 @@ inline question question_of(api_format api, std::string_view path, const picojso
     for (std::size_t end = engine_model::block_tokens; end <= hashes.size();
          end += engine_model::block_tokens)
         q.blocks.push_back(hashes[end - 1]);
-    int most = asked_count(body, {"max_tokens", "max_completion_tokens", "max_new_tokens",
-                                  "n_predict", "num_predict"});
+    int most = asked_count(body, {"max_tokens", "max_completion_tokens", "max_output_tokens",
+                                  "max_new_tokens", "n_predict", "num_predict"});
     if (most <= 0) most = 128;
     const bool forced =
         traits_of(api).forces_lengths && (says_yes(&body, "ignore_eos") ||
@@ -132,7 +134,10 @@ inline question question_of(api_format api, std::string_view path, const picojso
     const int natural = 16 + static_cast<int>(hashes.empty() ? 0 : hashes.back() % 256);
     q.output_tokens = forced ? most : std::min(most, natural);
     q.stops = q.output_tokens < most;
-    q.documents = static_cast<int>(array_member(body, "documents").size());
+    for (const char* name : {"documents", "text_2", "items", "input"})
+        if (const picojson::array& texts = array_member(body, name);
+            !texts.empty() && !texts[0].is<double>())
+            q.documents = static_cast<int>(texts.size());
     if (!traits_of(api).generates) q.output_tokens = 1;  // a step that reads the prompt
     return q;
 }

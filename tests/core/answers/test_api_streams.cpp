@@ -543,6 +543,155 @@ TEST_CASE("Anthropic: an answer in one piece, and its request") {
     CHECK(at(body_of(anthropic, request_spec{.prompt = "Hi"}), {"max_tokens"}) == "1024");
 }
 
+// ---- OpenAI's responses ------------------------------------------------------------------------
+
+namespace {
+std::string event(const std::string& type, const std::string& more = "") {
+    return "event: response." + type + "\ndata: {\"type\":\"response." + type +
+           "\",\"sequence_number\":1" + more + "}\n\n";
+}
+std::string delta(const std::string& type, const std::string& text) {
+    return event(type, ",\"item_id\":\"i\",\"output_index\":0,\"delta\":" + json_quoted(text));
+}
+std::string response_of(const std::string& status, const std::string& more = "") {
+    return ",\"response\":{\"id\":\"resp_1\",\"object\":\"response\",\"error\":null,\"status\":\"" +
+           status + "\"" + more + "}";
+}
+const std::string responses_usage =
+    R"(,"usage":{"input_tokens":30,"input_tokens_details":{"cached_tokens":16},)"
+    R"("output_tokens":9,"output_tokens_details":{"reasoning_tokens":4},"total_tokens":39})";
+const std::string responses_begin =
+    event("created", response_of("in_progress", ",\"usage\":null")) +
+    event("in_progress", response_of("in_progress"));
+}  // namespace
+
+TEST_CASE("responses: only the deltas are content, and what repeats them adds nothing") {
+    const heard_answer a = heard_events(openai_responses,
+        responses_begin +
+        event("output_item.added", R"(,"item":{"type":"reasoning","content":[],"summary":[]})") +
+        event("reasoning_part.added", R"(,"part":{"type":"reasoning_text","text":""})") +
+        delta("reasoning_text.delta", "Let me") + delta("reasoning_summary_text.delta", " see") +
+        event("reasoning_text.done", R"(,"text":"Let me")") +
+        event("reasoning_summary_text.done", R"(,"text":" see")") +
+        event("reasoning_part.done", R"(,"part":{"type":"reasoning_text","text":"Let me"})") +
+        event("output_item.done",
+              R"(,"item":{"type":"reasoning","content":[{"type":"reasoning_text","text":"Let me"}]})") +
+        event("content_part.added", R"(,"part":{"type":"output_text","text":""})") +
+        delta("output_text.delta", "It") + delta("output_text.delta", "") +
+        delta("output_text.delta", " is") + event("output_text.done", R"(,"text":"It is")") +
+        event("content_part.done", R"(,"part":{"type":"output_text","text":"It is"})") +
+        event("output_item.done",
+              R"(,"item":{"type":"message","content":[{"type":"output_text","text":"It is"}]})") +
+        event("completed", response_of("completed", responses_usage)));
+    check_ok(a, {4, 9, 1, 30, "stop", "It is"});
+    CHECK(a.r.cached_tokens == 16);
+    CHECK(a.r.reasoning_tokens == 4);
+    CHECK(a.r.first_answer_ns >= a.r.first_token_ns);
+}
+
+TEST_CASE("responses: a refusal and the arguments of a call are content") {
+    check_ok(heard_events(openai_responses,
+                          responses_begin + delta("refusal.delta", "I cannot") +
+                              event("refusal.done", R"(,"refusal":"I cannot")") +
+                              event("completed", response_of("completed", responses_usage))),
+             {1, 9, 1, 30, "stop", ""});
+    check_ok(heard_events(openai_responses,
+                          responses_begin +
+                              event("output_item.added", R"(,"item":{"type":"function_call"})") +
+                              delta("function_call_arguments.delta", "{\"city\":") +
+                              delta("function_call_arguments.delta", "\"Bonn\"}") +
+                              event("function_call_arguments.done", R"(,"arguments":"{}")") +
+                              event("completed", response_of("completed", responses_usage))),
+             {2, 9, 1, 30, "stop", ""});
+}
+
+TEST_CASE("responses: the status says why an answer ended, whatever the last event is called") {
+    const auto ended = [](const std::string& type, const std::string& status,
+                          const std::string& reason) {
+        return heard_events(openai_responses,
+                            delta("output_text.delta", "It") +
+                                event(type, response_of(status, ",\"incomplete_details\":" + reason +
+                                                                    responses_usage)));
+    };
+    const std::string cut = R"({"reason":"max_output_tokens"})";
+    check_ok(ended("completed", "completed", "null"), {1, 9, 1, 30, "stop", "It"});
+    check_ok(ended("completed", "incomplete", cut), {1, 9, 1, 30, "length", "It"});  // vLLM
+    check_ok(ended("incomplete", "incomplete", cut), {1, 9, 1, 30, "length", "It"});
+    check_ok(ended("incomplete", "incomplete", R"({"reason":"content_filter"})"),
+             {1, 9, 1, 30, "content_filter", "It"});
+    check_failed(ended("completed", "cancelled", "null"), request_status::server, "cancelled");
+}
+
+TEST_CASE("responses: an error is one wherever it stands, and a stream without its end is cut") {
+    const std::string text = delta("output_text.delta", "It");
+    check_failed(heard_events(openai_responses,
+                              text + event("failed", R"(,"response":{"status":"failed","error":)"
+                                                     R"({"code":"server_error","message":"no GPU"}})")),
+                 request_status::server, "no GPU");
+    check_failed(heard_events(openai_responses,
+                              text + event("failed", R"(,"response":{"status":"failed"})")),
+                 request_status::server, "the response failed");
+    for (const char* named : {"event: error\n", ""})
+        check_failed(heard_events(openai_responses,
+                                  text + named + "data: " +
+                                      R"({"type":"error","code":"x","message":"engine is dead"})" +
+                                      "\n\n"),
+                     request_status::server, "engine is dead");
+    check_failed(heard_events(openai_responses,
+                              text + R"(data: {"error":{"message":"boom","code":500}})" "\n\n"),
+                 request_status::server, "boom");
+    check_failed(heard_events(openai_responses, text), request_status::truncated, "");
+    check_failed(heard_events(openai_responses, responses_begin + text +
+                                                    event("output_text.done", R"(,"text":"It")")),
+                 request_status::truncated, "");
+    CHECK(heard_events(openai_responses, responses_begin + event("completed",
+                       response_of("completed", responses_usage))).r.status ==
+          request_status::empty);
+    check_failed(heard(openai_responses, "application/json",
+                       R"({"error":{"message":"no such model","type":"NotFoundError"}})", true, 404),
+                 request_status::http, "HTTP 404: no such model");
+}
+
+TEST_CASE("responses: an answer in one piece") {
+    const auto whole = [](const std::string& output, const std::string& more) {
+        return heard_document(openai_responses,
+                              R"({"id":"resp_1","object":"response","error":null,"output":[)" +
+                                  output + "]," + more + responses_usage + "}");
+    };
+    const std::string thought = R"({"type":"reasoning","summary":[{"type":"summary_text","text":"S"}],)"
+                                R"("content":[{"type":"reasoning_text","text":"Let me"}]},)";
+    const std::string said =
+        R"({"type":"message","role":"assistant","content":[{"type":"output_text","text":"It is"}]})";
+    check_ok(whole(thought + said, R"("status":"completed","incomplete_details":null)"),
+             {1, 9, 9, 30, "stop", "It is"});
+    // Of reasoning that usage tells and the answer does not have, nothing came.
+    check_ok(whole(said, R"("status":"incomplete","incomplete_details":{"reason":"max_output_tokens"})"),
+             {1, 9, 5, 30, "length", "It is"});
+    check_ok(whole(R"({"type":"function_call","name":"f","arguments":"{}"})", R"("status":"completed")"),
+             {1, 9, 5, 30, "stop", ""});
+    check_ok(whole(R"({"type":"message","content":[{"type":"refusal","refusal":"No"}]})",
+                   R"("status":"completed")"),
+             {1, 9, 5, 30, "stop", ""});
+    check_failed(heard_document(openai_responses,
+                                R"({"status":"failed","error":{"message":"no GPU"},"output":[]})"),
+                 request_status::server, "no GPU");
+}
+
+TEST_CASE("responses: its request sends the history, and the server keeps nothing") {
+    const picojson::value b = body_of(openai_responses, asked());
+    CHECK(at(b, {"input"}) == R"([{"content":"Hello","role":"user"},)"
+                              R"({"content":"Hi","role":"assistant"},)"
+                              R"({"content":"How far?","role":"user"}])");
+    CHECK(at(b, {"instructions"}) == R"("Be brief")");
+    CHECK(at(b, {"max_output_tokens"}) == "64");
+    CHECK(at(b, {"ignore_eos"}) == "true");
+    CHECK(at(b, {"temperature"}) == "0.5");
+    CHECK(at(b, {"store"}) == "false");
+    CHECK(at(b, {"stream"}) == "true");
+    CHECK(at(b, {"previous_response_id"}) == "none");
+    CHECK(at(body_of(openai_responses, request_spec{.prompt = "Hi"}), {"instructions"}) == "none");
+}
+
 // ---- OpenAI in one piece -----------------------------------------------------------------------
 
 TEST_CASE("OpenAI: answers in one piece") {
@@ -609,7 +758,20 @@ TEST_CASE("embeddings and rerank: their requests") {
     r.documents = 3;
     r.stream = false;
     CHECK(at(body_of(openai_embeddings, r), {"input"}) ==
+          R"(["one two","three\nfour","five six  seven"])");
+    r.documents = 1;
+    CHECK(at(body_of(openai_embeddings, r), {"input"}) ==
           R"("one two three\nfour five six  seven")");
+    r.documents = 3;
+    CHECK(at(body_of(score, r), {"text_1"}) == R"("one")");
+    CHECK(at(body_of(score, r), {"text_2"}) == R"(["two three","four five","six  seven"])");
+    CHECK(at(body_of(score, r), {"model"}) == R"("the\/model")");
+    r.extra_fields = R"(,"label_token_ids":[7,8])";
+    CHECK(at(body_of(sglang_score, r), {"query"}) == R"("one")");
+    CHECK(at(body_of(sglang_score, r), {"items"}) ==
+          R"(["two three","four five","six  seven"])");
+    CHECK(at(body_of(sglang_score, r), {"label_token_ids"}) == "[7,8]");
+    r.extra_fields.clear();
     CHECK(at(body_of(openai_embeddings, r), {"stream"}) == "none");
     const picojson::value ranked = body_of(rerank, r);
     CHECK(at(ranked, {"model"}) == R"("the\/model")");
@@ -622,7 +784,16 @@ TEST_CASE("embeddings and rerank: their requests") {
     CHECK(at(body_of(rerank, r), {"query"}) == R"("alone")");
     CHECK(at(body_of(rerank, r), {"documents"}) == R"(["alone"])");
     r.token_ids = "[2000,2001]";
+    r.documents = 1;
     CHECK(at(body_of(openai_embeddings, r), {"input"}) == "[2000,2001]");
+    r.token_ids = "[2000,2001,2002,2003,2004]";
+    r.documents = 2;
+    CHECK(at(body_of(openai_embeddings, r), {"input"}) == "[[2000,2001],[2002,2003,2004]]");
+    CHECK(asked_embeddings(r).results == 2);
+    r.documents = 9;  // more than there are
+    CHECK(at(body_of(openai_embeddings, r), {"input"}) ==
+          "[[2000],[2001],[2002],[2003],[2004]]");
+    CHECK(asked_embeddings(r).results == 5);
 }
 
 TEST_CASE("rerank: a URL may name the whole path") {
@@ -636,7 +807,7 @@ TEST_CASE("rerank: a URL may name the whole path") {
 }
 
 TEST_CASE("every API stands in the table at its enumerator's place, with all that it needs") {
-    CHECK(std::size(apis) == static_cast<std::size_t>(rerank) + 1);
+    CHECK(std::size(apis) == static_cast<std::size_t>(openai_responses) + 1);
     for (const api_traits& a : apis) {
         CAPTURE(std::string(a.name));
         CHECK(api_named(a.name) == &a);
@@ -652,4 +823,7 @@ TEST_CASE("every API stands in the table at its enumerator's place, with all tha
     CHECK(std::string(traits_of(anthropic).name) == "anthropic");
     CHECK(std::string(traits_of(openai_embeddings).name) == "openai_embeddings");
     CHECK(std::string(traits_of(rerank).name) == "rerank");
+    CHECK(std::string(traits_of(score).name) == "score");
+    CHECK(std::string(traits_of(sglang_score).name) == "sglang_score");
+    CHECK(std::string(traits_of(openai_responses).name) == "openai_responses");
 }

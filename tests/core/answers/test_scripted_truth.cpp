@@ -116,13 +116,26 @@ std::string said_by(api_format api, const script& s, int i) {
         for (int k = 0; k < s.per_event && !last; ++k) words += s.piece;
         return words;
     }
+    case openai_responses: {
+        const std::string stopped = s.finish == "stop" ? "\"completed\"" : "\"incomplete\"";
+        return last ? data("{\"type\":\"response.completed\",\"response\":{\"status\":" + stopped +
+                           ",\"incomplete_details\":{\"reason\":" + reason +
+                           "},\"usage\":{\"input_tokens\":50,\"output_tokens\":" + total +
+                           (s.reports ? ",\"output_tokens_details\":{\"reasoning_tokens\":" +
+                                            std::to_string(s.hidden) + "}"
+                                      : "") + "}}}")
+                    : data("{\"type\":\"response.output_text.delta\",\"delta\":" + text + "}");
+    }
     case openai_embeddings:
-    case rerank: break;
+    case rerank:
+    case score:
+    case sglang_score: break;
     }
     return "";
 }
 const api_format generating[] = {openai_chat, openai_completions, tgi, triton, ollama,
-                                 ollama_generate, llama_cpp, sglang, plain_text, anthropic};
+                                 ollama_generate, llama_cpp, sglang, plain_text, anthropic,
+                                 openai_responses};
 
 // ---- what the client makes of it ---------------------------------------------------------------
 
@@ -239,7 +252,7 @@ TEST_CASE("tokens that were never streamed are in no time per token, or decide n
                     const bool may = api == openai_chat || api == openai_completions;
                     script s{.piece = " ran", .hidden = 40 * factor};
                     s.counts = always || (counts && may);
-                    s.reports = reports && may;
+                    s.reports = reports && (may || api == openai_responses);
                     const bool refused = check_truth(api, s);
                     CAPTURE(std::string(traits_of(api).name));
                     CAPTURE(factor);
@@ -327,7 +340,7 @@ TEST_CASE("prompt tokens of usage are no more than what was sent can be, with ev
                 answer_counts_of({d}), one(statistic_kind::value, metric_id::input_throughput)));
         };
         // Of a reranker each document is read with the query and a template.
-        const int honest = a.asks == asked_rerank ? 600 + 16 * (40 + 120) : 600 + 300;
+        const int honest = a.documents > 1 ? 600 + 16 * (40 + 120) : 600 + 300;
         CHECK(judged(r, honest) == "");
         CHECK(judged(r, 0) == "");
         CHECK(judged(r, 3301) == "");  // a byte each
@@ -402,25 +415,28 @@ TEST_CASE("an embedding is one finite vector, or the request failed") {
     for (const char* sound : {"[0.5,-1e-3,2]", "[0]", "[[0.1,0.2],[0.3,0.4]]", "\"AAAAPw==\"",
                               "\"AACAPwAAgD8=\""}) {
         CAPTURE(sound);
-        CHECK(scored(openai_embeddings, embedding(sound)).status == request_status::ok);
+        CHECK(scored(openai_embeddings, embedding(sound), 1).status == request_status::ok);
     }
     for (const char* empty :
          {"[]", "null", "[null]", "[0.5,null]", "[\"x\"]", "[[]]", "[[0.5],[]]", "\"\"", "\"?\"",
           "{}", "true", "0.5", "\"AADAfw==\"", "\"AACA/w==\"", "\"AADAfwAA\"", "[0.5,{}]"}) {
         CAPTURE(empty);
-        const record r = scored(openai_embeddings, embedding(empty));
+        const record r = scored(openai_embeddings, embedding(empty), 1);
         CHECK(r.status == request_status::protocol);
         CHECK(holds(std::string(r.error), "embedding 1 of 1 of the answer is no finite one"));
     }
     for (const char* bad : {"[NaN]", "[0.5,Infinity]", "[-Infinity]"}) {
-        const record r = scored(openai_embeddings, embedding(bad));
+        const record r = scored(openai_embeddings, embedding(bad), 1);
         CHECK(r.status == request_status::protocol);
         CHECK(holds(std::string(r.error), "among its numbers"));
     }
-    CHECK(scored(openai_embeddings, embedding("[1e999]")).status == request_status::protocol);
-    CHECK(holds(std::string(scored(openai_embeddings,
-                                   R"({"data":[{"embedding":[1]},{"embedding":[2]}]})").error),
+    CHECK(scored(openai_embeddings, embedding("[1e999]"), 1).status == request_status::protocol);
+    const std::string two = R"({"data":[{"embedding":[1]},{"embedding":[2]}]})";
+    CHECK(holds(std::string(scored(openai_embeddings, two, 1).error),
                 "the answer has 2 embeddings, 1 were asked for"));
+    CHECK(scored(openai_embeddings, two, 2).status == request_status::ok);
+    CHECK(holds(std::string(scored(openai_embeddings, two, 50).error),
+                "the answer has 2 embeddings, 40 were asked for"));  // of 40 words
     for (const char* none : {R"({"data":[]})", R"({"data":null})", R"({"usage":{}})"})
         CHECK(scored(openai_embeddings, none).status != request_status::ok);
 }
@@ -448,4 +464,35 @@ TEST_CASE("a reranker gives one score for each document, or the request failed")
           request_status::protocol);  // one twice, another one not at all
     CHECK(holds(std::string(scored(rerank, scores(16, "NaN")).error), "it has NaN among its"));
     CHECK(scored(rerank, R"({"results":[]})").status == request_status::empty);
+}
+
+TEST_CASE("vLLM's and SGLang's scores are one for each document, or the request failed") {
+    const auto vllm = [](int n, const std::string& first = "0.5") {
+        std::string all = scores(n, first, "score");
+        return all.replace(all.find("results"), 7, "data");
+    };
+    const auto sglang = [](int n, const std::string& first = "[0.9,0.1]") {
+        std::string all = first;
+        for (int i = 1; i < n; ++i) all += ",[0.5,0.5]";
+        return "{\"scores\":[" + all + "],\"object\":\"scoring\",\"usage\":{\"prompt_tokens\":8}}";
+    };
+    for (const api_format api : {score, sglang_score}) {
+        const auto of = [&](int n) { return api == score ? vllm(n) : sglang(n); };
+        const record whole = scored(api, of(16));
+        CHECK(whole.status == request_status::ok);
+        CHECK(whole.prompt_tokens == 8);
+        CHECK(whole.output_tokens == 0);
+        for (const int n : {1, 15, 17})
+            CHECK(std::string(scored(api, of(n)).error) ==
+                  "the answer has " + std::to_string(n) + " scores, 16 were asked for");
+    }
+    for (const char* bad : {"null", "\"0.5\"", "true"})
+        for (const record& r : {scored(score, vllm(16, bad)), scored(sglang_score, sglang(16, bad)),
+                                scored(sglang_score, sglang(16, "[" + std::string(bad) + "]"))})
+            CHECK(holds(std::string(r.error), "score 1 of 16 of the answer is no finite one"));
+    for (const char* bad : {"[]", "0.5", "[[0.5]]"})
+        CHECK(scored(sglang_score, sglang(16, bad)).status == request_status::protocol);
+    CHECK(holds(std::string(scored(sglang_score, sglang(16, "[NaN]")).error), "it has NaN among"));
+    CHECK(scored(sglang_score, R"({"scores":[],"object":"scoring"})").status ==
+          request_status::empty);
 }

@@ -522,6 +522,9 @@ TEST_CASE("an image stands beside the question where each API looks for it") {
     CHECK(sent(anthropic, "messages").get(0).get("content").serialize() ==
           R"([{"source":{"data":"AA==","media_type":"image\/png","type":"base64"},"type":"image"},)"
           R"({"text":"What \"is\" this?","type":"text"}])");
+    CHECK(sent(openai_responses, "input").get(0).get("content").serialize() ==
+          R"([{"text":"What \"is\" this?","type":"input_text"},)"
+          R"({"image_url":"data:image\/png;base64,AA==","type":"input_image"}])");
     CHECK(sent(ollama, "messages").get(0).serialize() ==
           R"({"content":"What \"is\" this?","images":["AA=="],"role":"user"})");
     CHECK(sent(ollama_generate, "images").serialize() == R"(["AA=="])");

@@ -176,6 +176,7 @@ TEST_CASE("what may be zero is judged with its offset added") {
     CHECK(outcome({0, 1, 0}, max(queued_requests) <= 8).outcome == verdict::pass);
     CHECK(outcome({7, 8, 9}, max(queued_requests) <= 8).outcome == verdict::inconclusive);
     CHECK(outcome({20, 22, 21}, max(queued_requests) <= 8).outcome == verdict::fail);
+    CHECK(outcome({4, 4, 4}, p50(queued_requests) <= 8).outcome == verdict::invalid);  // 4 readings
     CHECK(outcome({0, 0}, preemptions <= 0).outcome == verdict::pass);
     CHECK(outcome({0, 0}, max(queued_requests) <= 0).outcome == verdict::pass);
     // One repeat with a preemption is never a pass, and one preemption in each shows the miss.

@@ -59,6 +59,25 @@ TEST_CASE("gauges are judged on what was read inside of the window, three times 
           "what it was then nobody knows");
 }
 
+TEST_CASE("a percentile of a gauge is one of its readings, and three lie beyond it") {
+    repeat_data d;
+    std::vector<double> read{90};
+    for (int i = 1; i <= 30; ++i) read.push_back(31 - i);
+    read.push_back(90);
+    report(d, quantity::waiting, read);
+    CHECK(value(d, p90(queued_requests) <= 1) == 27);
+    CHECK(value(d, p50(queued_requests) <= 1) == 15);
+    CHECK(value(d, percentile(queued_requests, 0.1) <= 1) == 3);
+    CHECK(is_none(value(d, p95(queued_requests) <= 1)));
+    CHECK(why_none(d, p95(queued_requests) <= 1) ==
+          "p95(queued_requests) was read 30 times in the steady window, 60 are needed, so that three "
+          "lie beyond it: let it run longer");
+    CHECK(why_none(d, p90(queued_requests) <= 1) == "");
+    d.server.missed_ns = {timelines::at_ms(5500)};  // a third of what lies beyond it
+    CHECK(why_none(d, p90(queued_requests) <= 1).find("1 of 31 readings of its page") == 0);
+    CHECK(why_none(d, p50(queued_requests) <= 1) == "");
+}
+
 TEST_CASE("readings that failed may have been those of the peak") {
     repeat_data d;
     report(d, quantity::waiting, std::vector<double>(13));  // 11 of them in the window

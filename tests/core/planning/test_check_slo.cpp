@@ -52,6 +52,14 @@ TEST_CASE("a series of the server's page is named as the page names it") {
 TEST_CASE("limits on server metrics") {
     CHECK(refusal_of_slo(preemptions <= 0) == "");
     CHECK(refusal_of_slo(max(queued_requests) <= 0) == "");
+    CHECK(refusal_of_slo(p90(queued_requests) <= 8) == "");
+    CHECK(refusal({.arrivals = closed_loop(16), .duration = 20_s,
+                   .slos = {p90(queued_requests) <= 8}}) ==
+          "the SLO p90(queued_requests) <= 8 is refused: p90(queued_requests) needs at least 30 "
+          "readings of the server's page, one a second, so that three lie beyond it, and the "
+          "duration is 20 s");
+    CHECK(refusal({.arrivals = closed_loop(16), .duration = 30_s,
+                   .slos = {p90(server_metric("x")) <= 8, max(queued_requests) <= 8}}) == "");
     CHECK(refusal_of_slo(mean(server_metric("x")) >= -3) == "");
     CHECK(refusal_of_slo(mean(queue_time) <= 50_ms) == "");
     CHECK_REFUSED(refusal_of_slo(preemptions <= -1), "preemptions <= -1", "not be below zero");

@@ -148,7 +148,7 @@ TEST_CASE("OpenAI's and Triton's streams tell usage only where it was asked for"
 }
 
 TEST_CASE("what scores answers in one piece, with no tokens") {
-    for (const api_format api : {openai_embeddings, rerank}) {
+    for (const api_format api : {openai_embeddings, rerank, score, sglang_score}) {
         answer_facts f = facts_of(api, false, 1);
         f.asked.documents = 3;
         const heard_answer h = heard(f, answer_of(f));
@@ -168,19 +168,22 @@ TEST_CASE("the first tokens of a reasoning model are thought, where the API tell
         CHECK(h.r.status == request_status::ok);
         CHECK(h.r.events == 8);
         const bool significant =
-            api == openai_chat || api == ollama || api == ollama_generate || api == anthropic;
+            api == openai_chat || api == ollama || api == ollama_generate || api == anthropic ||
+            api == openai_responses;
         // A millisecond a part, and the fourth token answers.
         CHECK(h.r.first_answer_ns - h.r.first_token_ns == (significant ? 3'000'000 : 0));
         CHECK(h.r.reasoning_tokens ==
-              (api == openai_chat || api == openai_completions ? 3 : -1));
+              (api == openai_chat || api == openai_completions || api == openai_responses ? 3
+                                                                                          : -1));
     });
 }
 
 TEST_CASE("cached tokens are told where OpenAI tells them") {
-    for (const bool streamed : {true, false}) {
-        const answer_facts f = facts_of(openai_completions, streamed, 3);
-        CHECK(heard(f, answer_of(f)).r.cached_tokens == 16);
-    }
+    for (const api_format api : {openai_completions, openai_responses})
+        for (const bool streamed : {true, false}) {
+            const answer_facts f = facts_of(api, streamed, 3);
+            CHECK(heard(f, answer_of(f)).r.cached_tokens == 16);
+        }
 }
 
 TEST_CASE("words follow from the request's id and the tokens before") {

@@ -83,13 +83,14 @@ TEST_CASE("all that was said counts as prompt") {
     request_spec r = spec(5, 8);
     r.system_prompt = "be brief";
     r.history = {{"user", "Hello you"}, {"assistant", "Hi"}};
-    for (const api_format api : {openai_chat, ollama, anthropic, tgi, triton, llama_cpp, sglang})
+    for (const api_format api : {openai_chat, ollama, anthropic, tgi, triton, llama_cpp, sglang,
+                                 openai_responses})
         CHECK(asked(api, r).prompt_tokens == 10);
     CHECK(prompt_of(json(R"({"messages":[{"content":[{"type":"text","text":"a b"},
                              {"type":"image_url"},{"type":"text","text":"c"}]}]})")) ==
-          " a b  c ");
+          "a b c ");
     CHECK(prompt_of(json(R"({"prompt":[7,8,9]})")) == "7 8 9 ");
-    CHECK(prompt_of(json(R"({"prompt":{},"messages":3})")).empty());
+    CHECK(prompt_of(json(R"({"prompt":{},"messages":{}})")).empty());
     CHECK(asked(openai_completions, R"({"prompt":""})").prompt_tokens == 1);
 }
 

@@ -26,7 +26,7 @@ std::string refusal_on(api_format api, const scenario& s) {
 }  // namespace
 
 TEST_CASE("what scores is planned without output lengths, and is not streamed") {
-    for (const api_format api : {openai_embeddings, rerank}) {
+    for (const api_format api : {openai_embeddings, rerank, score}) {
         const plan p = plan_on(api, asking({p90(e2e) <= 1_s, input_throughput >= 100_tps,
                                             request_throughput >= 1_rps, error_rate <= 1_pct,
                                             goodput(e2e <= 1_s) >= 90_pct}));
@@ -36,7 +36,14 @@ TEST_CASE("what scores is planned without output lengths, and is not streamed") 
         CHECK(forced_tokens(p, 0) == 0);
     }
     CHECK(options_text(plan_on(rerank, asking({}))) == "8 documents");
+    CHECK(options_text(plan_on(score, asking({}))) == "8 documents");
     CHECK(options_text(plan_on(openai_embeddings, asking({}))) == "");
+    scenario cut = asking({});
+    cut.options.documents = 1;
+    CHECK(options_text(plan_on(rerank, cut)) == "1 documents");
+    cut.options.documents = 25;
+    CHECK(options_text(plan_on(openai_embeddings, cut)) == "25 inputs");
+    CHECK(options_text(plan_on(score, cut)) == "25 documents");
 }
 
 TEST_CASE("an objective on tokens that nobody generates is refused in a sentence") {
@@ -67,9 +74,16 @@ TEST_CASE("options of generation and conversations are refused where nothing is 
     CHECK(holds(refused({.temperature = 0.5}), "options.temperature is set"));
     CHECK(holds(refused({.system_prompt = "be"}), "options.system_prompt is set"));
     CHECK(holds(refused({.ignore_eos = true}), "options.ignore_eos is set"));
-    CHECK(refused({.documents = 0}) == "options.documents is 0: it runs from 1 to 10000");
+    CHECK(refused({.documents = 10001}) ==
+          "options.documents is 10001: it runs from 1 to 10000, and 0 is the API's own");
+    CHECK(holds(refused({.documents = -1}), "options.documents is -1"));
     CHECK(holds(refused({.extra_body = R"({"input": "x"})"}), "that field belongs to llmbench"));
     CHECK(refused({.extra_body = R"({"dimensions": 256})"}) == "");
+    for (const char* ours : {"text_1", "text_2", "items", "query", "documents"})
+        CHECK(holds(refused({.extra_body = ("{\"" + std::string(ours) + "\": 1}").c_str()}),
+                    "that field belongs to llmbench"));
+    CHECK(refusal_on(sglang_score, asking({})) ==
+          "options.extra_body has no \"label_token_ids\": sglang_score answers no request without it");
     scenario talk = asking({});
     talk.workload = conversations{};
     CHECK(holds(refusal_on(rerank, talk), "workload is of conversations, and rerank"));
