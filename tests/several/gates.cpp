@@ -12,7 +12,7 @@ namespace {
 
 scenario load() {
     return {.workload = synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(12)},
-            .arrivals = poisson(40_rps),
+            .arrivals = poisson(80_rps),
             .warmup = 10,
             .requests = 120,
             .slos = {p90(ttft) <= 20_s, mean(tpot) <= 5_s},

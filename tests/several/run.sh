@@ -117,7 +117,7 @@ for d in g["candidate"]["repeats"]:
     assert [r["index"] for r in d["ranks"]] == [0, 1, 2, 3]
     assert sum(r["requests"] for r in d["ranks"]) == 120
     assert all(abs(r["off_s"]) < 0.05 for r in d["ranks"])
-    assert abs(d["asked_rate"] - 40) < 1e-6, d["asked_rate"]
+    assert abs(d["asked_rate"] - 80) < 1e-6, d["asked_rate"]
 END
 }
 # What ci/shards/ offers, with two programs of this machine.
@@ -164,7 +164,7 @@ test_shards() {
     says "PASS          p90(ttft)" "PASS          p50(itl)" "3 repeats x 120 requests" \
         "4 programs on 1 machine sent the load" "the server counts what we do"
     local text
-    for text in "Programs that sent the load" "poisson(40 req/s)" "drain 2 s"; do
+    for text in "Programs that sent the load" "poisson(80 req/s)" "drain 2 s"; do
         if grep -qF "$text" "$work/all/report.html"; then ok; else wrong "no $text on the page"; fi
     done
     if same_trace > "$log" 2>&1; then ok; else wrong "together they are not the trace"; fi
