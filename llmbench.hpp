@@ -1598,6 +1598,9 @@ struct request_options {
     /// or inputs of `openai_embeddings`; 0: 8 of the former, 1 of the latter.
     types::whole documents = 0;
     types::text extra_body{};  ///< a JSON object whose fields are added to every request
+    /// The client closes the connection then, after its request is due to go out; 0: it stays. Such
+    /// a request is load and no evidence: neither a failure nor in any latency or goodput.
+    time_span leaves_after{};
 };
 
 }  // namespace llmbench
@@ -1697,6 +1700,7 @@ struct engine_faults {
     /// After so many requests its metrics begin anew, as those of a restarted server; 0: never.
     types::whole restart_after = 0;
     bool metrics_hang = false;  ///< its page of metrics is never answered
+    bool leaks_slots = false;   ///< a request that runs as its client leaves keeps its slot
 };
 
 /// The simulated server's engine: continuous batching in steps. A step takes
@@ -1951,7 +1955,7 @@ namespace llmbench {
 inline namespace v0 {
 
 enum class request_status : unsigned char {
-    ok, connect, tls, timeout, http, protocol, server, truncated, empty, cancelled, unsent
+    ok, connect, tls, timeout, http, protocol, server, truncated, empty, cancelled, unsent, left
 };
 enum class token_origin : unsigned char { usage, events };
 enum class run_phase : unsigned char { warmup, measure };
@@ -6421,6 +6425,7 @@ struct request_spec {
     int documents = 1;   // of a prompt that is a query and those, or inputs of one that is these
     bool force_length = false;
     bool stream = true;
+    double leaves_after_s = 0;  // the client closes the connection then; 0: it stays
     double temperature = not_a_number;
     std::string extra_fields{};  // ",\"name\":value" pairs, checked when planned
     std::vector<extra_object> extra_objects{};
@@ -8781,6 +8786,11 @@ inline std::size_t gap_count(const record& r) {
 }
 
 inline bool is_measured(const record& r) { return r.phase == run_phase::measure; }
+/// Who left is nobody whom the server failed, and nobody whose answer says how fast it is.
+inline bool has_left(const record& r) { return r.status == request_status::left; }
+inline bool has_failed(const record& r) {
+    return r.status != request_status::ok && !has_left(r);
+}
 
 /// Which requests of a repeat a statistic is of.
 class selects {
@@ -8793,14 +8803,18 @@ public:
         for (const side_step& step : d.side_steps)
             if (by_time_ && step.task == s.during.c_str()) steps_.push_back(step);
     }
-    selects(const statistic_data& what, const repeat_facts& d) : selects(what.which, d) {}
+    selects(const statistic_data& what, const repeat_facts& d) : selects(what.which, d) {
+        with_left_ = what.metric == metric_id::error_rate;
+    }
     /// Warming up too.
     bool has(const record& r) const {
         return r.turn >= first_turn_ && (last_turn_ == 0 || r.turn < last_turn_) &&
                (depth_ == -1 || r.depth == depth_) && (!by_label_ || r.part == part_) &&
                (!by_time_ || is_during(r));
     }
-    bool operator()(const record& r) const { return is_measured(r) && has(r); }
+    bool operator()(const record& r) const {
+        return is_measured(r) && (with_left_ || !has_left(r)) && has(r);
+    }
     bool completed(const record& r) const {
         return r.status == request_status::ok && (*this)(r);
     }
@@ -8815,7 +8829,7 @@ private:
     }
 
     int first_turn_, last_turn_, depth_, part_ = -1;
-    bool by_label_, by_time_;
+    bool by_label_, by_time_, with_left_ = false;
     std::vector<side_step> steps_{};
 };
 
@@ -9472,7 +9486,11 @@ inline double rate_in(metric_id m, const repeat_data& d, const time_interval& wh
     std::vector<double> parts;  // added up in order of size, whatever that of the records is
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
-        if (r.status != request_status::ok || !selected.has(r)) continue;
+        // Who left had tokens, and no whole answer.
+        const bool is_of_answers =
+            m == metric_id::request_throughput || m == metric_id::input_throughput;
+        if (has_failed(r) || !selected.has(r)) continue;
+        if (has_left(r) && (is_of_answers || r.events == 0)) continue;
         if (m == metric_id::request_throughput) {
             parts.push_back(inside(r.end_ns));
             continue;
@@ -9879,7 +9897,7 @@ inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data
         if (!selected(d.records[i])) continue;
         misses.push_back(what.metric == metric_id::goodput
                              ? !satisfies(what.where, d, i, how)
-                             : d.records[i].status != request_status::ok);
+                             : has_failed(d.records[i]));
     }
     return misses;
 }
@@ -10695,7 +10713,7 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
     v.choice({"token_source"}, r.token_source, token_origin::events);
     v.whole({"events"}, r.events, events);
     v.whole({"first_event_tokens"}, r.first_event_tokens, reported);
-    v.choice({"status"}, r.status, request_status::unsent);
+    v.choice({"status"}, r.status, request_status::left);
     v.whole({"http_status"}, r.http_status, {0, 999, 0});
     v.quoted({"finish_reason"}, r.finish_reason, true);
     v.quoted({"error"}, r.error, true);
@@ -12958,7 +12976,7 @@ namespace detail {
 inline std::string failure_example(const repeat_list& arm) {
     for (const repeat_data& d : arm)
         for (const record& r : d.records)
-            if (is_measured(r) && r.status != request_status::ok)
+            if (is_measured(r) && has_failed(r))
                 return std::string(to_string(r.status)) +
                        (r.error.empty() ? "" : ": " + printable(str(r.error), 200));
     return {};
@@ -14616,6 +14634,7 @@ inline cross_check cross_check_of(const repeat_data& d, double unfinished_before
     c.unfinished_before = unfinished_before;
     c.sent = sent_requests(d);
     for (const record& r : d.records) {
+        if (has_left(r)) c.prompt_tokens = c.tokens = not_a_number;  // the server's share of it
         if (r.status != request_status::ok) continue;
         ++c.finished;
         c.prompt_tokens += r.prompt_tokens > 0 ? r.prompt_tokens : not_a_number;
@@ -20751,6 +20770,8 @@ inline void check_options(const request_options& o) {
         refuse({printed("options.max_tokens is %d: it must be at least 1", *o.max_tokens)});
     if (o.temperature && !(*o.temperature >= 0 && *o.temperature <= 10))
         refuse({printed("options.temperature is %g: it runs from 0 to 10", *o.temperature)});
+    if (const double s = o.leaves_after.seconds(); s != 0 && !(s >= 0.001 && s <= 86400))
+        refuse({"options.leaves_after is ", time_text(s), ": it runs from 1 ms to a day"});
     const long long documents = o.documents;
     if (!(documents >= 0 && documents <= 10000))
         refuse({printed("options.documents is %lld: it runs from 1 to 10000, and 0 is the "
@@ -20773,12 +20794,20 @@ inline void check_options_of(const api_traits& api, const request_options& o) {
     unheard(!o.system_prompt.empty(), "system_prompt");
     unheard(o.ignore_eos, "ignore_eos");
 }
+/// Those who leave are load, and somebody must stay whose answers can be judged.
+inline void check_somebody_stays(const request_options& o) {
+    if (o.leaves_after.seconds() > 0)
+        refuse({"options.leaves_after is ", time_text(o.leaves_after.seconds()),
+                " for all requests, and nobody is left whose answers could be judged: give it to a "
+                "part of a mix"});
+}
 /// What all requests share, but for the fields of their prompts and lengths.
 inline request_spec common_request(const request_options& o, const api_traits& api) {
     request_spec r;
     r.temperature = o.temperature ? *o.temperature : not_a_number;
     r.system_prompt = str(o.system_prompt);
     r.stream = o.stream && api.generates;
+    r.leaves_after_s = o.leaves_after.seconds();
     r.extra_fields = shared_fields(o);
     r.extra_objects = shared_objects(o);
     r.max_tokens = o.max_tokens ? *o.max_tokens : 0;
@@ -21011,6 +21040,7 @@ inline maybe<other_requests> planned_otherwise(const scenario& s, const arrival_
     try {
         check_options(other.options);
         check_options_of(api, other.options);
+        check_somebody_stays(other.options);
         other_requests o{.common = common_request(other.options, api)};
         o.forces_length = workload_of(other, arrivals, files).forces_length && api.generates;
         return o;
@@ -21036,6 +21066,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
     else check_no_search(s, arrivals, use);
     check_options(s.options);
     check_options_of(api, s.options);
+    check_somebody_stays(s.options);
     check_limits(s.limits);
     const request_spec common = common_request(s.options, api);
     const planned_workload workload = workload_of(s, arrivals, *read, api.generates);
@@ -21134,6 +21165,8 @@ inline std::string options_text(const planned_traffic& p) {
     if (!p.common.extra_fields.empty()) add(printable(p.common.extra_fields.substr(1), 200));
     for (const extra_object& o : p.common.extra_objects)
         if (!o.fields.empty()) add(o.name + " {" + printable(o.fields.substr(1), 200) + "}");
+    if (p.common.leaves_after_s > 0)
+        add("leaves after " + time_text(p.common.leaves_after_s));
     if (const int n = p.common.documents; n > 1 || p.scores == "rerank")
         add(printed(p.scores == "openai_embeddings" ? "%d inputs" : "%d documents", n));
     if (!p.common.stream && p.scores.empty()) add("not streamed");
@@ -23116,7 +23149,8 @@ public:
             counters_.finished += e.finished;
         }
         std::erase_if(running_, [&](const sequence& s) {
-            const bool gone = s.cancelled || (s.decoding && s.produced >= s.r.output_tokens);
+            const bool gone = (s.cancelled && !e_.faults.leaks_slots) ||
+                              (s.decoding && s.produced >= s.r.output_tokens);
             if (gone) reserved_ -= s.r.prompt_tokens + s.r.output_tokens;
             return gone;
         });
@@ -23152,7 +23186,9 @@ private:
     }
     void begin_step(double now) {
         admit(now);
-        if (running_.empty()) return;
+        if (std::all_of(running_.begin(), running_.end(),
+                        [](const sequence& s) { return s.cancelled; }))
+            return;
         long long budget = std::max(1ll, static_cast<long long>(e_.prefill_budget));
         for (const sequence& s : running_) budget -= s.decoding;
         double prefilled = 0, active = 0;
@@ -24464,7 +24500,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
     std::vector<failure_kind> kinds;
     for (const repeat_data& d : arm)
         for (const record& r : d.records) {
-            if (!is_measured(r) || r.status == request_status::ok) continue;
+            if (!is_measured(r) || !has_failed(r)) continue;
             auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& k) {
                 return k.status == r.status && k.http_status == r.http_status;
             });
@@ -24789,8 +24825,8 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
         const bool ok = r.status == request_status::ok;
         const std::size_t due = window(seconds_into(d, r.scheduled_ns));
         t.asked[due] += 1 / grid.step;
-        if (!ok) t.failed[due] += 1 / grid.step;
-        if (is_measured(r)) {
+        if (has_failed(r)) t.failed[due] += 1 / grid.step;
+        if (is_measured(r) && !has_left(r)) {
             ++planned[due];
             met[due] += good.size() > 0 && satisfies(good, d, i);
             ttft[due].push_back(ok ? request_value(metric_id::ttft, d, i) : infinity);
@@ -24920,7 +24956,7 @@ inline repeat_figures repeat_figures_of(const repeat_data& d,
     for (const record& x : d.records) {
         if (!is_measured(x)) continue;
         ++r.requests;
-        r.failed += x.status != request_status::ok;
+        r.failed += has_failed(x);
     }
     r.output_throughput = window_rate(metric_id::output_throughput, d);
     r.request_throughput = window_rate(metric_id::request_throughput, d);
@@ -30321,7 +30357,7 @@ double measured(const box& data, const statistic_data& what) {
 
 const char* to_string(request_status s) {
     return detail::name_at({"ok", "connect", "tls", "timeout", "http", "protocol", "server",
-                            "truncated", "empty", "cancelled", "unsent"}, s);
+                            "truncated", "empty", "cancelled", "unsent", "left"}, s);
 }
 const char* to_string(token_origin o) { return o == token_origin::usage ? "usage" : "events"; }
 const char* to_string(run_phase p) { return p == run_phase::warmup ? "warmup" : "measure"; }
@@ -33756,7 +33792,8 @@ struct load_state {
     void note(const record& r) {
         constexpr auto relaxed = std::memory_order_relaxed;
         done.fetch_add(1, relaxed);
-        if (r.status != request_status::ok) { failed.fetch_add(1, relaxed); return; }
+        failed.fetch_add(has_failed(r), relaxed);
+        if (r.status != request_status::ok) return;
         ttft_ns.fetch_add(r.first_token_ns - r.scheduled_ns, relaxed);
         answered.fetch_add(1, relaxed);
         const int tokens = paced_tokens(r);
@@ -33857,6 +33894,7 @@ struct dispatched_request {
     long long late_ns = 0;      // by the client's own fault
     bool keeps_answer = false;  // its words are wanted, for the next turn of a conversation
     asked_answer asked{};
+    double leaves_after_s = 0;
 };
 
 /// What a connection is doing.
@@ -33879,6 +33917,7 @@ public:
 
     void start(dispatched_request r) {
         request_ = r.what;
+        leaves_after_ns_ = ns_of(r.leaves_after_s);
         bytes_ = std::move(r.bytes);
         rec_ = record{};
         rec_.scheduled_ns = r.what.scheduled_ns;
@@ -33941,6 +33980,10 @@ public:
         const auto within = [](const char* what, const char* field, time_span t) {
             return printed("%s within %s (limits.%s)", what, time_text(t.seconds()).c_str(), field);
         };
+        // Of what was cut off before it could end nothing is judged, and nothing is owed.
+        if (leaves_after_ns_ > 0 && now - rec_.dispatched_ns >= leaves_after_ns_)
+            return abandon(request_status::left,
+                           "after " + time_text(static_cast<double>(leaves_after_ns_) * 1e-9));
         if (rec_.sent_ns == 0 && over(connect_from_ns_, l.connect))
             return abandon(request_status::connect, within("no connection", "connect", l.connect));
         check_opening(now);
@@ -34137,6 +34180,7 @@ private:
     std::size_t which_ = 0;  // of the target's addresses
     std::size_t tried_ = 0;  // addresses before it that failed
     std::optional<std::size_t> unanswered_{};  // the last of them that did not answer in its share
+    long long leaves_after_ns_ = 0;
     long long connect_from_ns_ = 0, drain_from_ns_ = 0;
     long long opened_ns_ = 0, shaking_from_ns_ = 0, answered_ns_ = 0;
     int answers_ = 0;  // since it was opened
@@ -34568,6 +34612,7 @@ namespace detail {
 struct built_request {
     std::string bytes{};
     asked_answer asked{};
+    double leaves_after_s = 0;
 };
 inline built_request built(const load_order& o, std::size_t index,
                            const std::vector<std::string>& answers_before) {
@@ -34580,7 +34625,7 @@ inline built_request built(const load_order& o, std::size_t index,
     const std::string body = request_body(*t.api, t.model, r);
     return {request_text(http_method::post, r.stream ? t.path : t.whole_path, t.url.authority(),
                          fields, body),
-            asked_by(*t.api, r, body.size())};
+            asked_by(*t.api, r, body.size()), r.leaves_after_s};
 }
 
 /// One thread's share of the load: sends what its agenda has due on connections of its own, and
@@ -34698,7 +34743,7 @@ private:
         io_.alert.on_step(now);
         agenda_.on_dispatched(next.what, now);
         pool_.take().start({next.what, std::move(r.bytes), now, now - next.possible_ns,
-                            agenda_.goes_on(index), r.asked});
+                            agenda_.goes_on(index), r.asked, r.leaves_after_s});
     }
     /// Building a long prompt takes longer than sending it, so it is done before the send is due:
     /// of one request in each turn. False where none is left to be built.
@@ -38317,7 +38362,7 @@ inline rank_part part_of(const repeat_data& d, const load_shard& shard, long lon
     for (const record& x : d.records) {
         if (!is_measured(x)) continue;
         ++r.requests;
-        r.failed += x.status != request_status::ok;
+        r.failed += has_failed(x);
         if (x.dispatched_ns > 0) late.push_back(static_cast<double>(x.late_ns) * 1e-9);
     }
     std::sort(late.begin(), late.end());

@@ -10,7 +10,7 @@ namespace llmbench {
 inline namespace v0 {
 
 enum class request_status : unsigned char {
-    ok, connect, tls, timeout, http, protocol, server, truncated, empty, cancelled, unsent
+    ok, connect, tls, timeout, http, protocol, server, truncated, empty, cancelled, unsent, left
 };
 enum class token_origin : unsigned char { usage, events };
 enum class run_phase : unsigned char { warmup, measure };

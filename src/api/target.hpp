@@ -98,6 +98,7 @@ struct engine_faults {
     /// After so many requests its metrics begin anew, as those of a restarted server; 0: never.
     types::whole restart_after = 0;
     bool metrics_hang = false;  ///< its page of metrics is never answered
+    bool leaks_slots = false;   ///< a request that runs as its client leaves keeps its slot
 };
 
 /// The simulated server's engine: continuous batching in steps. A step takes

@@ -106,6 +106,9 @@ struct request_options {
     /// or inputs of `openai_embeddings`; 0: 8 of the former, 1 of the latter.
     types::whole documents = 0;
     types::text extra_body{};  ///< a JSON object whose fields are added to every request
+    /// The client closes the connection then, after its request is due to go out; 0: it stays. Such
+    /// a request is load and no evidence: neither a failure nor in any latency or goodput.
+    time_span leaves_after{};
 };
 
 }  // inline namespace v0

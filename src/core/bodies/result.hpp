@@ -62,7 +62,7 @@ double measured(const box& data, const statistic_data& what) {
 
 const char* to_string(request_status s) {
     return detail::name_at({"ok", "connect", "tls", "timeout", "http", "protocol", "server",
-                            "truncated", "empty", "cancelled", "unsent"}, s);
+                            "truncated", "empty", "cancelled", "unsent", "left"}, s);
 }
 const char* to_string(token_origin o) { return o == token_origin::usage ? "usage" : "events"; }
 const char* to_string(run_phase p) { return p == run_phase::warmup ? "warmup" : "measure"; }

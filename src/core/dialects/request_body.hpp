@@ -37,6 +37,7 @@ struct request_spec {
     int documents = 1;   // of a prompt that is a query and those, or inputs of one that is these
     bool force_length = false;
     bool stream = true;
+    double leaves_after_s = 0;  // the client closes the connection then; 0: it stays
     double temperature = not_a_number;
     std::string extra_fields{};  // ",\"name\":value" pairs, checked when planned
     std::vector<extra_object> extra_objects{};

@@ -118,7 +118,7 @@ inline repeat_figures repeat_figures_of(const repeat_data& d,
     for (const record& x : d.records) {
         if (!is_measured(x)) continue;
         ++r.requests;
-        r.failed += x.status != request_status::ok;
+        r.failed += has_failed(x);
     }
     r.output_throughput = window_rate(metric_id::output_throughput, d);
     r.request_throughput = window_rate(metric_id::request_throughput, d);

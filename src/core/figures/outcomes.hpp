@@ -107,7 +107,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
     std::vector<failure_kind> kinds;
     for (const repeat_data& d : arm)
         for (const record& r : d.records) {
-            if (!is_measured(r) || r.status == request_status::ok) continue;
+            if (!is_measured(r) || !has_failed(r)) continue;
             auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& k) {
                 return k.status == r.status && k.http_status == r.http_status;
             });

@@ -107,8 +107,8 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
         const bool ok = r.status == request_status::ok;
         const std::size_t due = window(seconds_into(d, r.scheduled_ns));
         t.asked[due] += 1 / grid.step;
-        if (!ok) t.failed[due] += 1 / grid.step;
-        if (is_measured(r)) {
+        if (has_failed(r)) t.failed[due] += 1 / grid.step;
+        if (is_measured(r) && !has_left(r)) {
             ++planned[due];
             met[due] += good.size() > 0 && satisfies(good, d, i);
             ttft[due].push_back(ok ? request_value(metric_id::ttft, d, i) : infinity);

@@ -22,7 +22,7 @@ namespace detail {
 inline std::string failure_example(const repeat_list& arm) {
     for (const repeat_data& d : arm)
         for (const record& r : d.records)
-            if (is_measured(r) && r.status != request_status::ok)
+            if (is_measured(r) && has_failed(r))
                 return std::string(to_string(r.status)) +
                        (r.error.empty() ? "" : ": " + printable(str(r.error), 200));
     return {};

@@ -43,6 +43,7 @@ inline cross_check cross_check_of(const repeat_data& d, double unfinished_before
     c.unfinished_before = unfinished_before;
     c.sent = sent_requests(d);
     for (const record& r : d.records) {
+        if (has_left(r)) c.prompt_tokens = c.tokens = not_a_number;  // the server's share of it
         if (r.status != request_status::ok) continue;
         ++c.finished;
         c.prompt_tokens += r.prompt_tokens > 0 ? r.prompt_tokens : not_a_number;

@@ -175,7 +175,7 @@ inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data
         if (!selected(d.records[i])) continue;
         misses.push_back(what.metric == metric_id::goodput
                              ? !satisfies(what.where, d, i, how)
-                             : d.records[i].status != request_status::ok);
+                             : has_failed(d.records[i]));
     }
     return misses;
 }

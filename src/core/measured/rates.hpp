@@ -44,7 +44,11 @@ inline double rate_in(metric_id m, const repeat_data& d, const time_interval& wh
     std::vector<double> parts;  // added up in order of size, whatever that of the records is
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
-        if (r.status != request_status::ok || !selected.has(r)) continue;
+        // Who left had tokens, and no whole answer.
+        const bool is_of_answers =
+            m == metric_id::request_throughput || m == metric_id::input_throughput;
+        if (has_failed(r) || !selected.has(r)) continue;
+        if (has_left(r) && (is_of_answers || r.events == 0)) continue;
         if (m == metric_id::request_throughput) {
             parts.push_back(inside(r.end_ns));
             continue;

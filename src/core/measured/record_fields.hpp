@@ -35,7 +35,7 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
     v.choice({"token_source"}, r.token_source, token_origin::events);
     v.whole({"events"}, r.events, events);
     v.whole({"first_event_tokens"}, r.first_event_tokens, reported);
-    v.choice({"status"}, r.status, request_status::unsent);
+    v.choice({"status"}, r.status, request_status::left);
     v.whole({"http_status"}, r.http_status, {0, 999, 0});
     v.quoted({"finish_reason"}, r.finish_reason, true);
     v.quoted({"error"}, r.error, true);

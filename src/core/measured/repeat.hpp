@@ -106,6 +106,11 @@ inline std::size_t gap_count(const record& r) {
 }
 
 inline bool is_measured(const record& r) { return r.phase == run_phase::measure; }
+/// Who left is nobody whom the server failed, and nobody whose answer says how fast it is.
+inline bool has_left(const record& r) { return r.status == request_status::left; }
+inline bool has_failed(const record& r) {
+    return r.status != request_status::ok && !has_left(r);
+}
 
 /// Which requests of a repeat a statistic is of.
 class selects {
@@ -118,14 +123,18 @@ public:
         for (const side_step& step : d.side_steps)
             if (by_time_ && step.task == s.during.c_str()) steps_.push_back(step);
     }
-    selects(const statistic_data& what, const repeat_facts& d) : selects(what.which, d) {}
+    selects(const statistic_data& what, const repeat_facts& d) : selects(what.which, d) {
+        with_left_ = what.metric == metric_id::error_rate;
+    }
     /// Warming up too.
     bool has(const record& r) const {
         return r.turn >= first_turn_ && (last_turn_ == 0 || r.turn < last_turn_) &&
                (depth_ == -1 || r.depth == depth_) && (!by_label_ || r.part == part_) &&
                (!by_time_ || is_during(r));
     }
-    bool operator()(const record& r) const { return is_measured(r) && has(r); }
+    bool operator()(const record& r) const {
+        return is_measured(r) && (with_left_ || !has_left(r)) && has(r);
+    }
     bool completed(const record& r) const {
         return r.status == request_status::ok && (*this)(r);
     }
@@ -140,7 +149,7 @@ private:
     }
 
     int first_turn_, last_turn_, depth_, part_ = -1;
-    bool by_label_, by_time_;
+    bool by_label_, by_time_, with_left_ = false;
     std::vector<side_step> steps_{};
 };
 

@@ -75,6 +75,8 @@ inline void check_options(const request_options& o) {
         refuse({printed("options.max_tokens is %d: it must be at least 1", *o.max_tokens)});
     if (o.temperature && !(*o.temperature >= 0 && *o.temperature <= 10))
         refuse({printed("options.temperature is %g: it runs from 0 to 10", *o.temperature)});
+    if (const double s = o.leaves_after.seconds(); s != 0 && !(s >= 0.001 && s <= 86400))
+        refuse({"options.leaves_after is ", time_text(s), ": it runs from 1 ms to a day"});
     const long long documents = o.documents;
     if (!(documents >= 0 && documents <= 10000))
         refuse({printed("options.documents is %lld: it runs from 1 to 10000, and 0 is the "
@@ -97,12 +99,20 @@ inline void check_options_of(const api_traits& api, const request_options& o) {
     unheard(!o.system_prompt.empty(), "system_prompt");
     unheard(o.ignore_eos, "ignore_eos");
 }
+/// Those who leave are load, and somebody must stay whose answers can be judged.
+inline void check_somebody_stays(const request_options& o) {
+    if (o.leaves_after.seconds() > 0)
+        refuse({"options.leaves_after is ", time_text(o.leaves_after.seconds()),
+                " for all requests, and nobody is left whose answers could be judged: give it to a "
+                "part of a mix"});
+}
 /// What all requests share, but for the fields of their prompts and lengths.
 inline request_spec common_request(const request_options& o, const api_traits& api) {
     request_spec r;
     r.temperature = o.temperature ? *o.temperature : not_a_number;
     r.system_prompt = str(o.system_prompt);
     r.stream = o.stream && api.generates;
+    r.leaves_after_s = o.leaves_after.seconds();
     r.extra_fields = shared_fields(o);
     r.extra_objects = shared_objects(o);
     r.max_tokens = o.max_tokens ? *o.max_tokens : 0;

@@ -55,6 +55,8 @@ inline std::string options_text(const planned_traffic& p) {
     if (!p.common.extra_fields.empty()) add(printable(p.common.extra_fields.substr(1), 200));
     for (const extra_object& o : p.common.extra_objects)
         if (!o.fields.empty()) add(o.name + " {" + printable(o.fields.substr(1), 200) + "}");
+    if (p.common.leaves_after_s > 0)
+        add("leaves after " + time_text(p.common.leaves_after_s));
     if (const int n = p.common.documents; n > 1 || p.scores == "rerank")
         add(printed(p.scores == "openai_embeddings" ? "%d inputs" : "%d documents", n));
     if (!p.common.stream && p.scores.empty()) add("not streamed");

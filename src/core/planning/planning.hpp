@@ -196,6 +196,7 @@ inline maybe<other_requests> planned_otherwise(const scenario& s, const arrival_
     try {
         check_options(other.options);
         check_options_of(api, other.options);
+        check_somebody_stays(other.options);
         other_requests o{.common = common_request(other.options, api)};
         o.forces_length = workload_of(other, arrivals, files).forces_length && api.generates;
         return o;
@@ -221,6 +222,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
     else check_no_search(s, arrivals, use);
     check_options(s.options);
     check_options_of(api, s.options);
+    check_somebody_stays(s.options);
     check_limits(s.limits);
     const request_spec common = common_request(s.options, api);
     const planned_workload workload = workload_of(s, arrivals, *read, api.generates);

@@ -7,7 +7,7 @@
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
 
-#include <algorithm>  // min, max
+#include <algorithm>  // all_of, min, max
 #include <cmath>  // floor
 #include <cstdint>  // uint64_t
 #include <deque>
@@ -103,7 +103,8 @@ public:
             counters_.finished += e.finished;
         }
         std::erase_if(running_, [&](const sequence& s) {
-            const bool gone = s.cancelled || (s.decoding && s.produced >= s.r.output_tokens);
+            const bool gone = (s.cancelled && !e_.faults.leaks_slots) ||
+                              (s.decoding && s.produced >= s.r.output_tokens);
             if (gone) reserved_ -= s.r.prompt_tokens + s.r.output_tokens;
             return gone;
         });
@@ -139,7 +140,9 @@ private:
     }
     void begin_step(double now) {
         admit(now);
-        if (running_.empty()) return;
+        if (std::all_of(running_.begin(), running_.end(),
+                        [](const sequence& s) { return s.cancelled; }))
+            return;
         long long budget = std::max(1ll, static_cast<long long>(e_.prefill_budget));
         for (const sequence& s : running_) budget -= s.decoding;
         double prefilled = 0, active = 0;

@@ -159,7 +159,7 @@ inline rank_part part_of(const repeat_data& d, const load_shard& shard, long lon
     for (const record& x : d.records) {
         if (!is_measured(x)) continue;
         ++r.requests;
-        r.failed += x.status != request_status::ok;
+        r.failed += has_failed(x);
         if (x.dispatched_ns > 0) late.push_back(static_cast<double>(x.late_ns) * 1e-9);
     }
     std::sort(late.begin(), late.end());

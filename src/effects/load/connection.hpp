@@ -105,6 +105,7 @@ struct dispatched_request {
     long long late_ns = 0;      // by the client's own fault
     bool keeps_answer = false;  // its words are wanted, for the next turn of a conversation
     asked_answer asked{};
+    double leaves_after_s = 0;
 };
 
 /// What a connection is doing.
@@ -127,6 +128,7 @@ public:
 
     void start(dispatched_request r) {
         request_ = r.what;
+        leaves_after_ns_ = ns_of(r.leaves_after_s);
         bytes_ = std::move(r.bytes);
         rec_ = record{};
         rec_.scheduled_ns = r.what.scheduled_ns;
@@ -189,6 +191,10 @@ public:
         const auto within = [](const char* what, const char* field, time_span t) {
             return printed("%s within %s (limits.%s)", what, time_text(t.seconds()).c_str(), field);
         };
+        // Of what was cut off before it could end nothing is judged, and nothing is owed.
+        if (leaves_after_ns_ > 0 && now - rec_.dispatched_ns >= leaves_after_ns_)
+            return abandon(request_status::left,
+                           "after " + time_text(static_cast<double>(leaves_after_ns_) * 1e-9));
         if (rec_.sent_ns == 0 && over(connect_from_ns_, l.connect))
             return abandon(request_status::connect, within("no connection", "connect", l.connect));
         check_opening(now);
@@ -385,6 +391,7 @@ private:
     std::size_t which_ = 0;  // of the target's addresses
     std::size_t tried_ = 0;  // addresses before it that failed
     std::optional<std::size_t> unanswered_{};  // the last of them that did not answer in its share
+    long long leaves_after_ns_ = 0;
     long long connect_from_ns_ = 0, drain_from_ns_ = 0;
     long long opened_ns_ = 0, shaking_from_ns_ = 0, answered_ns_ = 0;
     int answers_ = 0;  // since it was opened

@@ -126,7 +126,8 @@ struct load_state {
     void note(const record& r) {
         constexpr auto relaxed = std::memory_order_relaxed;
         done.fetch_add(1, relaxed);
-        if (r.status != request_status::ok) { failed.fetch_add(1, relaxed); return; }
+        failed.fetch_add(has_failed(r), relaxed);
+        if (r.status != request_status::ok) return;
         ttft_ns.fetch_add(r.first_token_ns - r.scheduled_ns, relaxed);
         answered.fetch_add(1, relaxed);
         const int tokens = paced_tokens(r);

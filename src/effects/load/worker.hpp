@@ -36,6 +36,7 @@ namespace detail {
 struct built_request {
     std::string bytes{};
     asked_answer asked{};
+    double leaves_after_s = 0;
 };
 inline built_request built(const load_order& o, std::size_t index,
                            const std::vector<std::string>& answers_before) {
@@ -48,7 +49,7 @@ inline built_request built(const load_order& o, std::size_t index,
     const std::string body = request_body(*t.api, t.model, r);
     return {request_text(http_method::post, r.stream ? t.path : t.whole_path, t.url.authority(),
                          fields, body),
-            asked_by(*t.api, r, body.size())};
+            asked_by(*t.api, r, body.size()), r.leaves_after_s};
 }
 
 /// One thread's share of the load: sends what its agenda has due on connections of its own, and
@@ -166,7 +167,7 @@ private:
         io_.alert.on_step(now);
         agenda_.on_dispatched(next.what, now);
         pool_.take().start({next.what, std::move(r.bytes), now, now - next.possible_ns,
-                            agenda_.goes_on(index), r.asked});
+                            agenda_.goes_on(index), r.asked, r.leaves_after_s});
     }
     /// Building a long prompt takes longer than sending it, so it is done before the send is due:
     /// of one request in each turn. False where none is left to be built.

@@ -237,6 +237,36 @@ TEST_CASE("goodput is the share of all measured requests, failed ones included")
     CHECK(std::isnan(value_of(error_rate, repeat_of({answered(0, 100).warmup()}))));
 }
 
+TEST_CASE("who left is no failure, in no latency and in no goodput, and its tokens are the server's work") {
+    const std::vector<request> all = {answered(0, 100), answered(10, 100), answered(20, 100)};
+    const auto in_window = [](repeat_data x) {
+        x.window = time_interval::between(at_ms(0), at_ms(5000));
+        return x;
+    };
+    const repeat_data whole = in_window(repeat_of(all));
+    repeat_data d = whole;
+    record& r = d.records[1];
+    r.status = request_status::left;
+    r.finish_reason = "";
+    const repeat_data two = repeat_of({all[0], all[2]});
+    for (const slo& s : {p50(ttft) <= 1_s, mean(e2e) <= 1_s, max(itl) <= 1_s, mean(tpot) <= 1_s}) {
+        CAPTURE(std::string(s.text()));
+        CHECK(evaluate(s.what, d) == about(evaluate(s.what, two)));
+    }
+    CHECK(value_of(error_rate, d) == 0);
+    CHECK(misses_of((error_rate <= 1_pct).what, d).size() == 3);
+    CHECK(misses_of(goodput(is_fast()).data, d).size() == 2);
+    CHECK(value_of(output_throughput, d) == about(value_of(output_throughput, whole)));
+    CHECK(value_of(request_throughput, d) ==
+          about(value_of(request_throughput, whole) * 2 / 3));
+    r.events = r.output_tokens = 0;  // before its first token
+    r.first_token_ns = r.last_token_ns = 0;
+    CHECK(value_of(output_throughput, d) ==
+          about(value_of(output_throughput, whole) * 2 / 3));
+    r.status = request_status::timeout;
+    CHECK(value_of(error_rate, d) == about(1 / 3.0));
+}
+
 TEST_CASE("a goodput without a condition has no value, wherever it is asked for") {
     const repeat_data d = repeat_of({answered(1, 100)});
     for (const predicate& p : {predicate{}, predicate{} && is_fast(), is_fast() || predicate{}})

@@ -237,6 +237,11 @@ TEST_CASE("request options out of their range are refused") {
         return refusal({.workload = prompts({"one"}), .requests = 30, .options = o});
     };
     CHECK_REFUSED(with({.max_tokens = 0}), "options.max_tokens", "0", "at least 1");
+    CHECK(with({.leaves_after = 500_ms}) ==
+          "options.leaves_after is 500 ms for all requests, and nobody is left whose answers could be "
+          "judged: give it to a part of a mix");
+    CHECK_REFUSED(with({.leaves_after = time_span::from_seconds(-1)}), "options.leaves_after is", "from 1 ms to a day");
+    CHECK_REFUSED(with({.leaves_after = 0.5_ms}), "options.leaves_after is", "from 1 ms to a day");
     CHECK_REFUSED(with({.max_tokens = -7}), "options.max_tokens", "-7");
     CHECK(with({.max_tokens = 1}) == "");
     CHECK_REFUSED(with({.temperature = -0.5}), "options.temperature", "-0.5", "0 to 10");

@@ -31,7 +31,7 @@ gate_report gate_with_all_rows() {
     }
     g.figures.table_rows = a.distributions.size();
     a.statuses.clear();
-    for (int k = 0; k <= static_cast<int>(request_status::unsent); ++k)
+    for (int k = 0; k <= static_cast<int>(request_status::left); ++k)
         a.statuses.push_back({static_cast<request_status>(k), 0, ""});
     g.figures.baseline = a;
     return g;

@@ -363,6 +363,28 @@ TEST_CASE("a cancelled request produces nothing more and frees what it held") {
     CHECK(m.step_end() == infinity);
 }
 
+TEST_CASE("an engine that leaks slots keeps those of cancelled requests, and is slower for it") {
+    engine e = plain();
+    e.slots = 2;
+    e.faults.leaks_slots = true;
+    engine_model m(e);
+    m.submit(0, ask(1, 50, 50));
+    m.finish_step();
+    m.cancel(1);
+    m.submit(20, ask(2, 10, 1));
+    m.submit(20, ask(3, 10, 1));
+    const std::vector<token> t = run_dry(m);
+    CHECK(times_of(t, 1).empty());
+    REQUIRE(times_of(t, 2).size() == 1);
+    REQUIRE(times_of(t, 3).size() == 1);
+    CHECK(times_of(t, 3)[0] > times_of(t, 2)[0]);  // one slot is left for the two
+    CHECK(m.running() == 1);
+    CHECK(m.step_end() == infinity);
+    m.cancel(2);
+    m.submit(100, ask(4, 10, 1));
+    CHECK(times_of(run_dry(m), 4).size() == 1);
+}
+
 TEST_CASE("an engine that ran dry starts again with the next request") {
     engine_model m(plain());
     m.submit(0, ask(1, 10, 1));

@@ -455,6 +455,47 @@ TEST_CASE("an answer that does not begin, go on or end in time is a failure") {
     }
 }
 
+TEST_CASE("who leaves closes the connection then, with what came until then") {
+    for (const int events : {0, 2}) {
+        pair_of_them p;
+        dispatched_request r = asking();
+        r.leaves_after_s = 0.5;
+        p.c.start(r);
+        REQUIRE(p.owner.turn_until([&] { return p.owner.io.connections_opened > 0; }));
+        REQUIRE(p.server.accept());
+        REQUIRE(p.hears());
+        p.server.say(scripted::chunked_head());
+        for (int i = 0; i < events; ++i)
+            p.server.say(scripted::chunk(scripted::chat_chunk("a")));
+        REQUIRE(p.owner.turn_until([&] { return p.owner.io.content_events == events; }));
+        p.c.check_limits(r.dispatched_ns + 499'000'000);
+        CHECK(p.owner.delivered.empty());
+        p.c.check_limits(r.dispatched_ns + 500'000'000);
+        REQUIRE(p.owner.delivered.size() == 1);
+        CHECK(p.last().status == request_status::left);
+        CHECK(str(p.last().error) == "after 500 ms");
+        CHECK(p.last().events == events);
+        CHECK(p.last().output_tokens == events);
+        CHECK(p.owner.retired == 1);
+    }
+}
+
+TEST_CASE("who would leave later is answered or fails as anybody else") {
+    for (const bool fails : {false, true}) {
+        pair_of_them p;
+        dispatched_request r = asking();
+        r.leaves_after_s = 400;
+        p.c.start(r);
+        REQUIRE(p.owner.turn_until([&] { return p.owner.io.connections_opened > 0; }));
+        REQUIRE(p.server.accept());
+        REQUIRE(p.hears());
+        if (fails) p.c.check_limits(now_ns() + 301 * second);
+        else p.server.say(healthy());
+        REQUIRE(p.delivers());
+        CHECK(p.last().status == (fails ? request_status::timeout : request_status::ok));
+    }
+}
+
 TEST_CASE("an answer in one piece has limits.total alone") {
     plan whole;
     whole = with_traffic(whole, [&](planned_traffic& t) { t.common.stream = false; });
