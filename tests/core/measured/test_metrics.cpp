@@ -115,7 +115,7 @@ TEST_CASE("failed requests are the worst value of every quantile") {
     CHECK(value_of(p1(prefill_speed), d) == 0);
 }
 
-TEST_CASE("every status but ok is a failure") {
+TEST_CASE("every status is a failure but that of who was answered, or left") {
     for (const request_status s :
          {request_status::connect, request_status::tls, request_status::timeout,
           request_status::http, request_status::protocol, request_status::server,

@@ -8,13 +8,16 @@
 #include "effects/load/run_load.hpp"
 #include "effects/load/worker.hpp"
 #include "support/scenarios.hpp"
+#include "one_thread.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace llmbench;
@@ -157,6 +160,30 @@ TEST_CASE("what goes out at once is built before it is due, as far as there is m
     const std::size_t some = ready_of(all_at_once(), 100000);  // of half a megabyte each
     CHECK(some >= 64);
     CHECK(some < 200);
+}
+
+TEST_CASE("clients that give up leave a server that does not answer, and the load goes on to its end") {
+    one_thread::peer silent;
+    const load_target target = one_thread::target_at({silent.port()});
+    plan p = plan_of_load({.workload = synthetic{.prompt_tokens = fixed(8)},
+                           .arrivals = closed_loop(2), .warmup = 0, .requests = 4});
+    planned_traffic sent = *p.sent;
+    sent.common.leaves_after_s = 0.05;
+    p.sent = std::make_shared<const planned_traffic>(std::move(sent));
+    const load_order order = order_of(p, target);
+    load_state shared;
+    shared.start_ns = now_ns();
+    load_worker worker(order, shared, 0, 1);
+    worker.run();
+    repeat_data d;
+    worker.finished().move_into(d, false);
+    REQUIRE(d.records.size() == 4);
+    for (const record& r : d.records) {
+        CHECK(r.status == request_status::left);
+        CHECK(r.end_ns - r.dispatched_ns >= 50 * ms);
+    }
+    CHECK(shared.failed == 0);
+    CHECK(shared.done == 4);
 }
 
 TEST_CASE("what a load needs at a time is divided, too") {
