@@ -81,6 +81,8 @@ nights=LLMBENCH_HISTORY_DIR=$work/nights
 start 0 real_gates-night env LLMBENCH_HISTORY=append "$nights" "$bin/real_gates" --test-case="TensorRT*"
 finish
 start 0 real_gates env "$nights" "$bin/real_gates"
+start 0 real_gates-embeddings env LLMBENCH_API=openai_embeddings "$bin/embeddings_and_scores" --test-case="embeddings*"
+start 0 real_gates-scores env LLMBENCH_API=sglang_score "$bin/embeddings_and_scores" --test-case="scores*"
 if [[ " ${too_busy[*]} " != *" stored_baseline "* ]]; then
     start 0 stored_baseline "$bin/stored_baseline"
 fi
