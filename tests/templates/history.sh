@@ -88,4 +88,72 @@ remote=$work/nowhere.git
 expect "without a remote nothing is taken for a history" refused kept first fetch
 expect "in a sentence" says "the branch perf-history cannot be fetched"
 expect "and nothing is left to be read" [ ! -e "$work/first" ]
+
+# ---- the templates of GitLab and Jenkins, with a hub of their own: main adds, a change reads -------
+mkdir "$work/blocks"
+python3 "$here/../formats/check.py" shell "$work/blocks" "$here/../../ci/gitlab.yml" \
+    "$here/../../ci/Jenkinsfile" > /dev/null
+port=$(python3 "$here/../support/free_ports.py" 1)
+cat > "$work/server.py" << 'STUB'
+import http.server, sys
+class Healthy(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Healthy).serve_forever()
+STUB
+# job BLOCK BRANCH: in a clone of that branch, whose gates add a night where they are told to
+job() {
+    local status=0
+    rm -rf "$work/clone"
+    git clone --quiet --branch "$2" "$hub" "$work/clone"
+    cd "$work/clone"
+    printf '%s\n' '#!/usr/bin/env bash' 'ls "$LLMBENCH_HISTORY_DIR" > seen 2>/dev/null' \
+        '[[ ${LLMBENCH_HISTORY:-} == append ]] || exit 0' \
+        'mkdir -p "$LLMBENCH_HISTORY_DIR" && echo night > "$LLMBENCH_HISTORY_DIR/$RANDOM$RANDOM.jsonl"' > gates
+    chmod +x gates
+    for ((i = 0; i < 100; i++)); do
+        if ! (: < "/dev/tcp/127.0.0.1/$port") 2> /dev/null; then break; fi
+        sleep 0.05
+    done
+    HISTORY=true MAIN=main BRANCH_NAME=$2 CI_DEFAULT_BRANCH=main CI_COMMIT_BRANCH=$2 \
+        CI_JOB_TOKEN=t CI_PROJECT_URL=${hub%.git} SERVER="python3 $work/server.py $port" \
+        LLMBENCH_URL=http://127.0.0.1:$port READY_SECONDS=60 LLMBENCH_REPORT_DIR=report \
+        bash "$1" || status=$?
+    cd "$work"
+    return "$status"
+}
+saw() { [[ $(grep -c jsonl "$work/clone/seen") == "$1" ]]; }
+for of in gitlab Jenkinsfile; do
+    block=$(grep -l 'seen()' "$work/blocks/$of"*)
+    hub=$work/$of.git remote=$hub
+    git init --quiet --bare --initial-branch=main "$hub"
+    git clone --quiet "$hub" "$work/$of" 2> /dev/null
+    mkdir -p "$work/$of/ci/github" "$work/$of/.perf-history"
+    cp "$script" "$work/$of/ci/github/"
+    commit() {
+        git -C "$work/$of" add -A
+        git -C "$work/$of" -c user.name=a -c user.email=a@a.test commit --quiet -m "$1"
+        git -C "$work/$of" push --quiet origin HEAD
+    }
+    commit main
+    git -C "$work/$of" checkout --quiet -b change
+    echo forged > "$work/$of/.perf-history/forged.jsonl"
+    commit change
+    expect "$of: the first job of main" job "$block" main
+    expect "$of: adds a night" has 1
+    expect "$of: the second one" job "$block" main
+    expect "$of: reads it" saw 1
+    expect "$of: and adds another" has 2
+    expect "$of: a change" job "$block" change
+    expect "$of: reads both, and not what it carries" saw 2
+    expect "$of: and adds none" has 2
+    printf '#!/bin/sh\necho no >&2\nexit 1\n' > "$hub/hooks/pre-receive"
+    chmod +x "$hub/hooks/pre-receive"
+    expect "$of: a night that cannot be pushed is no green job" refused job "$block" main
+    expect "$of: in a sentence" says "could not be pushed in five tries"
+    expect "$of: and the hub has what it had" has 2
+done
 exit "$failed"
