@@ -87,7 +87,7 @@
 //   [C61] what runs must have in common to be nights of one history
 //   [C62] what a server and its machine say of themselves, for a history
 //   [C63] from the lines of a history to its nights
-//   [C64] the rule: looks, bounds, prior noise
+//   [C64] the rule: interim analyses, bounds, prior noise
 //   [C65] what is decided on an objective, and why
 //   [C66] what verdicts are given on
 //   [C67] the history that a gate is held against
@@ -11042,8 +11042,8 @@ inline constexpr std::size_t newest_nights = 30;  // which the spread is learned
 inline constexpr std::size_t level_nights = 10;   // which a level is the mean of, at most
 inline constexpr std::size_t fewest_nights = 3;
 inline constexpr std::size_t robust_from = 12;    // nights whose residuals are clipped
-inline constexpr double told_df = 4;
-inline constexpr std::size_t told_until = 10;     // nights that say more than what is told
+inline constexpr double given_df = 4;
+inline constexpr std::size_t given_until = 10;    // nights that say more than a given spread
 
 /// Values around their median clipped at `reach`, where five or more say where that is.
 inline double clipped_mean(std::vector<double> v, double reach) {
@@ -11077,49 +11077,71 @@ struct nights_spread {
     std::size_t trouble = 0;  // nights over four robust deviations off, either way
     double farthest = 0;      // of those that were slower
 };
-inline nights_spread spread_of_nights(const std::vector<night_level>& nights,
-                                      const std::vector<history_segment>& segments,
-                                      std::size_t from) {
-    const auto count = nights.size() - from;
-    const auto n = static_cast<double>(count);
-    std::vector<double> rest;
-    double parts = 0;
+/// The nights from one on, around the levels of their segments.
+struct night_residuals {
+    std::vector<double> all{};
+    double segments = 0;
+};
+inline night_residuals residuals_of(const std::vector<night_level>& nights,
+                                    const std::vector<history_segment>& segments,
+                                    std::size_t from) {
+    night_residuals out;
+    const bool is_robust = nights.size() - from >= robust_from;
     for (const history_segment& s : segments) {
         if (s.end <= from) continue;
         const std::vector<double> own = means_of(nights, std::max(s.first, from), s.end);
-        const double center =
-            count >= robust_from && own.size() >= 5 ? median_of(own) : mean_of(own);
-        for (const double x : own) rest.push_back(x - center);
-        ++parts;
+        const double center = is_robust && own.size() >= 5 ? median_of(own) : mean_of(own);
+        for (const double x : own) out.all.push_back(x - center);
+        ++out.segments;
     }
+    return out;
+}
+/// Clips them, and notes the trouble nights.
+inline void clip_residuals(std::vector<double>& rest, nights_spread& noted) {
+    const double reach = robust_sd(rest, 0);
+    if (!(reach > 0)) return;
+    for (double& x : rest) {
+        if (std::fabs(x) > 4 * reach) {
+            ++noted.trouble;
+            noted.farthest = std::max(noted.farthest, x);
+        }
+        x = std::clamp(x, -3 * reach, 3 * reach);
+    }
+}
+/// Of dependent nights: what the newest ones' mean is worth for the next one, beside what
+/// independent ones' would be, and how much less than theirs the squares show.
+struct night_dependence {
+    double variance_by = 1, df_by = 1;
+};
+inline night_dependence dependence_of_nights(const std::vector<double>& rest) {
+    const auto n = static_cast<double>(rest.size());
+    const double r = std::clamp((lag_one(rest) * n + 1) / (n - 4), 0.0, 0.9);
+    double effect = 1, shared = 0;
+    for (double k = 1; k <= n; ++k) {
+        effect += 2 * (1 - k / n) * std::pow(r, k);
+        shared += std::pow(r, k);
+    }
+    return {std::max(1.0, (1 + effect / n - 2 / n * shared) /
+                              ((1 - (effect - 1) / (n - 1)) * (1 + 1 / n))),
+            std::clamp((1 - r * r) / (1 + r * r), 0.3, 1.0)};
+}
+inline nights_spread spread_of_nights(const std::vector<night_level>& nights,
+                                      const std::vector<history_segment>& segments,
+                                      std::size_t from) {
+    night_residuals rest = residuals_of(nights, segments, from);
+    const double df = static_cast<double>(rest.all.size()) - rest.segments;
     nights_spread out;
-    out.df = n - parts;
-    if (!(out.df > 0)) return out;
-    double dearer = 1;
-    if (count >= robust_from) {
-        const double reach = robust_sd(rest, 0);
-        for (double& x : rest) {
-            if (reach > 0 && std::fabs(x) > 4 * reach) {
-                ++out.trouble;
-                out.farthest = std::max(out.farthest, x);
-            }
-            if (reach > 0) x = std::clamp(x, -3 * reach, 3 * reach);
-        }
-        // Of dependent nights: what the newest ones' mean is worth for the next one, beside what
-        // independent ones' would be, and how much less than theirs the squares show.
-        const double r = std::clamp((lag_one(rest) * n + 1) / (n - 4), 0.0, 0.9);
-        double effect = 1, shared = 0;
-        for (double k = 1; k <= n; ++k) {
-            effect += 2 * (1 - k / n) * std::pow(r, k);
-            shared += std::pow(r, k);
-        }
-        dearer = std::max(1.0, (1 + effect / n - 2 / n * shared) /
-                                   ((1 - (effect - 1) / (n - 1)) * (1 + 1 / n)));
-        out.df *= std::clamp((1 - r * r) / (1 + r * r), 0.3, 1.0);
+    out.df = df;
+    if (!(df > 0)) return out;
+    night_dependence by;
+    if (rest.all.size() >= robust_from) {
+        clip_residuals(rest.all, out);
+        by = dependence_of_nights(rest.all);
     }
     double squares = 0;
-    for (const double x : rest) squares += x * x;
-    out.sd = std::max(std::sqrt(squares / (n - parts) * dearer), least_night_sd);
+    for (const double x : rest.all) squares += x * x;
+    out.df *= by.df_by;
+    out.sd = std::max(std::sqrt(squares / df * by.variance_by), least_night_sd);
     return out;
 }
 
@@ -11142,10 +11164,10 @@ struct learned_history {
     nights_spread spread{};
     level_of_nights level{};
     std::vector<main_moved> moved{};
-    double told_sd = 0;       // what nights were told to differ by, while that counts; else 0
+    double given_sd = 0;      // what nights differ by as the user says, while that counts; else 0
     bool is_enough() const {
         return level.nights > 0 && repeats.df > 0 && spread.df > 0 && spread.sd > 0 &&
-               (told_sd > 0 || nights >= fewest_nights);
+               (given_sd > 0 || nights >= fewest_nights);
     }
 };
 
@@ -11179,21 +11201,21 @@ inline const history_segment& segment_for(const std::vector<history_segment>& se
     return segments.back();
 }
 
-/// `told_sd`: what the user says nights differ by, 0 where nobody says it.
+/// `given_sd`: what the user says nights differ by, 0 where nobody says it.
 inline learned_history learned_from(const std::vector<night_level>& nights,
                                     const std::vector<history_segment>& segments, bool is_main,
-                                    double told_sd = 0) {
+                                    double given_sd = 0) {
     learned_history h;
     if (nights.empty()) return h;
     const std::size_t from = nights.size() - std::min(nights.size(), newest_nights);
     h.nights = nights.size() - from;
     h.repeats = spread_of_repeats(nights, from);
     h.spread = spread_of_nights(nights, segments, from);
-    if (told_sd > 0 && h.nights < told_until) {
-        h.told_sd = told_sd;
+    if (given_sd > 0 && h.nights < given_until) {
+        h.given_sd = given_sd;
         const double squares = h.spread.sd * h.spread.sd * h.spread.df;
-        h.spread.df += told_df;
-        h.spread.sd = std::sqrt((told_df * told_sd * told_sd + squares) / h.spread.df);
+        h.spread.df += given_df;
+        h.spread.sd = std::sqrt((given_df * given_sd * given_sd + squares) / h.spread.df);
     }
     const history_segment& against = segment_for(segments, is_main);
     h.level = newest_level(nights, against, h.spread.sd);
@@ -11286,11 +11308,11 @@ struct history_read {
     learned_history learned{};
 };
 inline history_read history_read_as(const history_series& s, bool at_most, bool is_main,
-                                    double told_sd = 0) {
+                                    double given_sd = 0) {
     history_read r;
     r.nights = levels_of(s, at_most);
     r.segments = with_accepted(segments_of(s, r.nights), s, r.nights);
-    r.learned = learned_from(r.nights, r.segments, is_main, told_sd);
+    r.learned = learned_from(r.nights, r.segments, is_main, given_sd);
     return r;
 }
 
@@ -11304,16 +11326,16 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// How sure the looks of a run are. An early pass is paid for by being at a twentieth of the level;
-/// one more look, at which the spread of today's repeats is better known, takes Pocock's bounds of
-/// five. All looks share the night, so that more of them cost little.
+/// How sure the interim analyses of a run are. An early pass is paid for by being at a twentieth of
+/// the level; one more analysis, at which the spread of today's repeats is better known, takes
+/// Pocock's bounds of five. All of them share the night, so that more of them cost little.
 struct history_bounds {
     double early_pass = 2.80, pass = 1.645, fail = 2.326, late_pass = 2.12, late_fail = 2.80;
 };
 enum class history_analysis_kind : unsigned char { none, early, whole, late };
 
-/// The looks of a run: after two repeats, after as many as a night has, and, where today's spread
-/// left it open, after two more.
+/// After how many repeats a run is analysed: after two, after as many as a night has, and, where
+/// today's spread left it open, after two more.
 struct history_analyses {
     std::size_t early = 2, whole = 3, late = 5;
 };
@@ -11339,9 +11361,9 @@ inline double chi_square_20(double df) {
 }
 
 /// What keeps a verdict from being one.
-enum class history_hold : unsigned char { none, main_moved, trouble, reported };
+enum class history_hold : unsigned char { none, main_moved, trouble, given };
 
-/// A look at a run: distances from the limit are logarithms, negative where it is met.
+/// A run analysed: distances from the limit are logarithms, negative where it is met.
 struct history_analysis {
     history_analysis_kind kind = history_analysis_kind::none;
     verdict outcome = verdict::inconclusive;
@@ -11377,8 +11399,8 @@ inline history_reach reach_of(const learned_history& h, double own_variance, std
     return {half(pass_z), half(fail_z)};
 }
 
-/// One look at the first repeats of a run, in logarithms with the signs of the history's. `line`:
-/// the logarithm of the limit's factor, with its sign.
+/// An analysis of the first repeats of a run, in logarithms with the signs of the history's.
+/// `line`: the logarithm of the limit's factor, with its sign.
 inline history_analysis analysis_against(const learned_history& h, const std::vector<double>& run,
                                  double line, history_analysis_kind kind,
                                  const history_bounds& bounds = {}) {
@@ -11389,7 +11411,7 @@ inline history_analysis analysis_against(const learned_history& h, const std::ve
     const auto is = [&](history_analysis_kind k) { return kind == k; };
     const double pass_z = is(history_analysis_kind::early)  ? bounds.early_pass
                           : is(history_analysis_kind::late) ? bounds.late_pass
-                                                        : bounds.pass;
+                                                            : bounds.pass;
     const double fail_z = is(history_analysis_kind::late) ? bounds.late_fail : bounds.fail;
     const auto k = static_cast<double>(run.size());
     l.is_noisier = h.repeats.variance <= 0
@@ -11400,8 +11422,8 @@ inline history_analysis analysis_against(const learned_history& h, const std::ve
         reach = reach_of(h, own, run.size(), level.nights, pass_z, fail_z);
         const double distance = mean - level.mean - line;
         if (distance + reach.pass < 0) return verdict::pass;
-        return distance - reach.fail > 0 && !is(history_analysis_kind::early) ? verdict::fail
-                                                                          : verdict::inconclusive;
+        const bool is_missed = distance - reach.fail > 0 && !is(history_analysis_kind::early);
+        return is_missed ? verdict::fail : verdict::inconclusive;
     };
     history_reach reach;
     l.outcome = outcome_against(h.level, reach);
@@ -11423,44 +11445,44 @@ inline history_analysis analysis_against(const learned_history& h, const std::ve
     if (l.outcome != verdict::fail) return l;
     if (h.spread.farthest > 0 && l.distance < h.spread.farthest + h.spread.sd)
         hold(history_hold::trouble);
-    else if (l.distance < 2 * h.told_sd)
-        hold(history_hold::reported);
+    else if (l.distance < 2 * h.given_sd)
+        hold(history_hold::given);
     return l;
 }
 
-/// Which look it is after so many repeats. `appended`: a run that becomes part of the history looks
-/// once, after all of its repeats.
-inline history_analysis_kind look_kind_after(const learned_history& h, std::size_t k, bool is_last,
-                                         bool appended) {
-    const history_analyses looks = analyses_for(h);
+/// Which analysis follows so many repeats. `appended`: a run that becomes part of the history has
+/// one, after all of its repeats.
+inline history_analysis_kind analysis_kind_after(const learned_history& h, std::size_t k,
+                                                 bool is_last, bool appended) {
+    const history_analyses planned = analyses_for(h);
     if (appended) return is_last ? history_analysis_kind::whole : history_analysis_kind::none;
-    if (k == looks.late) return history_analysis_kind::late;
-    if (k == looks.whole) return history_analysis_kind::whole;
-    return k == looks.early ? history_analysis_kind::early : history_analysis_kind::none;
+    if (k == planned.late) return history_analysis_kind::late;
+    if (k == planned.whole) return history_analysis_kind::whole;
+    return k == planned.early ? history_analysis_kind::early : history_analysis_kind::none;
 }
 /// Whether more repeats would decide nothing more.
-inline bool is_last_look(const learned_history& h, const history_analysis& l) {
-    const history_analyses looks = analyses_for(h);
-    return l.repeats >= looks.late || (l.repeats >= looks.whole && !l.is_noisier);
+inline bool is_last_analysis(const learned_history& h, const history_analysis& l) {
+    const history_analyses planned = analyses_for(h);
+    return l.repeats >= planned.late || (l.repeats >= planned.whole && !l.is_noisier);
 }
-/// The verdict of a run on all the repeats that it has: at the first look that decides, or at its
-/// last. The late look is one only where the whole run was open and noisier than the history.
+/// The verdict of a run on all the repeats that it has: at the first analysis that decides, or at
+/// its last. The late one is made only where the whole run was open and noisier than the history.
 inline history_analysis judged_against(const learned_history& h, const std::vector<double>& run,
                                    double line, bool appended,
                                    const history_bounds& bounds = {}) {
     history_analysis l;
     for (std::size_t k = 2; k <= run.size() && l.outcome == verdict::inconclusive; ++k) {
-        const history_analysis_kind kind = look_kind_after(h, k, k == run.size(), appended);
+        const history_analysis_kind kind = analysis_kind_after(h, k, k == run.size(), appended);
         if (kind == history_analysis_kind::none) continue;
         if (kind == history_analysis_kind::late && !l.is_noisier) break;
         l = analysis_against(h, {run.begin(), run.begin() + static_cast<std::ptrdiff_t>(k)}, line,
-                         kind, bounds);
+                             kind, bounds);
     }
     return l;
 }
 
 /// The share of runs of unchanged code that pass a limit with this logarithm, and of runs so far
-/// beyond it that fail, by their last look; 0 to 1.
+/// beyond it that fail, by their last analysis; 0 to 1.
 inline double chance_to_pass(const learned_history& h, double line,
                              const history_bounds& bounds = {}) {
     const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.nights);
@@ -11709,7 +11731,8 @@ void sort_stably(std::vector<T>& all, Before&& before) {
     for (const std::size_t place : places) sorted.push_back(std::move(all[place]));
     all = std::move(sorted);
 }
-/// Oldest first, equal ids once: files may be put together, and kept beside what they were.
+/// Oldest first, of equal ids the oldest alone: files may be put together, and kept beside what they
+/// were.
 inline history_lines in_order(history_lines all) {
     const auto earlier = [](const history_run& a, const history_run& b) {
         return a.at != b.at ? a.at < b.at : a.id < b.id;
@@ -11717,11 +11740,14 @@ inline history_lines in_order(history_lines all) {
     const auto noted_before = [](const history_note& a, const history_note& b) {
         return a.mark.at != b.mark.at ? a.mark.at < b.mark.at : a.id < b.id;
     };
-    const auto same = [](const auto& a, const auto& b) { return a.id == b.id; };
     sort_stably(all.runs, earlier);
     sort_stably(all.notes, noted_before);
-    all.runs.erase(std::unique(all.runs.begin(), all.runs.end(), same), all.runs.end());
-    all.notes.erase(std::unique(all.notes.begin(), all.notes.end(), same), all.notes.end());
+    const auto keep_first = [](auto& of) {
+        std::set<std::string> seen;
+        std::erase_if(of, [&](const auto& x) { return !seen.insert(x.id).second; });
+    };
+    keep_first(all.runs);
+    keep_first(all.notes);
     return all;
 }
 
@@ -11795,7 +11821,7 @@ inline std::string id_of(const cohort& c) {
 }
 
 /// Of a machine as a sentence names it: "2 x NVIDIA L4", "AMD EPYC 7763, 4 cores", "bench-7".
-inline std::string machine_words(const cohort& c) {
+inline std::string machine_text(const cohort& c) {
     std::string words = c.accelerators;
     if (words.empty() && !c.cpu.empty())
         words = c.cpu + (c.cores.empty() ? "" : ", " + c.cores + " cores");
@@ -11883,7 +11909,7 @@ inline std::vector<version_page> version_pages_of(const std::string& server) {
     return pages;
 }
 /// "0.33.0", "3.1.0 (4d5e6f70)"; "" where the answer is another one's.
-inline std::string told_version(const version_page& p, const std::string& body) {
+inline std::string reported_version(const version_page& p, const std::string& body) {
     picojson::value v;
     if (!parse_json(body, v)) return {};
     const std::string version = printable(string_member(v, p.version), 60);
@@ -11948,11 +11974,11 @@ inline std::string hash_of_cards(std::vector<std::string> ids) {
     return ids.empty() ? "" : short_hash(all);
 }
 
-/// Adds the cards of a page of dcgm-exporter to those that other pages have told.
-struct told_cards {
+/// Adds the cards of a page of dcgm-exporter to those that other pages have reported.
+struct reported_cards {
     std::vector<std::string> ids{}, names{}, drivers{};
 };
-inline void read_cards(const metrics_page& page, told_cards& to) {
+inline void read_cards(const metrics_page& page, reported_cards& to) {
     for (const page_sample& s : page.samples) {
         const std::string id = printable(label_of(page, s, "UUID"), 60);
         const std::string name = printable(label_of(page, s, "modelName"), 60);
@@ -11994,7 +12020,7 @@ inline void read_nvidia_smi(std::string_view csv, fingerprint& to) {
 // ---- a simulated one
 
 /// All that its speed depends on, but for its dice and its faults.
-inline std::string engine_words(const engine& e) {
+inline std::string engine_text(const engine& e) {
     return printed("simulated, %lld slots, steps of %g s + %g s a sequence + %g s a prompt token, "
                    "%lld tokens a step, ", static_cast<long long>(e.slots), e.decode_step.seconds(),
                    e.step_per_sequence.seconds(), e.prefill_per_token.seconds(),
@@ -12065,14 +12091,19 @@ inline bool is_about(const history_mark& m, const history_run& r) {
     return m.at == r.id || m.at == r.at || (m.at.size() == 10 && r.at.compare(0, 10, m.at) == 0);
 }
 
-/// Those nights that have the statistic, and the marks on this gate in this cohort.
-inline history_series series_of(const history_lines& all, const std::string& gate,
-                                const std::string& cohort, const std::string& statistic) {
+/// Of the nights of a gate in a cohort those that have the statistic, and the marks that are about
+/// them.
+inline history_series series_of(const history_lines& all,
+                                const std::vector<const history_run*>& nights,
+                                const std::string& statistic) {
     history_series s;
     s.statistic = statistic;
+    if (nights.empty()) return s;
+    const history_run& any = *nights.front();
     for (const history_note& n : all.notes)
-        if (n.gate == gate && (n.cohort.empty() || n.cohort == cohort)) s.marks.push_back(n.mark);
-    for (const history_run* r : nights_of(all, gate, cohort)) {
+        if (n.gate == any.gate && (n.cohort.empty() || n.cohort == any.cohort))
+            s.marks.push_back(n.mark);
+    for (const history_run* r : nights) {
         const auto named = [&](const named_repeats& v) { return v.name == statistic; };
         const auto at = std::find_if(r->values.begin(), r->values.end(), named);
         if (at == r->values.end()) continue;
@@ -12119,7 +12150,7 @@ inline history_lines as_of(history_lines all, const std::string& when) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] the rule: looks, bounds, prior noise ================================================
+// ===== [C64] the rule: interim analyses, bounds, prior noise =====================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -12328,9 +12359,9 @@ enum class because : unsigned char {
     no_size, no_finite_value, pairs_spread, repeats_spread, thirds,
     // values that are missing
     nothing_measured, no_value, no_value_in, stored_lacks, start_unknown, too_few_values,
-    no_finite_part, small_sample, small_for_drift,
+    no_finite_part, small_sample, small_for_drift, window_ends,
     // nights of main
-    no_nights, few_nights, nights_lack, one_repeat, main_moved, trouble_nights, told_spread,
+    no_nights, few_nights, nights_lack, one_repeat, main_moved, trouble_nights, given_spread,
     unknown_card,
     // the client
     client_without, client_is_busy, client_off_rate, read_together, sent_late, client_part,
@@ -12606,7 +12637,7 @@ struct objective_history {
     std::string newest{};       // the newest night's commit, or its date
     double step = 0;            // with which the level began, as a share; 0 where none did
     std::string step_at{};      // its date
-    std::string step_words{};   // commit, and what of the facts changed
+    std::string step_text{};    // commit, and what of the facts changed
     bool is_open_step = false;  // main became worse, and nobody accepted it
     double drift = 0, drift_low = 0, drift_high = 0;  // as shares; 0: none is shown
     std::string drift_since{};
@@ -13300,11 +13331,11 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A look at repeats whose noise is believed as a calibration is, with less weight: a history is of
-/// other days. Where they spread by more, nothing is known of it.
+/// An analysis of repeats whose noise is believed as a calibration is, with less weight: a history
+/// is of other days. Where they spread by more, nothing is known of it.
 inline interim_analysis analysis_believing(const std::vector<double>& distances,
-                                       const history_noise& known,
-                                       const judging_rule& rule) {
+                                           const history_noise& known,
+                                           const judging_rule& rule) {
     const std::size_t n = distances.size();
     const double own = sample_variance(distances), df = static_cast<double>(n) - 1;
     if (!(known.sd > 0) || n < 2 || is_beyond_belief(own, n, known.sd, known.df))
@@ -13715,7 +13746,7 @@ inline cause without_nights(const history_terms& h, const slo& s) {
     if (!o->learned.is_enough()) return {because::few_nights, {as_number(o->learned.nights)}};
     return {};
 }
-/// Why a verdict is buffered.
+/// Why a verdict is withheld.
 inline cause cause_of(const history_analysis& l, const objective_history& o) {
     const learned_history& h = o.learned;
     switch (l.withheld) {
@@ -13728,14 +13759,14 @@ inline cause cause_of(const history_analysis& l, const objective_history& o) {
     }
     case history_hold::trouble:
         return {because::trouble_nights, {as_number(h.spread.trouble), as_number(h.nights)}};
-    case history_hold::reported: return {because::told_spread, {h.told_sd}};
+    case history_hold::given: return {because::given_spread, {h.given_sd}};
     }
     return {};
 }
 
-/// The look as any other one is told: bounds in standard errors.
+/// The analysis as any other one is reported: bounds in standard errors.
 inline interim_analysis reported_analysis(const history_analysis& l, const learned_history& h,
-                                  const history_bounds& z) {
+                                          const history_bounds& z) {
     interim_analysis out;
     const bool is_late = l.kind == history_analysis_kind::late;
     out.outcome = l.outcome;
@@ -13744,13 +13775,13 @@ inline interim_analysis reported_analysis(const history_analysis& l, const learn
     out.sd = h.spread.sd;
     out.df = h.spread.df;
     out.pass_z = l.kind == history_analysis_kind::early ? z.early_pass
-                 : is_late                               ? z.late_pass
-                                                         : z.pass;
+                 : is_late                              ? z.late_pass
+                                                        : z.pass;
     out.fail_z = is_late ? z.late_fail : z.fail;
     out.pass_t = student_t_quantile(normal_cdf(out.pass_z), out.df);
     out.se = (l.pass_bound - l.distance) / out.pass_t;
     out.fail_t = (l.distance - l.fail_bound) / out.se;
-    out.prior_sd = h.told_sd;
+    out.prior_sd = h.given_sd;
     out.pass_bound = l.pass_bound;
     out.fail_bound = l.fail_bound;
     out.detectable = std::expm1((out.fail_t + four_in_five) * out.se);
@@ -13806,7 +13837,7 @@ inline decision judge_by_nights(const evidence& e, const terms& t, const slo& s,
     d.distances.resize(l.repeats);
     d.last = reported_analysis(l, h, bounds);
     d.outcome = l.outcome;
-    d.is_at_its_end = !t.history.appends && is_last_look(h, l);
+    d.is_at_its_end = !t.history.appends && is_last_analysis(h, l);
     if (cause why = cause_of(l, o)) d.why = {std::move(why)};
     if (d.outcome == verdict::fail && !t.history.knows_card)
         return decided(std::move(d), verdict::inconclusive, {because::unknown_card});
@@ -15355,6 +15386,9 @@ inline constexpr cause_sentence cause_sentences[] = {
      "{gap|request}{s}, {n} needs {0}{ so that three lie beyond it|}: let it run longer"},
     {because::small_for_drift, "small_for_drift", "a repeat measured {0} requests, {n} needs {0}: "
      "let it run longer"},
+    {because::window_ends, "window_ends", "{.3g} answers ended in the steady window of a repeat, "
+     "and {.3g} more were under way at its end than at its beginning, with which {n} may reach its "
+     "limit: measure more requests, or warm up with as many as there are users"},
 
     {because::no_nights, "no_nights", "{w}"},
     {because::few_nights, "few_nights", "{0} night{s} of main; 3 make a baseline, 10 a good one"},
@@ -15364,7 +15398,7 @@ inline constexpr cause_sentence cause_sentences[] = {
      "{two nights|night} ({w})"},
     {because::trouble_nights, "trouble_nights", "{0} of {0} nights were as far off without a "
      "change: leave them out if that is mended, or compare live"},
-    {because::told_spread, "told_spread", "under twice the {.2g%} % that nights were told to "
+    {because::given_spread, "given_spread", "under twice the {.2g%} % that nights were said to "
      "differ by"},
     {because::unknown_card, "unknown_card", "no night was measured on this card"},
 
@@ -15756,7 +15790,7 @@ inline void add_nights(arithmetic& a, const decision& d) {
     a.add("repeats_sd", {std::sqrt(h.repeats.variance)});
     a.add("level", {h.level.mean});
     a.add("level_nights", {h.level.nights});
-    if (h.told_sd > 0) a.add("told_sd", {h.told_sd});
+    if (h.given_sd > 0) a.add("given_sd", {h.given_sd});
     a.add("standard_error", {d.last.se});
     a.add("pass_bound", {d.last.pass_bound});
     a.add("fail_bound", {d.last.fail_bound});
@@ -25276,8 +25310,8 @@ inline void fields_of(field_visitor& v, learned_history& h) {
     v.number({"level", "mean of the newest nights' logarithms; less is better"}, h.level.mean,
              any_number);
     v.number({"level_nights"}, h.level.nights, count);
-    v.number({"told_sd", "what nights were told to differ by; 0: it does not count"}, h.told_sd,
-             any_number);
+    v.number({"given_sd", "what nights differ by as the user says; 0: it does not count"},
+             h.given_sd, any_number);
     v.list({"main_moved"}, h.moved, [&](main_moved& m) { fields_of(v, m); });
 }
 inline void fields_of(field_visitor& v, objective_history& o) {
@@ -25288,7 +25322,7 @@ inline void fields_of(field_visitor& v, objective_history& o) {
     v.text({"segment_from", "the date of the step that the level began with, \"\": none"},
            o.step_at);
     v.number({"segment_step", "as a share"}, o.step, any_number);
-    v.text({"segment_words"}, o.step_words);
+    v.text({"segment_text"}, o.step_text);
     v.flag({"open_step", "main became worse, and nobody accepted it"}, o.is_open_step);
     v.number({"drift", "as a share, 0: none is shown"}, o.drift, any_number);
     v.number({"drift_low"}, o.drift_low, any_number);
@@ -26200,9 +26234,6 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Where it is, unless somebody names another folder.
-inline constexpr const char* usual_history = "perf-history";
-
 /// What is added where nobody asks for another number of repeats: from two a night has no spread of
 /// its own to speak of.
 inline constexpr int repeats_of_a_night = 3;
@@ -26614,11 +26645,11 @@ inline std::string changed_facts(const history_night& before, const history_nigh
 }
 
 inline objective_history objective_history_of(const history_series& s, const slo& what,
-                                              bool is_main, double told_sd) {
+                                              bool is_main, double given_sd) {
     objective_history o;
     o.statistic = str(what.what.name);
     o.at_most = what.at_most;
-    const history_read r = history_read_as(s, what.at_most, is_main, told_sd);
+    const history_read r = history_read_as(s, what.at_most, is_main, given_sd);
     o.learned = r.learned;
     if (r.nights.empty()) return o;
     const double sign = what.at_most ? 1 : -1;
@@ -26634,8 +26665,8 @@ inline objective_history objective_history_of(const history_series& s, const slo
                                     mean_of(means_of(r.nights, before.first, before.end))));
         o.step_at = night(last.first).at.substr(0, 10);
         const std::string changed = changed_facts(night(last.first - 1), night(last.first));
-        o.step_words = night(last.first).commit.substr(0, 8);
-        if (!changed.empty()) o.step_words += (o.step_words.empty() ? "" : ", ") + changed;
+        o.step_text = night(last.first).commit.substr(0, 8);
+        if (!changed.empty()) o.step_text += (o.step_text.empty() ? "" : ", ") + changed;
     }
     if (const auto d = drift_of_level(r.nights, r.segments, r.learned.spread)) {
         o.drift = std::expm1(sign * d->by);
@@ -26659,7 +26690,7 @@ inline std::string why_no_nights(const history_lines& lines, const cohort& mine,
     const std::string count = plural(most->second, "night");
     const auto at = known.find(most->first);
     if (at == known.end()) return count + " of another cohort, none of this one";
-    const std::string there = machine_words(at->second), here = machine_words(mine);
+    const std::string there = machine_text(at->second), here = machine_text(mine);
     if (there != here) return count + " of " + there + ", none of " + here;
     return count + " of another cohort, none of this one: " + first_difference(mine, at->second);
 }
@@ -26667,7 +26698,7 @@ inline std::string why_no_nights(const history_lines& lines, const cohort& mine,
 /// Who asks, beside the gate's objectives.
 struct history_question {
     std::string folder{};
-    double told_sd = 0;
+    double given_sd = 0;
     bool appends = false;
     std::string oldest{};  // a newest night before that says nothing of today
     std::string card{};    // today's, "" where nobody knows it
@@ -26678,7 +26709,7 @@ inline history_terms history_terms_of(const history_lines& lines, const cohort& 
                                       const std::vector<slo>& slos, const history_question& asked) {
     history_terms h;
     h.folder = asked.folder;
-    h.machine = machine_words(mine);
+    h.machine = machine_text(mine);
     h.appends = asked.appends;
     const std::string id = id_of(mine);
     const std::vector<const history_run*> nights = nights_of(lines, mine.gate, id);
@@ -26699,8 +26730,8 @@ inline history_terms history_terms_of(const history_lines& lines, const cohort& 
     h.knows_card = same_card || !any_card || asked.card.empty();
     for (const slo& s : slos) {
         if (!is_judged_by_spread(s.what.metric) || h.of(s)) continue;
-        const history_series series = series_of(lines, mine.gate, id, str(s.what.name));
-        h.objectives.push_back(objective_history_of(series, s, asked.appends, asked.told_sd));
+        const history_series series = series_of(lines, nights, str(s.what.name));
+        h.objectives.push_back(objective_history_of(series, s, asked.appends, asked.given_sd));
     }
     return h;
 }
@@ -27453,14 +27484,14 @@ inline std::string nights_text(const history_terms& h, const objective_history& 
     if (!o.step_at.empty())
         words += printed(", the level is of the step of %+.1f %% on %s", o.step * 100,
                          o.step_at.c_str()) +
-                 (o.step_words.empty() ? "" : " (" + o.step_words + ")");
+                 (o.step_text.empty() ? "" : " (" + o.step_text + ")");
     if (o.is_open_step) words += ", which made main worse and which nobody accepted";
     if (!l.is_enough()) return words;
     const history_bounds bounds = history_bounds_of(rule);
     const double line = (s.at_most ? 1 : -1) * std::log(s.factor);
     words += printed("; nights differ by %.2g %%%s, repeats by %.2g %%; unchanged code passes in "
                      "%d of 100, 10 %% beyond the limit is found in %d",
-                     l.spread.sd * 100, l.told_sd > 0 ? " (as told)" : "",
+                     l.spread.sd * 100, l.given_sd > 0 ? " (as given)" : "",
                      std::sqrt(l.repeats.variance) * 100,
                      of_hundred(chance_to_pass(l, line, bounds)),
                      of_hundred(chance_to_find(l, std::log(1.10), bounds)));
@@ -30929,6 +30960,9 @@ struct history_settings {
     std::string at{};       // as of then
     std::string machine{};  // LLMBENCH_MACHINE
     bool appends() const { return use == history_use::append; }
+    std::string folder_or(const types::text& own) const {
+        return folder.empty() ? str(own) : folder;
+    }
 };
 
 /// What the LLMBENCH_BISECT variables ask.
@@ -31880,15 +31914,13 @@ inline history_store read_history(const std::string& folder, const std::string& 
     return all;
 }
 
-/// What a run of a gate in a cohort is held against: all that its folder, or LLMBENCH_HISTORY_DIR,
-/// has of that gate, as of LLMBENCH_HISTORY_AT. series_of() makes nights of it. Nights are of this
+/// What a run of a gate in a cohort is held against: all that the folder has of that gate, as of
+/// LLMBENCH_HISTORY_AT. series_of() makes nights of it. Nights are of this
 /// machine's time, in a made-up world, too.
 inline history_store history_of_gate(const std::string& folder, const std::string& gate,
-                                     const history_settings& asked) {
-    history_store all =
-        read_history(asked.folder.empty() ? folder : asked.folder,
-                     utc_text(machine_unix_s() + most_clock_skew_s), gate);
-    all.lines = as_of(std::move(all.lines), asked.at);
+                                     const std::string& at) {
+    history_store all = read_history(folder, utc_text(machine_unix_s() + most_clock_skew_s), gate);
+    all.lines = as_of(std::move(all.lines), at);
     std::erase_if(all.lines.runs, [&](const history_run& r) { return r.gate != gate; });
     std::erase_if(all.lines.notes, [&](const history_note& n) { return n.gate != gate; });
     return all;
@@ -36341,7 +36373,7 @@ public:
         pid_ = -1;
         log_.appear();
     }
-    std::string log_tail() const { return log_.tail(); }
+    std::string log_tail(std::size_t bytes = 2000) const { return log_.tail(bytes); }
 
 private:
     bool has_ended() {
@@ -36748,16 +36780,18 @@ inline int usable_cores() {
     if (!(in >> quota >> period) || !(quota > 0 && period > 0)) return cores;  // "max 100000"
     return std::min(cores, static_cast<int>(std::ceil(quota / period)));
 }
-/// What a command says, "" where it fails or takes too long.
-inline std::string said_by(const char* command) {
-    std::string said;
-    std::FILE* const out = ::popen(command, "r");
-    if (!out) return said;
-    char some[4096];
-    for (std::size_t n = 0; (n = std::fread(some, 1, sizeof some, out)) > 0;) {
-        if (said.size() < 65536) said.append(some, n);
-    }
-    return ::pclose(out) == 0 ? said : std::string();
+/// What a command says, "" where it fails or takes too long. No file of it is left.
+inline std::string said_by(const char* command, double within_s) try {
+    process p;
+    p.command = command;
+    const std::string log = report_directory() + "/machine.log";
+    server_process running(p, 0, log, {});
+    ::unlink(log.c_str());
+    const long long until_ns = now_ns() + ns_of(within_s);
+    while (running.how_it_ended().empty() && now_ns() < until_ns) sleep_s(0.005);
+    return running.how_it_ended() == "exited with status 0" ? running.log_tail(65536) : "";
+} catch (const std::runtime_error&) {
+    return {};  // no room for a process or its words
 }
 inline bool is_this_host(const http_url& u) {
     return !u.socket.empty() || u.host == "localhost" || u.host == "::1" ||
@@ -36779,7 +36813,7 @@ inline void ask_for_version(const live_target& of, fingerprint& f) {
         const double left_s = static_cast<double>(until_ns - now_ns()) * 1e-9;
         if (left_s <= 0) return;
         const http_answer a = blocking_get(to, inquiry_path(to, page.path), to.fields, left_s);
-        const std::string version = a.status == 200 ? told_version(page, a.body) : "";
+        const std::string version = a.status == 200 ? reported_version(page, a.body) : "";
         if (version.empty()) continue;
         if (f.server.empty()) f.server = server_behind(page.path);
         f.version = printable(without_secrets(version, to.secrets));
@@ -36788,7 +36822,7 @@ inline void ask_for_version(const live_target& of, fingerprint& f) {
 }
 /// By the pages of its exporters, or by this host where that is its own.
 inline void ask_machine(const live_target& of, fingerprint& f) {
-    told_cards cards;
+    reported_cards cards;
     const server_pages& pages = of.pages();
     for (std::size_t i = pages.first_is_servers ? 1 : 0; i < pages.all.size(); ++i)
         read_cards(read_page(pages.all[i]).page, cards);
@@ -36797,9 +36831,8 @@ inline void ask_machine(const live_target& of, fingerprint& f) {
     if (!cards.drivers.empty()) f.driver = cards.drivers.front();
     if (!of.is_process() && !is_this_host(of.load().url)) return;
     if (f.accelerators.empty())
-        read_nvidia_smi(said_by("timeout -k 1 2 nvidia-smi --query-gpu=name,uuid,driver_version,"
-                                "memory.total,power.limit --format=csv,noheader 2>/dev/null"),
-                        f);
+        read_nvidia_smi(said_by("nvidia-smi --query-gpu=name,uuid,driver_version,memory.total,"
+                                "power.limit --format=csv,noheader", fingerprint_within_s), f);
     f.cpu = printable(name_of_the_processor(), 60);
     f.cores = std::to_string(usable_cores());
     utsname u{};
@@ -36811,7 +36844,7 @@ inline void ask_machine(const live_target& of, fingerprint& f) {
 inline fingerprint fingerprint_of(const live_target& of, const std::string& machine) {
     fingerprint f;
     if (const engine* const model = of.model()) {
-        f.server = engine_words(*model);
+        f.server = engine_text(*model);
         if (current_world) return f;
     } else {
         ask_for_version(of, f);
@@ -39119,8 +39152,8 @@ inline constexpr double bisect_z = 2.33;         // at each look, either way
 inline constexpr double between_restarts = 0.005;  // of one server on one machine within hours
 inline constexpr double least_noise_of_a_step = 0.01;
 
-inline stored_gate good_of(const std::string& file, const std::string& gate) {
-    return read_stored_gate(file_content(file, "LLMBENCH_BISECT_GOOD"), file, gate);
+inline stored_gate good_of(const bisect_settings& asked, const std::string& gate) {
+    return read_stored_gate(file_content(asked.good, "LLMBENCH_BISECT_GOOD"), asked.good, gate);
 }
 inline std::vector<double> logs_of_good(const stored_gate& good, const slo& s) {
     std::vector<double> logs;
@@ -39159,11 +39192,10 @@ inline scenario as_good(scenario s, const bisect_settings& asked) {
     return s;
 }
 /// The scenario of a step. Throws std::invalid_argument where it has no objective to go by.
-inline scenario as_step(scenario s, const bisect_settings& asked, const std::string& gate) {
+inline scenario as_step(scenario s, const bisect_settings& asked, const stored_gate& good) {
     check_has_no_server(s);
     if (s.arrivals.data().is_searched)
         refuse({"LLMBENCH_BISECT: this gate searches a capacity; bisect by a gate at one load"});
-    const stored_gate good = good_of(asked.good, gate);
     bool any = false;
     slo_list slos;
     for (slo x : s.slos) {
@@ -39182,9 +39214,8 @@ inline scenario as_step(scenario s, const bisect_settings& asked, const std::str
 }
 /// The same of its plan: every analysis from the second repeat on may decide, and the noise is
 /// believed to be what the good commit's repeats differed by.
-inline plan planned_step(plan p, run_mode& mode) {
+inline plan planned_step(plan p, const stored_gate& good, run_mode& mode) {
     mode.noise_file = str(p.judged->stored.file);
-    const stored_gate good = good_of(mode.noise_file, p.name);
     for (const slo& s : p.judged->slos)
         if (s.factor > 0)
             mode.noise[noise_name(s)] = std::max(least_noise_of_a_step,
@@ -39364,7 +39395,7 @@ inline constexpr double nights_count_for_s = 30 * 86400.0;  // after the newest 
 inline history_terms nights_for(const plan& p, const target_facts& target,
                                 const fingerprint& print, const run_mode& mode) {
     const history_settings& asked = mode.history;
-    const std::string folder = asked.folder.empty() ? str(p.judged->history.folder) : asked.folder;
+    const std::string folder = asked.folder_or(p.judged->history.folder);
     history_terms none;
     none.folder = folder;
     none.appends = asked.appends();
@@ -39375,7 +39406,7 @@ inline history_terms nights_for(const plan& p, const target_facts& target,
                 : begins                        ? "the history begins with this run"
                                                 : "";
     if (!none.none.empty()) return none;
-    history_store store = history_of_gate(folder, p.name, asked);
+    history_store store = history_of_gate(folder, p.name, asked.at);
     // A night is the last run of its date: this one takes the place of those before it.
     const std::string today = utc_text(machine_unix_s()).substr(0, 10);
     if (asked.appends())
@@ -39631,9 +39662,10 @@ public:
         });
         servers_.report(all_.target, all_.baseline);
         servers_.check_objectives();
-        if (mode_.compares(p_))
+        const bool judges = rank_group::of_this_program().is_first();
+        if (judges && mode_.compares(p_))
             all_.print = fingerprint_of(servers_.candidate(), mode_.history.machine);
-        if (judged_.has_history)
+        if (judges && judged_.has_history)
             all_.judged_by.history = nights_for(p_, all_.target, all_.print, mode_);
         if (!judged_.has_stored_baseline) return true;
         all_.baseline.kind = target_kind::stored;
@@ -39805,12 +39837,15 @@ inline scenario as_a_night(scenario s) {
     return s;
 }
 
+/// Why what another verb measured is not added.
+inline std::string no_night_of(const char* verb) {
+    return std::string(verb) + " has no verdict of its own, and nights are of gates";
+}
 inline history_entry night_of(const plan& p, const measured_gate& m, const gate_report& g,
                               const history_settings& asked) {
     history_entry e = history_entry_of(p, cohort_of(p, m.target, m.print, asked.machine), m.print,
                                        g.figures, g.verdicts, m.seen.stopped);
-    const std::string own = p.judged->has_history ? str(p.judged->history.folder) : usual_history;
-    e.folder = asked.folder.empty() ? own : asked.folder;
+    e.folder = asked.folder_or((p.judged->has_history ? p.judged->history : history()).folder);
     return e;
 }
 
@@ -40254,8 +40289,10 @@ private:
     };
     bool searches() const { return scenario_.arrivals.data().is_searched; }
     gate_to_run prepared() {
+        stored_gate good;
+        if (bisects()) good = good_of(asked_.bisect, who_.what.name);
         const scenario s = appends()   ? as_a_night(scenario_)
-                           : bisects() ? as_step(scenario_, asked_.bisect, who_.what.name)
+                           : bisects() ? as_step(scenario_, asked_.bisect, good)
                                        : as_good(scenario_, asked_.bisect);
         const bool writes = asked_.write_baseline && s.baseline.is_stored();
         // What is written as a baseline is all of a capacity, not whether one load is carried.
@@ -40264,12 +40301,14 @@ private:
         run_mode mode = mode_of(p, asked_, budget_began_ns());
         mode.history = asked_.history;
         if (asked_.history.appends() && !appends()) mode.history.use = history_use::read;
-        if (bisects()) p = planned_step(std::move(p), mode);
+        if (bisects()) p = planned_step(std::move(p), good, mode);
         mode.model = model_;
         if (model_) p = with_judging(std::move(p), [](planned_judging& j) { j.on_fail = {}; });
         if (mode.is_shard) p = as_shard(std::move(p), scenario_, asked_, number_);
         if (p.judged->has_stored_baseline && !writes) {
-            mode.stored = model_ ? made_up_baseline() : stored_gate_of(p);
+            mode.stored = model_      ? made_up_baseline()
+                          : bisects() ? std::move(good)
+                                      : stored_gate_of(p);
             // With the load that the earlier run was shown to carry, times what is asked of it.
             if (searches())
                 p = with_judging(std::move(p), [&](planned_judging& j) {
@@ -40319,8 +40358,11 @@ private:
     result reported(const gate_to_run& what, measured_gate m) {
         gate_report g = report_of(what.asked, m, asked_);
         if (what.mode.write_baseline) write_as_baseline(g, m, asked_);
-        if (asked_.history.appends() && use_ == scenario_use::gate)
-            g.night = night_of(what.asked, m, g, asked_.history);
+        if (asked_.history.appends())
+            g.night = use_ == scenario_use::gate
+                          ? night_of(what.asked, m, g, asked_.history)
+                          : history_entry{.why_not = no_night_of(searches() ? "find_capacity()"
+                                                                            : "run()")};
         if (model_) mark_rehearsed(g, m.seen, model_->words, model_->noise);
         const result r = result_of(g, std::move(m), number_, asked_);
         const bool only_notes = !asserts_ && in_test_case_;
@@ -41034,6 +41076,7 @@ private:
             close(numbers_[i], std::move(g), now_ns() - parts[i].took_ns);
         }
         say(comparison_text(report));
+        if (asked_.history.appends()) say(no_night_text(no_night_of("compare()")));
         if (all_.records().are_open()) say(reports_text(report_directory()));
         inform_test_case(held);
         return comparison_access::make(std::move(held), results, comparison_line(found),

@@ -151,13 +151,45 @@ inline std::vector<drawn_gate> gates_of(const history_lines& lines,
         const std::vector<const history_run*> nights = nights_of(lines, gate, id);
         for (const history_run* r : nights) g.nights.push_back(*r);
         for (const std::string& statistic : statistics_of(nights))
-            g.series.push_back(series_of(lines, gate, id, statistic));
+            g.series.push_back(series_of(lines, nights, statistic));
         for (const history_series& s : g.series) g.levels.push_back(levels_drawn(s));
         g.elsewhere = nights_by_cohort(lines, gate);
         g.elsewhere.erase(id);
         gates.push_back(std::move(g));
     }
     return gates;
+}
+
+/// The commits on either side of the first step that made a gate worse and that nobody accepted, as
+/// arguments of ci/bisect.sh. Throws std::invalid_argument where there is none, or no commit of it.
+inline std::string bisection_of(const std::vector<drawn_gate>& gates, const std::string& gate) {
+    const auto named = [&](const drawn_gate& g) { return g.gate == gate; };
+    const auto g = std::find_if(gates.begin(), gates.end(), named);
+    if (g == gates.end()) refuse({"the history has no night of \"", gate, "\""});
+    const history_night *good = nullptr, *bad = nullptr;
+    std::string words;
+    for (std::size_t i = 0; i < g->series.size(); ++i) {
+        const std::vector<drawn_level>& levels = g->levels[i].all;
+        const auto is_open = [](const drawn_level& l) { return !l.is_accepted; };
+        const auto step = std::find_if(levels.begin(), levels.end(), is_open);
+        if (step == levels.end() || (bad && step->from >= bad->at)) continue;
+        words = g->series[i].statistic + printed(" %+.1f %%", 100 * step->change);
+        good = bad = nullptr;
+        for (const history_night& n : g->series[i].nights) {
+            if (n.at > step->from) break;
+            if (n.is_left_out) continue;
+            good = bad;
+            bad = &n;
+        }
+    }
+    if (!bad) refuse({"no step that made \"", gate, "\" worse is open: bisect by two commits"});
+    for (const history_night* n : {good, bad})
+        if (n->commit.empty()) refuse({"the night of ", n->at, " does not tell its commit"});
+    if (good->commit == bad->commit)
+        refuse({words, " from ", bad->at.substr(0, 10), " on, and the commit is the same: what "
+                "changed is no commit"});
+    return words + " from " + bad->at.substr(0, 10) + " on\nbash ci/bisect.sh " + good->commit +
+           " " + bad->commit + " BUILD GATES\n";
 }
 
 /// "12.3 ms"

@@ -79,7 +79,7 @@ inline bool has_load_of(const cohort& a, const cohort& b) {
            a.extent == b.extent && a.options == b.options && a.seed == b.seed &&
            a.trace_hash == b.trace_hash;
 }
-inline cohort told_cohort(const stored_gate& g, const std::string& machine) {
+inline cohort reported_cohort(const stored_gate& g, const std::string& machine) {
     const load_facts& l = g.load;
     return {.gate = g.name, .definitions = g.definitions, .model = g.target.model,
             .api = g.target.api, .arrivals = l.arrivals, .workload = l.workload,
@@ -90,7 +90,7 @@ inline cohort told_cohort(const stored_gate& g, const std::string& machine) {
 /// a new one on LLMBENCH_MACHINE.
 inline cohort cohort_for(const stored_gate& g, const history_store& all, const std::string& named,
                          const std::string& machine, const std::string& file) {
-    const cohort reported = told_cohort(g, machine);
+    const cohort reported = reported_cohort(g, machine);
     std::vector<cohort> of_load;
     for (const auto& [id, c] : all.cohorts)
         if (has_load_of(c, reported) && (named.empty() || named == id)) of_load.push_back(c);
@@ -123,6 +123,9 @@ inline std::string imported(const std::string& file, const history_store& all,
         e.in = cohort_for(g, all, named, machine, file);
         e.run.gate = g.name;
         e.run.cohort = id_of(e.in);
+        for (const history_run& r : all.lines.runs)
+            if (r.gate == e.run.gate && r.cohort == e.run.cohort && r.at == at)
+                refuse({file, " is in the history already: \"", g.name, "\" of ", at, " is ", r.id});
         e.run.outcome = reported.text("outcome") == "failed" ? "failed" : "passed";
         for (const auto& [name, values] : g.statistics) {
             named_repeats n{name, {}};

@@ -218,7 +218,7 @@ inline std::string table_of(const drawn_gate& g, const std::string& commits) {
 
 inline std::string section_of(const drawn_gate& g, const std::string& commits) {
     std::string words = plural(g.nights.size(), "night");
-    if (const std::string machine = machine_words(g.in); g.is_described && !machine.empty())
+    if (const std::string machine = machine_text(g.in); g.is_described && !machine.empty())
         words += " on " + machine;
     if (!g.in.model.empty()) words += ", " + g.in.model;
     words += ", cohort " + g.cohort_id;

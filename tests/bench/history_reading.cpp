@@ -53,7 +53,8 @@ int main() {
     std::size_t nights = 0, lines = 0;
     const double one_s = seconds_of([&] {
         const history_store all = history_of_gate(dir.file(""), "gate 7", {});
-        nights = series_of(all.lines, "gate 7", printed("%016d", 7), "mean(tpot)").nights.size();
+        nights = series_of(all.lines, nights_of(all.lines, "gate 7", printed("%016d", 7)),
+                           "mean(tpot)").nights.size();
     });
     const double all_s = seconds_of([&] {
         lines = read_history(dir.file(""), "2099-01-01T00:00:00Z").lines.runs.size();

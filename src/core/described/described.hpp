@@ -140,7 +140,7 @@ inline void add_nights(arithmetic& a, const decision& d) {
     a.add("repeats_sd", {std::sqrt(h.repeats.variance)});
     a.add("level", {h.level.mean});
     a.add("level_nights", {h.level.nights});
-    if (h.told_sd > 0) a.add("told_sd", {h.told_sd});
+    if (h.given_sd > 0) a.add("given_sd", {h.given_sd});
     a.add("standard_error", {d.last.se});
     a.add("pass_bound", {d.last.pass_bound});
     a.add("fail_bound", {d.last.fail_bound});

@@ -87,6 +87,9 @@ inline constexpr cause_sentence cause_sentences[] = {
      "{gap|request}{s}, {n} needs {0}{ so that three lie beyond it|}: let it run longer"},
     {because::small_for_drift, "small_for_drift", "a repeat measured {0} requests, {n} needs {0}: "
      "let it run longer"},
+    {because::window_ends, "window_ends", "{.3g} answers ended in the steady window of a repeat, "
+     "and {.3g} more were under way at its end than at its beginning, with which {n} may reach its "
+     "limit: measure more requests, or warm up with as many as there are users"},
 
     {because::no_nights, "no_nights", "{w}"},
     {because::few_nights, "few_nights", "{0} night{s} of main; 3 make a baseline, 10 a good one"},
@@ -96,7 +99,7 @@ inline constexpr cause_sentence cause_sentences[] = {
      "{two nights|night} ({w})"},
     {because::trouble_nights, "trouble_nights", "{0} of {0} nights were as far off without a "
      "change: leave them out if that is mended, or compare live"},
-    {because::told_spread, "told_spread", "under twice the {.2g%} % that nights were told to "
+    {because::given_spread, "given_spread", "under twice the {.2g%} % that nights were said to "
      "differ by"},
     {because::unknown_card, "unknown_card", "no night was measured on this card"},
 

@@ -90,11 +90,11 @@ struct history_read {
     learned_history learned{};
 };
 inline history_read history_read_as(const history_series& s, bool at_most, bool is_main,
-                                    double told_sd = 0) {
+                                    double given_sd = 0) {
     history_read r;
     r.nights = levels_of(s, at_most);
     r.segments = with_accepted(segments_of(s, r.nights), s, r.nights);
-    r.learned = learned_from(r.nights, r.segments, is_main, told_sd);
+    r.learned = learned_from(r.nights, r.segments, is_main, given_sd);
     return r;
 }
 

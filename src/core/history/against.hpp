@@ -14,16 +14,16 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// How sure the looks of a run are. An early pass is paid for by being at a twentieth of the level;
-/// one more look, at which the spread of today's repeats is better known, takes Pocock's bounds of
-/// five. All looks share the night, so that more of them cost little.
+/// How sure the interim analyses of a run are. An early pass is paid for by being at a twentieth of
+/// the level; one more analysis, at which the spread of today's repeats is better known, takes
+/// Pocock's bounds of five. All of them share the night, so that more of them cost little.
 struct history_bounds {
     double early_pass = 2.80, pass = 1.645, fail = 2.326, late_pass = 2.12, late_fail = 2.80;
 };
 enum class history_analysis_kind : unsigned char { none, early, whole, late };
 
-/// The looks of a run: after two repeats, after as many as a night has, and, where today's spread
-/// left it open, after two more.
+/// After how many repeats a run is analysed: after two, after as many as a night has, and, where
+/// today's spread left it open, after two more.
 struct history_analyses {
     std::size_t early = 2, whole = 3, late = 5;
 };
@@ -49,9 +49,9 @@ inline double chi_square_20(double df) {
 }
 
 /// What keeps a verdict from being one.
-enum class history_hold : unsigned char { none, main_moved, trouble, reported };
+enum class history_hold : unsigned char { none, main_moved, trouble, given };
 
-/// A look at a run: distances from the limit are logarithms, negative where it is met.
+/// A run analysed: distances from the limit are logarithms, negative where it is met.
 struct history_analysis {
     history_analysis_kind kind = history_analysis_kind::none;
     verdict outcome = verdict::inconclusive;
@@ -87,8 +87,8 @@ inline history_reach reach_of(const learned_history& h, double own_variance, std
     return {half(pass_z), half(fail_z)};
 }
 
-/// One look at the first repeats of a run, in logarithms with the signs of the history's. `line`:
-/// the logarithm of the limit's factor, with its sign.
+/// An analysis of the first repeats of a run, in logarithms with the signs of the history's.
+/// `line`: the logarithm of the limit's factor, with its sign.
 inline history_analysis analysis_against(const learned_history& h, const std::vector<double>& run,
                                  double line, history_analysis_kind kind,
                                  const history_bounds& bounds = {}) {
@@ -99,7 +99,7 @@ inline history_analysis analysis_against(const learned_history& h, const std::ve
     const auto is = [&](history_analysis_kind k) { return kind == k; };
     const double pass_z = is(history_analysis_kind::early)  ? bounds.early_pass
                           : is(history_analysis_kind::late) ? bounds.late_pass
-                                                        : bounds.pass;
+                                                            : bounds.pass;
     const double fail_z = is(history_analysis_kind::late) ? bounds.late_fail : bounds.fail;
     const auto k = static_cast<double>(run.size());
     l.is_noisier = h.repeats.variance <= 0
@@ -110,8 +110,8 @@ inline history_analysis analysis_against(const learned_history& h, const std::ve
         reach = reach_of(h, own, run.size(), level.nights, pass_z, fail_z);
         const double distance = mean - level.mean - line;
         if (distance + reach.pass < 0) return verdict::pass;
-        return distance - reach.fail > 0 && !is(history_analysis_kind::early) ? verdict::fail
-                                                                          : verdict::inconclusive;
+        const bool is_missed = distance - reach.fail > 0 && !is(history_analysis_kind::early);
+        return is_missed ? verdict::fail : verdict::inconclusive;
     };
     history_reach reach;
     l.outcome = outcome_against(h.level, reach);
@@ -133,44 +133,44 @@ inline history_analysis analysis_against(const learned_history& h, const std::ve
     if (l.outcome != verdict::fail) return l;
     if (h.spread.farthest > 0 && l.distance < h.spread.farthest + h.spread.sd)
         hold(history_hold::trouble);
-    else if (l.distance < 2 * h.told_sd)
-        hold(history_hold::reported);
+    else if (l.distance < 2 * h.given_sd)
+        hold(history_hold::given);
     return l;
 }
 
-/// Which look it is after so many repeats. `appended`: a run that becomes part of the history looks
-/// once, after all of its repeats.
-inline history_analysis_kind look_kind_after(const learned_history& h, std::size_t k, bool is_last,
-                                         bool appended) {
-    const history_analyses looks = analyses_for(h);
+/// Which analysis follows so many repeats. `appended`: a run that becomes part of the history has
+/// one, after all of its repeats.
+inline history_analysis_kind analysis_kind_after(const learned_history& h, std::size_t k,
+                                                 bool is_last, bool appended) {
+    const history_analyses planned = analyses_for(h);
     if (appended) return is_last ? history_analysis_kind::whole : history_analysis_kind::none;
-    if (k == looks.late) return history_analysis_kind::late;
-    if (k == looks.whole) return history_analysis_kind::whole;
-    return k == looks.early ? history_analysis_kind::early : history_analysis_kind::none;
+    if (k == planned.late) return history_analysis_kind::late;
+    if (k == planned.whole) return history_analysis_kind::whole;
+    return k == planned.early ? history_analysis_kind::early : history_analysis_kind::none;
 }
 /// Whether more repeats would decide nothing more.
-inline bool is_last_look(const learned_history& h, const history_analysis& l) {
-    const history_analyses looks = analyses_for(h);
-    return l.repeats >= looks.late || (l.repeats >= looks.whole && !l.is_noisier);
+inline bool is_last_analysis(const learned_history& h, const history_analysis& l) {
+    const history_analyses planned = analyses_for(h);
+    return l.repeats >= planned.late || (l.repeats >= planned.whole && !l.is_noisier);
 }
-/// The verdict of a run on all the repeats that it has: at the first look that decides, or at its
-/// last. The late look is one only where the whole run was open and noisier than the history.
+/// The verdict of a run on all the repeats that it has: at the first analysis that decides, or at
+/// its last. The late one is made only where the whole run was open and noisier than the history.
 inline history_analysis judged_against(const learned_history& h, const std::vector<double>& run,
                                    double line, bool appended,
                                    const history_bounds& bounds = {}) {
     history_analysis l;
     for (std::size_t k = 2; k <= run.size() && l.outcome == verdict::inconclusive; ++k) {
-        const history_analysis_kind kind = look_kind_after(h, k, k == run.size(), appended);
+        const history_analysis_kind kind = analysis_kind_after(h, k, k == run.size(), appended);
         if (kind == history_analysis_kind::none) continue;
         if (kind == history_analysis_kind::late && !l.is_noisier) break;
         l = analysis_against(h, {run.begin(), run.begin() + static_cast<std::ptrdiff_t>(k)}, line,
-                         kind, bounds);
+                             kind, bounds);
     }
     return l;
 }
 
 /// The share of runs of unchanged code that pass a limit with this logarithm, and of runs so far
-/// beyond it that fail, by their last look; 0 to 1.
+/// beyond it that fail, by their last analysis; 0 to 1.
 inline double chance_to_pass(const learned_history& h, double line,
                              const history_bounds& bounds = {}) {
     const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.nights);

@@ -79,7 +79,7 @@ inline std::string id_of(const cohort& c) {
 }
 
 /// Of a machine as a sentence names it: "2 x NVIDIA L4", "AMD EPYC 7763, 4 cores", "bench-7".
-inline std::string machine_words(const cohort& c) {
+inline std::string machine_text(const cohort& c) {
     std::string words = c.accelerators;
     if (words.empty() && !c.cpu.empty())
         words = c.cpu + (c.cores.empty() ? "" : ", " + c.cores + " cores");

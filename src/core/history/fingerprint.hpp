@@ -62,7 +62,7 @@ inline std::vector<version_page> version_pages_of(const std::string& server) {
     return pages;
 }
 /// "0.33.0", "3.1.0 (4d5e6f70)"; "" where the answer is another one's.
-inline std::string told_version(const version_page& p, const std::string& body) {
+inline std::string reported_version(const version_page& p, const std::string& body) {
     picojson::value v;
     if (!parse_json(body, v)) return {};
     const std::string version = printable(string_member(v, p.version), 60);
@@ -127,11 +127,11 @@ inline std::string hash_of_cards(std::vector<std::string> ids) {
     return ids.empty() ? "" : short_hash(all);
 }
 
-/// Adds the cards of a page of dcgm-exporter to those that other pages have told.
-struct told_cards {
+/// Adds the cards of a page of dcgm-exporter to those that other pages have reported.
+struct reported_cards {
     std::vector<std::string> ids{}, names{}, drivers{};
 };
-inline void read_cards(const metrics_page& page, told_cards& to) {
+inline void read_cards(const metrics_page& page, reported_cards& to) {
     for (const page_sample& s : page.samples) {
         const std::string id = printable(label_of(page, s, "UUID"), 60);
         const std::string name = printable(label_of(page, s, "modelName"), 60);
@@ -173,7 +173,7 @@ inline void read_nvidia_smi(std::string_view csv, fingerprint& to) {
 // ---- a simulated one
 
 /// All that its speed depends on, but for its dice and its faults.
-inline std::string engine_words(const engine& e) {
+inline std::string engine_text(const engine& e) {
     return printed("simulated, %lld slots, steps of %g s + %g s a sequence + %g s a prompt token, "
                    "%lld tokens a step, ", static_cast<long long>(e.slots), e.decode_step.seconds(),
                    e.step_per_sequence.seconds(), e.prefill_per_token.seconds(),

@@ -18,8 +18,8 @@ inline constexpr std::size_t newest_nights = 30;  // which the spread is learned
 inline constexpr std::size_t level_nights = 10;   // which a level is the mean of, at most
 inline constexpr std::size_t fewest_nights = 3;
 inline constexpr std::size_t robust_from = 12;    // nights whose residuals are clipped
-inline constexpr double told_df = 4;
-inline constexpr std::size_t told_until = 10;     // nights that say more than what is told
+inline constexpr double given_df = 4;
+inline constexpr std::size_t given_until = 10;    // nights that say more than a given spread
 
 /// Values around their median clipped at `reach`, where five or more say where that is.
 inline double clipped_mean(std::vector<double> v, double reach) {
@@ -53,49 +53,71 @@ struct nights_spread {
     std::size_t trouble = 0;  // nights over four robust deviations off, either way
     double farthest = 0;      // of those that were slower
 };
-inline nights_spread spread_of_nights(const std::vector<night_level>& nights,
-                                      const std::vector<history_segment>& segments,
-                                      std::size_t from) {
-    const auto count = nights.size() - from;
-    const auto n = static_cast<double>(count);
-    std::vector<double> rest;
-    double parts = 0;
+/// The nights from one on, around the levels of their segments.
+struct night_residuals {
+    std::vector<double> all{};
+    double segments = 0;
+};
+inline night_residuals residuals_of(const std::vector<night_level>& nights,
+                                    const std::vector<history_segment>& segments,
+                                    std::size_t from) {
+    night_residuals out;
+    const bool is_robust = nights.size() - from >= robust_from;
     for (const history_segment& s : segments) {
         if (s.end <= from) continue;
         const std::vector<double> own = means_of(nights, std::max(s.first, from), s.end);
-        const double center =
-            count >= robust_from && own.size() >= 5 ? median_of(own) : mean_of(own);
-        for (const double x : own) rest.push_back(x - center);
-        ++parts;
+        const double center = is_robust && own.size() >= 5 ? median_of(own) : mean_of(own);
+        for (const double x : own) out.all.push_back(x - center);
+        ++out.segments;
     }
+    return out;
+}
+/// Clips them, and notes the trouble nights.
+inline void clip_residuals(std::vector<double>& rest, nights_spread& noted) {
+    const double reach = robust_sd(rest, 0);
+    if (!(reach > 0)) return;
+    for (double& x : rest) {
+        if (std::fabs(x) > 4 * reach) {
+            ++noted.trouble;
+            noted.farthest = std::max(noted.farthest, x);
+        }
+        x = std::clamp(x, -3 * reach, 3 * reach);
+    }
+}
+/// Of dependent nights: what the newest ones' mean is worth for the next one, beside what
+/// independent ones' would be, and how much less than theirs the squares show.
+struct night_dependence {
+    double variance_by = 1, df_by = 1;
+};
+inline night_dependence dependence_of_nights(const std::vector<double>& rest) {
+    const auto n = static_cast<double>(rest.size());
+    const double r = std::clamp((lag_one(rest) * n + 1) / (n - 4), 0.0, 0.9);
+    double effect = 1, shared = 0;
+    for (double k = 1; k <= n; ++k) {
+        effect += 2 * (1 - k / n) * std::pow(r, k);
+        shared += std::pow(r, k);
+    }
+    return {std::max(1.0, (1 + effect / n - 2 / n * shared) /
+                              ((1 - (effect - 1) / (n - 1)) * (1 + 1 / n))),
+            std::clamp((1 - r * r) / (1 + r * r), 0.3, 1.0)};
+}
+inline nights_spread spread_of_nights(const std::vector<night_level>& nights,
+                                      const std::vector<history_segment>& segments,
+                                      std::size_t from) {
+    night_residuals rest = residuals_of(nights, segments, from);
+    const double df = static_cast<double>(rest.all.size()) - rest.segments;
     nights_spread out;
-    out.df = n - parts;
-    if (!(out.df > 0)) return out;
-    double dearer = 1;
-    if (count >= robust_from) {
-        const double reach = robust_sd(rest, 0);
-        for (double& x : rest) {
-            if (reach > 0 && std::fabs(x) > 4 * reach) {
-                ++out.trouble;
-                out.farthest = std::max(out.farthest, x);
-            }
-            if (reach > 0) x = std::clamp(x, -3 * reach, 3 * reach);
-        }
-        // Of dependent nights: what the newest ones' mean is worth for the next one, beside what
-        // independent ones' would be, and how much less than theirs the squares show.
-        const double r = std::clamp((lag_one(rest) * n + 1) / (n - 4), 0.0, 0.9);
-        double effect = 1, shared = 0;
-        for (double k = 1; k <= n; ++k) {
-            effect += 2 * (1 - k / n) * std::pow(r, k);
-            shared += std::pow(r, k);
-        }
-        dearer = std::max(1.0, (1 + effect / n - 2 / n * shared) /
-                                   ((1 - (effect - 1) / (n - 1)) * (1 + 1 / n)));
-        out.df *= std::clamp((1 - r * r) / (1 + r * r), 0.3, 1.0);
+    out.df = df;
+    if (!(df > 0)) return out;
+    night_dependence by;
+    if (rest.all.size() >= robust_from) {
+        clip_residuals(rest.all, out);
+        by = dependence_of_nights(rest.all);
     }
     double squares = 0;
-    for (const double x : rest) squares += x * x;
-    out.sd = std::max(std::sqrt(squares / (n - parts) * dearer), least_night_sd);
+    for (const double x : rest.all) squares += x * x;
+    out.df *= by.df_by;
+    out.sd = std::max(std::sqrt(squares / df * by.variance_by), least_night_sd);
     return out;
 }
 
@@ -118,10 +140,10 @@ struct learned_history {
     nights_spread spread{};
     level_of_nights level{};
     std::vector<main_moved> moved{};
-    double told_sd = 0;       // what nights were told to differ by, while that counts; else 0
+    double given_sd = 0;      // what nights differ by as the user says, while that counts; else 0
     bool is_enough() const {
         return level.nights > 0 && repeats.df > 0 && spread.df > 0 && spread.sd > 0 &&
-               (told_sd > 0 || nights >= fewest_nights);
+               (given_sd > 0 || nights >= fewest_nights);
     }
 };
 
@@ -155,21 +177,21 @@ inline const history_segment& segment_for(const std::vector<history_segment>& se
     return segments.back();
 }
 
-/// `told_sd`: what the user says nights differ by, 0 where nobody says it.
+/// `given_sd`: what the user says nights differ by, 0 where nobody says it.
 inline learned_history learned_from(const std::vector<night_level>& nights,
                                     const std::vector<history_segment>& segments, bool is_main,
-                                    double told_sd = 0) {
+                                    double given_sd = 0) {
     learned_history h;
     if (nights.empty()) return h;
     const std::size_t from = nights.size() - std::min(nights.size(), newest_nights);
     h.nights = nights.size() - from;
     h.repeats = spread_of_repeats(nights, from);
     h.spread = spread_of_nights(nights, segments, from);
-    if (told_sd > 0 && h.nights < told_until) {
-        h.told_sd = told_sd;
+    if (given_sd > 0 && h.nights < given_until) {
+        h.given_sd = given_sd;
         const double squares = h.spread.sd * h.spread.sd * h.spread.df;
-        h.spread.df += told_df;
-        h.spread.sd = std::sqrt((told_df * told_sd * told_sd + squares) / h.spread.df);
+        h.spread.df += given_df;
+        h.spread.sd = std::sqrt((given_df * given_sd * given_sd + squares) / h.spread.df);
     }
     const history_segment& against = segment_for(segments, is_main);
     h.level = newest_level(nights, against, h.spread.sd);

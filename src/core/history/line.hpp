@@ -8,14 +8,15 @@
 #include "core/base/text.hpp"
 #include "core/history/night.hpp"
 
-#include <algorithm>  // is_sorted, min, none_of, sort, unique
+#include <algorithm>  // is_sorted, min, none_of, sort
 #include <cmath>  // isfinite
 #include <cstddef>  // size_t
+#include <set>
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <string_view>
 #include <utility>  // move, pair
-#include <vector>
+#include <vector>  // erase_if
 
 #include <picojson.h>  // JSON of servers
 
@@ -214,7 +215,8 @@ void sort_stably(std::vector<T>& all, Before&& before) {
     for (const std::size_t place : places) sorted.push_back(std::move(all[place]));
     all = std::move(sorted);
 }
-/// Oldest first, equal ids once: files may be put together, and kept beside what they were.
+/// Oldest first, of equal ids the oldest alone: files may be put together, and kept beside what they
+/// were.
 inline history_lines in_order(history_lines all) {
     const auto earlier = [](const history_run& a, const history_run& b) {
         return a.at != b.at ? a.at < b.at : a.id < b.id;
@@ -222,11 +224,14 @@ inline history_lines in_order(history_lines all) {
     const auto noted_before = [](const history_note& a, const history_note& b) {
         return a.mark.at != b.mark.at ? a.mark.at < b.mark.at : a.id < b.id;
     };
-    const auto same = [](const auto& a, const auto& b) { return a.id == b.id; };
     sort_stably(all.runs, earlier);
     sort_stably(all.notes, noted_before);
-    all.runs.erase(std::unique(all.runs.begin(), all.runs.end(), same), all.runs.end());
-    all.notes.erase(std::unique(all.notes.begin(), all.notes.end(), same), all.notes.end());
+    const auto keep_first = [](auto& of) {
+        std::set<std::string> seen;
+        std::erase_if(of, [&](const auto& x) { return !seen.insert(x.id).second; });
+    };
+    keep_first(all.runs);
+    keep_first(all.notes);
     return all;
 }
 

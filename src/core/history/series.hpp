@@ -50,14 +50,19 @@ inline bool is_about(const history_mark& m, const history_run& r) {
     return m.at == r.id || m.at == r.at || (m.at.size() == 10 && r.at.compare(0, 10, m.at) == 0);
 }
 
-/// Those nights that have the statistic, and the marks on this gate in this cohort.
-inline history_series series_of(const history_lines& all, const std::string& gate,
-                                const std::string& cohort, const std::string& statistic) {
+/// Of the nights of a gate in a cohort those that have the statistic, and the marks that are about
+/// them.
+inline history_series series_of(const history_lines& all,
+                                const std::vector<const history_run*>& nights,
+                                const std::string& statistic) {
     history_series s;
     s.statistic = statistic;
+    if (nights.empty()) return s;
+    const history_run& any = *nights.front();
     for (const history_note& n : all.notes)
-        if (n.gate == gate && (n.cohort.empty() || n.cohort == cohort)) s.marks.push_back(n.mark);
-    for (const history_run* r : nights_of(all, gate, cohort)) {
+        if (n.gate == any.gate && (n.cohort.empty() || n.cohort == any.cohort))
+            s.marks.push_back(n.mark);
+    for (const history_run* r : nights) {
         const auto named = [&](const named_repeats& v) { return v.name == statistic; };
         const auto at = std::find_if(r->values.begin(), r->values.end(), named);
         if (at == r->values.end()) continue;

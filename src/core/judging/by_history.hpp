@@ -12,11 +12,11 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A look at repeats whose noise is believed as a calibration is, with less weight: a history is of
-/// other days. Where they spread by more, nothing is known of it.
+/// An analysis of repeats whose noise is believed as a calibration is, with less weight: a history
+/// is of other days. Where they spread by more, nothing is known of it.
 inline interim_analysis analysis_believing(const std::vector<double>& distances,
-                                       const history_noise& known,
-                                       const judging_rule& rule) {
+                                           const history_noise& known,
+                                           const judging_rule& rule) {
     const std::size_t n = distances.size();
     const double own = sample_variance(distances), df = static_cast<double>(n) - 1;
     if (!(known.sd > 0) || n < 2 || is_beyond_belief(own, n, known.sd, known.df))

@@ -30,9 +30,9 @@ enum class because : unsigned char {
     no_size, no_finite_value, pairs_spread, repeats_spread, thirds,
     // values that are missing
     nothing_measured, no_value, no_value_in, stored_lacks, start_unknown, too_few_values,
-    no_finite_part, small_sample, small_for_drift,
+    no_finite_part, small_sample, small_for_drift, window_ends,
     // nights of main
-    no_nights, few_nights, nights_lack, one_repeat, main_moved, trouble_nights, told_spread,
+    no_nights, few_nights, nights_lack, one_repeat, main_moved, trouble_nights, given_spread,
     unknown_card,
     // the client
     client_without, client_is_busy, client_off_rate, read_together, sent_late, client_part,

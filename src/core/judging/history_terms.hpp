@@ -22,7 +22,7 @@ struct objective_history {
     std::string newest{};       // the newest night's commit, or its date
     double step = 0;            // with which the level began, as a share; 0 where none did
     std::string step_at{};      // its date
-    std::string step_words{};   // commit, and what of the facts changed
+    std::string step_text{};    // commit, and what of the facts changed
     bool is_open_step = false;  // main became worse, and nobody accepted it
     double drift = 0, drift_low = 0, drift_high = 0;  // as shares; 0: none is shown
     std::string drift_since{};

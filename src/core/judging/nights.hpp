@@ -36,7 +36,7 @@ inline cause without_nights(const history_terms& h, const slo& s) {
     if (!o->learned.is_enough()) return {because::few_nights, {as_number(o->learned.nights)}};
     return {};
 }
-/// Why a verdict is buffered.
+/// Why a verdict is withheld.
 inline cause cause_of(const history_analysis& l, const objective_history& o) {
     const learned_history& h = o.learned;
     switch (l.withheld) {
@@ -49,14 +49,14 @@ inline cause cause_of(const history_analysis& l, const objective_history& o) {
     }
     case history_hold::trouble:
         return {because::trouble_nights, {as_number(h.spread.trouble), as_number(h.nights)}};
-    case history_hold::reported: return {because::told_spread, {h.told_sd}};
+    case history_hold::given: return {because::given_spread, {h.given_sd}};
     }
     return {};
 }
 
-/// The look as any other one is told: bounds in standard errors.
+/// The analysis as any other one is reported: bounds in standard errors.
 inline interim_analysis reported_analysis(const history_analysis& l, const learned_history& h,
-                                  const history_bounds& z) {
+                                          const history_bounds& z) {
     interim_analysis out;
     const bool is_late = l.kind == history_analysis_kind::late;
     out.outcome = l.outcome;
@@ -65,13 +65,13 @@ inline interim_analysis reported_analysis(const history_analysis& l, const learn
     out.sd = h.spread.sd;
     out.df = h.spread.df;
     out.pass_z = l.kind == history_analysis_kind::early ? z.early_pass
-                 : is_late                               ? z.late_pass
-                                                         : z.pass;
+                 : is_late                              ? z.late_pass
+                                                        : z.pass;
     out.fail_z = is_late ? z.late_fail : z.fail;
     out.pass_t = student_t_quantile(normal_cdf(out.pass_z), out.df);
     out.se = (l.pass_bound - l.distance) / out.pass_t;
     out.fail_t = (l.distance - l.fail_bound) / out.se;
-    out.prior_sd = h.told_sd;
+    out.prior_sd = h.given_sd;
     out.pass_bound = l.pass_bound;
     out.fail_bound = l.fail_bound;
     out.detectable = std::expm1((out.fail_t + four_in_five) * out.se);
@@ -127,7 +127,7 @@ inline decision judge_by_nights(const evidence& e, const terms& t, const slo& s,
     d.distances.resize(l.repeats);
     d.last = reported_analysis(l, h, bounds);
     d.outcome = l.outcome;
-    d.is_at_its_end = !t.history.appends && is_last_look(h, l);
+    d.is_at_its_end = !t.history.appends && is_last_analysis(h, l);
     if (cause why = cause_of(l, o)) d.why = {std::move(why)};
     if (d.outcome == verdict::fail && !t.history.knows_card)
         return decided(std::move(d), verdict::inconclusive, {because::unknown_card});

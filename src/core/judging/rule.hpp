@@ -1,4 +1,4 @@
-// the rule: looks, bounds, prior noise
+// the rule: interim analyses, bounds, prior noise
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 #pragma once
 

@@ -30,14 +30,14 @@ inline std::string nights_text(const history_terms& h, const objective_history& 
     if (!o.step_at.empty())
         words += printed(", the level is of the step of %+.1f %% on %s", o.step * 100,
                          o.step_at.c_str()) +
-                 (o.step_words.empty() ? "" : " (" + o.step_words + ")");
+                 (o.step_text.empty() ? "" : " (" + o.step_text + ")");
     if (o.is_open_step) words += ", which made main worse and which nobody accepted";
     if (!l.is_enough()) return words;
     const history_bounds bounds = history_bounds_of(rule);
     const double line = (s.at_most ? 1 : -1) * std::log(s.factor);
     words += printed("; nights differ by %.2g %%%s, repeats by %.2g %%; unchanged code passes in "
                      "%d of 100, 10 %% beyond the limit is found in %d",
-                     l.spread.sd * 100, l.told_sd > 0 ? " (as told)" : "",
+                     l.spread.sd * 100, l.given_sd > 0 ? " (as given)" : "",
                      std::sqrt(l.repeats.variance) * 100,
                      of_hundred(chance_to_pass(l, line, bounds)),
                      of_hundred(chance_to_find(l, std::log(1.10), bounds)));

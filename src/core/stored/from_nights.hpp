@@ -47,11 +47,11 @@ inline std::string changed_facts(const history_night& before, const history_nigh
 }
 
 inline objective_history objective_history_of(const history_series& s, const slo& what,
-                                              bool is_main, double told_sd) {
+                                              bool is_main, double given_sd) {
     objective_history o;
     o.statistic = str(what.what.name);
     o.at_most = what.at_most;
-    const history_read r = history_read_as(s, what.at_most, is_main, told_sd);
+    const history_read r = history_read_as(s, what.at_most, is_main, given_sd);
     o.learned = r.learned;
     if (r.nights.empty()) return o;
     const double sign = what.at_most ? 1 : -1;
@@ -67,8 +67,8 @@ inline objective_history objective_history_of(const history_series& s, const slo
                                     mean_of(means_of(r.nights, before.first, before.end))));
         o.step_at = night(last.first).at.substr(0, 10);
         const std::string changed = changed_facts(night(last.first - 1), night(last.first));
-        o.step_words = night(last.first).commit.substr(0, 8);
-        if (!changed.empty()) o.step_words += (o.step_words.empty() ? "" : ", ") + changed;
+        o.step_text = night(last.first).commit.substr(0, 8);
+        if (!changed.empty()) o.step_text += (o.step_text.empty() ? "" : ", ") + changed;
     }
     if (const auto d = drift_of_level(r.nights, r.segments, r.learned.spread)) {
         o.drift = std::expm1(sign * d->by);
@@ -92,7 +92,7 @@ inline std::string why_no_nights(const history_lines& lines, const cohort& mine,
     const std::string count = plural(most->second, "night");
     const auto at = known.find(most->first);
     if (at == known.end()) return count + " of another cohort, none of this one";
-    const std::string there = machine_words(at->second), here = machine_words(mine);
+    const std::string there = machine_text(at->second), here = machine_text(mine);
     if (there != here) return count + " of " + there + ", none of " + here;
     return count + " of another cohort, none of this one: " + first_difference(mine, at->second);
 }
@@ -100,7 +100,7 @@ inline std::string why_no_nights(const history_lines& lines, const cohort& mine,
 /// Who asks, beside the gate's objectives.
 struct history_question {
     std::string folder{};
-    double told_sd = 0;
+    double given_sd = 0;
     bool appends = false;
     std::string oldest{};  // a newest night before that says nothing of today
     std::string card{};    // today's, "" where nobody knows it
@@ -111,7 +111,7 @@ inline history_terms history_terms_of(const history_lines& lines, const cohort& 
                                       const std::vector<slo>& slos, const history_question& asked) {
     history_terms h;
     h.folder = asked.folder;
-    h.machine = machine_words(mine);
+    h.machine = machine_text(mine);
     h.appends = asked.appends;
     const std::string id = id_of(mine);
     const std::vector<const history_run*> nights = nights_of(lines, mine.gate, id);
@@ -132,8 +132,8 @@ inline history_terms history_terms_of(const history_lines& lines, const cohort& 
     h.knows_card = same_card || !any_card || asked.card.empty();
     for (const slo& s : slos) {
         if (!is_judged_by_spread(s.what.metric) || h.of(s)) continue;
-        const history_series series = series_of(lines, mine.gate, id, str(s.what.name));
-        h.objectives.push_back(objective_history_of(series, s, asked.appends, asked.told_sd));
+        const history_series series = series_of(lines, nights, str(s.what.name));
+        h.objectives.push_back(objective_history_of(series, s, asked.appends, asked.given_sd));
     }
     return h;
 }

@@ -26,9 +26,6 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Where it is, unless somebody names another folder.
-inline constexpr const char* usual_history = "perf-history";
-
 /// What is added where nobody asks for another number of repeats: from two a night has no spread of
 /// its own to speak of.
 inline constexpr int repeats_of_a_night = 3;

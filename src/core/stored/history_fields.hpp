@@ -30,8 +30,8 @@ inline void fields_of(field_visitor& v, learned_history& h) {
     v.number({"level", "mean of the newest nights' logarithms; less is better"}, h.level.mean,
              any_number);
     v.number({"level_nights"}, h.level.nights, count);
-    v.number({"told_sd", "what nights were told to differ by; 0: it does not count"}, h.told_sd,
-             any_number);
+    v.number({"given_sd", "what nights differ by as the user says; 0: it does not count"},
+             h.given_sd, any_number);
     v.list({"main_moved"}, h.moved, [&](main_moved& m) { fields_of(v, m); });
 }
 inline void fields_of(field_visitor& v, objective_history& o) {
@@ -42,7 +42,7 @@ inline void fields_of(field_visitor& v, objective_history& o) {
     v.text({"segment_from", "the date of the step that the level began with, \"\": none"},
            o.step_at);
     v.number({"segment_step", "as a share"}, o.step, any_number);
-    v.text({"segment_words"}, o.step_words);
+    v.text({"segment_text"}, o.step_text);
     v.flag({"open_step", "main became worse, and nobody accepted it"}, o.is_open_step);
     v.number({"drift", "as a share, 0: none is shown"}, o.drift, any_number);
     v.number({"drift_low"}, o.drift_low, any_number);

@@ -30,8 +30,8 @@ inline constexpr double bisect_z = 2.33;         // at each look, either way
 inline constexpr double between_restarts = 0.005;  // of one server on one machine within hours
 inline constexpr double least_noise_of_a_step = 0.01;
 
-inline stored_gate good_of(const std::string& file, const std::string& gate) {
-    return read_stored_gate(file_content(file, "LLMBENCH_BISECT_GOOD"), file, gate);
+inline stored_gate good_of(const bisect_settings& asked, const std::string& gate) {
+    return read_stored_gate(file_content(asked.good, "LLMBENCH_BISECT_GOOD"), asked.good, gate);
 }
 inline std::vector<double> logs_of_good(const stored_gate& good, const slo& s) {
     std::vector<double> logs;
@@ -70,11 +70,10 @@ inline scenario as_good(scenario s, const bisect_settings& asked) {
     return s;
 }
 /// The scenario of a step. Throws std::invalid_argument where it has no objective to go by.
-inline scenario as_step(scenario s, const bisect_settings& asked, const std::string& gate) {
+inline scenario as_step(scenario s, const bisect_settings& asked, const stored_gate& good) {
     check_has_no_server(s);
     if (s.arrivals.data().is_searched)
         refuse({"LLMBENCH_BISECT: this gate searches a capacity; bisect by a gate at one load"});
-    const stored_gate good = good_of(asked.good, gate);
     bool any = false;
     slo_list slos;
     for (slo x : s.slos) {
@@ -93,9 +92,8 @@ inline scenario as_step(scenario s, const bisect_settings& asked, const std::str
 }
 /// The same of its plan: every analysis from the second repeat on may decide, and the noise is
 /// believed to be what the good commit's repeats differed by.
-inline plan planned_step(plan p, run_mode& mode) {
+inline plan planned_step(plan p, const stored_gate& good, run_mode& mode) {
     mode.noise_file = str(p.judged->stored.file);
-    const stored_gate good = good_of(mode.noise_file, p.name);
     for (const slo& s : p.judged->slos)
         if (s.factor > 0)
             mode.noise[noise_name(s)] = std::max(least_noise_of_a_step,

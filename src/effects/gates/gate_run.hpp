@@ -17,6 +17,7 @@
 #include "core/planning/target_facts.hpp"
 #include "core/stored/stored.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/system/ranks.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/targets/fingerprint.hpp"
@@ -75,9 +76,10 @@ public:
         });
         servers_.report(all_.target, all_.baseline);
         servers_.check_objectives();
-        if (mode_.compares(p_))
+        const bool judges = rank_group::of_this_program().is_first();
+        if (judges && mode_.compares(p_))
             all_.print = fingerprint_of(servers_.candidate(), mode_.history.machine);
-        if (judged_.has_history)
+        if (judges && judged_.has_history)
             all_.judged_by.history = nights_for(p_, all_.target, all_.print, mode_);
         if (!judged_.has_stored_baseline) return true;
         all_.baseline.kind = target_kind::stored;

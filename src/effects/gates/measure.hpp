@@ -340,8 +340,10 @@ private:
     };
     bool searches() const { return scenario_.arrivals.data().is_searched; }
     gate_to_run prepared() {
+        stored_gate good;
+        if (bisects()) good = good_of(asked_.bisect, who_.what.name);
         const scenario s = appends()   ? as_a_night(scenario_)
-                           : bisects() ? as_step(scenario_, asked_.bisect, who_.what.name)
+                           : bisects() ? as_step(scenario_, asked_.bisect, good)
                                        : as_good(scenario_, asked_.bisect);
         const bool writes = asked_.write_baseline && s.baseline.is_stored();
         // What is written as a baseline is all of a capacity, not whether one load is carried.
@@ -350,12 +352,14 @@ private:
         run_mode mode = mode_of(p, asked_, budget_began_ns());
         mode.history = asked_.history;
         if (asked_.history.appends() && !appends()) mode.history.use = history_use::read;
-        if (bisects()) p = planned_step(std::move(p), mode);
+        if (bisects()) p = planned_step(std::move(p), good, mode);
         mode.model = model_;
         if (model_) p = with_judging(std::move(p), [](planned_judging& j) { j.on_fail = {}; });
         if (mode.is_shard) p = as_shard(std::move(p), scenario_, asked_, number_);
         if (p.judged->has_stored_baseline && !writes) {
-            mode.stored = model_ ? made_up_baseline() : stored_gate_of(p);
+            mode.stored = model_      ? made_up_baseline()
+                          : bisects() ? std::move(good)
+                                      : stored_gate_of(p);
             // With the load that the earlier run was shown to carry, times what is asked of it.
             if (searches())
                 p = with_judging(std::move(p), [&](planned_judging& j) {
@@ -405,8 +409,11 @@ private:
     result reported(const gate_to_run& what, measured_gate m) {
         gate_report g = report_of(what.asked, m, asked_);
         if (what.mode.write_baseline) write_as_baseline(g, m, asked_);
-        if (asked_.history.appends() && use_ == scenario_use::gate)
-            g.night = night_of(what.asked, m, g, asked_.history);
+        if (asked_.history.appends())
+            g.night = use_ == scenario_use::gate
+                          ? night_of(what.asked, m, g, asked_.history)
+                          : history_entry{.why_not = no_night_of(searches() ? "find_capacity()"
+                                                                            : "run()")};
         if (model_) mark_rehearsed(g, m.seen, model_->words, model_->noise);
         const result r = result_of(g, std::move(m), number_, asked_);
         const bool only_notes = !asserts_ && in_test_case_;

@@ -25,6 +25,7 @@
 #include "effects/gates/doctest_host.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/measure.hpp"
+#include "effects/gates/night.hpp"
 #include "effects/gates/rehearsed.hpp"
 #include "effects/gates/session.hpp"
 #include "effects/gates/settings_run.hpp"
@@ -168,6 +169,7 @@ private:
             close(numbers_[i], std::move(g), now_ns() - parts[i].took_ns);
         }
         say(comparison_text(report));
+        if (asked_.history.appends()) say(no_night_text(no_night_of("compare()")));
         if (all_.records().are_open()) say(reports_text(report_directory()));
         inform_test_case(held);
         return comparison_access::make(std::move(held), results, comparison_line(found),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/scenario.hpp"
+#include "api/target.hpp"
 #include "api/traffic.hpp"
 #include "core/base/text.hpp"
 #include "core/traffic/plan.hpp"
@@ -23,12 +24,15 @@ inline scenario as_a_night(scenario s) {
     return s;
 }
 
+/// Why what another verb measured is not added.
+inline std::string no_night_of(const char* verb) {
+    return std::string(verb) + " has no verdict of its own, and nights are of gates";
+}
 inline history_entry night_of(const plan& p, const measured_gate& m, const gate_report& g,
                               const history_settings& asked) {
     history_entry e = history_entry_of(p, cohort_of(p, m.target, m.print, asked.machine), m.print,
                                        g.figures, g.verdicts, m.seen.stopped);
-    const std::string own = p.judged->has_history ? str(p.judged->history.folder) : usual_history;
-    e.folder = asked.folder.empty() ? own : asked.folder;
+    e.folder = asked.folder_or((p.judged->has_history ? p.judged->history : history()).folder);
     return e;
 }
 

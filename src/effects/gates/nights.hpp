@@ -29,7 +29,7 @@ inline constexpr double nights_count_for_s = 30 * 86400.0;  // after the newest 
 inline history_terms nights_for(const plan& p, const target_facts& target,
                                 const fingerprint& print, const run_mode& mode) {
     const history_settings& asked = mode.history;
-    const std::string folder = asked.folder.empty() ? str(p.judged->history.folder) : asked.folder;
+    const std::string folder = asked.folder_or(p.judged->history.folder);
     history_terms none;
     none.folder = folder;
     none.appends = asked.appends();
@@ -40,7 +40,7 @@ inline history_terms nights_for(const plan& p, const target_facts& target,
                 : begins                        ? "the history begins with this run"
                                                 : "";
     if (!none.none.empty()) return none;
-    history_store store = history_of_gate(folder, p.name, asked);
+    history_store store = history_of_gate(folder, p.name, asked.at);
     // A night is the last run of its date: this one takes the place of those before it.
     const std::string today = utc_text(machine_unix_s()).substr(0, 10);
     if (asked.appends())

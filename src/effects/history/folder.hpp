@@ -107,15 +107,13 @@ inline history_store read_history(const std::string& folder, const std::string& 
     return all;
 }
 
-/// What a run of a gate in a cohort is held against: all that its folder, or LLMBENCH_HISTORY_DIR,
-/// has of that gate, as of LLMBENCH_HISTORY_AT. series_of() makes nights of it. Nights are of this
+/// What a run of a gate in a cohort is held against: all that the folder has of that gate, as of
+/// LLMBENCH_HISTORY_AT. series_of() makes nights of it. Nights are of this
 /// machine's time, in a made-up world, too.
 inline history_store history_of_gate(const std::string& folder, const std::string& gate,
-                                     const history_settings& asked) {
-    history_store all =
-        read_history(asked.folder.empty() ? folder : asked.folder,
-                     utc_text(machine_unix_s() + most_clock_skew_s), gate);
-    all.lines = as_of(std::move(all.lines), asked.at);
+                                     const std::string& at) {
+    history_store all = read_history(folder, utc_text(machine_unix_s() + most_clock_skew_s), gate);
+    all.lines = as_of(std::move(all.lines), at);
     std::erase_if(all.lines.runs, [&](const history_run& r) { return r.gate != gate; });
     std::erase_if(all.lines.notes, [&](const history_note& n) { return n.gate != gate; });
     return all;

@@ -45,6 +45,9 @@ struct history_settings {
     std::string at{};       // as of then
     std::string machine{};  // LLMBENCH_MACHINE
     bool appends() const { return use == history_use::append; }
+    std::string folder_or(const types::text& own) const {
+        return folder.empty() ? str(own) : folder;
+    }
 };
 
 /// What the LLMBENCH_BISECT variables ask.

@@ -1,6 +1,7 @@
 // a server and its machine asked what they are
 #pragma once
 
+#include "api/target.hpp"
 #include "core/base/text.hpp"
 #include "core/history/fingerprint.hpp"
 #include "core/wire/url.hpp"
@@ -9,16 +10,18 @@
 #include "effects/net/blocking_http.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
+#include "effects/targets/process.hpp"
 #include "effects/targets/server_pages.hpp"
 
 #include <algorithm>  // min
 #include <cmath>  // ceil
-#include <cstdio>  // popen
 #include <fstream>  // ifstream
+#include <stdexcept>  // runtime_error
 #include <string>
 #include <thread>  // hardware_concurrency
 
 #include <sys/utsname.h>  // the kernel
+#include <unistd.h>  // unlink
 
 namespace llmbench {
 inline namespace v0 {
@@ -34,16 +37,18 @@ inline int usable_cores() {
     if (!(in >> quota >> period) || !(quota > 0 && period > 0)) return cores;  // "max 100000"
     return std::min(cores, static_cast<int>(std::ceil(quota / period)));
 }
-/// What a command says, "" where it fails or takes too long.
-inline std::string said_by(const char* command) {
-    std::string said;
-    std::FILE* const out = ::popen(command, "r");
-    if (!out) return said;
-    char some[4096];
-    for (std::size_t n = 0; (n = std::fread(some, 1, sizeof some, out)) > 0;) {
-        if (said.size() < 65536) said.append(some, n);
-    }
-    return ::pclose(out) == 0 ? said : std::string();
+/// What a command says, "" where it fails or takes too long. No file of it is left.
+inline std::string said_by(const char* command, double within_s) try {
+    process p;
+    p.command = command;
+    const std::string log = report_directory() + "/machine.log";
+    server_process running(p, 0, log, {});
+    ::unlink(log.c_str());
+    const long long until_ns = now_ns() + ns_of(within_s);
+    while (running.how_it_ended().empty() && now_ns() < until_ns) sleep_s(0.005);
+    return running.how_it_ended() == "exited with status 0" ? running.log_tail(65536) : "";
+} catch (const std::runtime_error&) {
+    return {};  // no room for a process or its words
 }
 inline bool is_this_host(const http_url& u) {
     return !u.socket.empty() || u.host == "localhost" || u.host == "::1" ||
@@ -65,7 +70,7 @@ inline void ask_for_version(const live_target& of, fingerprint& f) {
         const double left_s = static_cast<double>(until_ns - now_ns()) * 1e-9;
         if (left_s <= 0) return;
         const http_answer a = blocking_get(to, inquiry_path(to, page.path), to.fields, left_s);
-        const std::string version = a.status == 200 ? told_version(page, a.body) : "";
+        const std::string version = a.status == 200 ? reported_version(page, a.body) : "";
         if (version.empty()) continue;
         if (f.server.empty()) f.server = server_behind(page.path);
         f.version = printable(without_secrets(version, to.secrets));
@@ -74,7 +79,7 @@ inline void ask_for_version(const live_target& of, fingerprint& f) {
 }
 /// By the pages of its exporters, or by this host where that is its own.
 inline void ask_machine(const live_target& of, fingerprint& f) {
-    told_cards cards;
+    reported_cards cards;
     const server_pages& pages = of.pages();
     for (std::size_t i = pages.first_is_servers ? 1 : 0; i < pages.all.size(); ++i)
         read_cards(read_page(pages.all[i]).page, cards);
@@ -83,9 +88,8 @@ inline void ask_machine(const live_target& of, fingerprint& f) {
     if (!cards.drivers.empty()) f.driver = cards.drivers.front();
     if (!of.is_process() && !is_this_host(of.load().url)) return;
     if (f.accelerators.empty())
-        read_nvidia_smi(said_by("timeout -k 1 2 nvidia-smi --query-gpu=name,uuid,driver_version,"
-                                "memory.total,power.limit --format=csv,noheader 2>/dev/null"),
-                        f);
+        read_nvidia_smi(said_by("nvidia-smi --query-gpu=name,uuid,driver_version,memory.total,"
+                                "power.limit --format=csv,noheader", fingerprint_within_s), f);
     f.cpu = printable(name_of_the_processor(), 60);
     f.cores = std::to_string(usable_cores());
     utsname u{};
@@ -97,7 +101,7 @@ inline void ask_machine(const live_target& of, fingerprint& f) {
 inline fingerprint fingerprint_of(const live_target& of, const std::string& machine) {
     fingerprint f;
     if (const engine* const model = of.model()) {
-        f.server = engine_words(*model);
+        f.server = engine_text(*model);
         if (current_world) return f;
     } else {
         ask_for_version(of, f);

@@ -183,7 +183,7 @@ public:
         pid_ = -1;
         log_.appear();
     }
-    std::string log_tail() const { return log_.tail(); }
+    std::string log_tail(std::size_t bytes = 2000) const { return log_.tail(bytes); }
 
 private:
     bool has_ended() {

@@ -145,21 +145,21 @@ TEST_CASE("what trouble nights show without a change is no fail") {
     CHECK(learned(means).spread.farthest == 0);
 }
 
-TEST_CASE("a told spread makes a baseline of one night, and counts until ten") {
+TEST_CASE("a given spread makes a baseline of one night, and counts until ten") {
     const learned_history h = learned({0}, 0.03);
     CHECK(h.is_enough());
-    CHECK(h.told_sd == 0.03);
+    CHECK(h.given_sd == 0.03);
     CHECK(h.spread.sd == doctest::Approx(0.03));
-    CHECK(h.spread.df == told_df);
+    CHECK(h.spread.df == given_df);
     // (4 * 0.03^2 + 2 * 0.01^2) / 6
     CHECK(learned({0, 0.01, 0.02}, 0.03).spread.sd == doctest::Approx(std::sqrt(0.0038 / 6)));
-    CHECK(learned(steady(10), 0.03).told_sd == 0);
+    CHECK(learned(steady(10), 0.03).given_sd == 0);
     CHECK(learned(steady(10), 0.03).spread.sd == learned(steady(10)).spread.sd);
 
     learned_history narrow = learned(steady(9, 0.001), 0.03);
     narrow.spread.sd = 0.001;
     const history_analysis l = looked(narrow, {line + 0.05, line + 0.05, line + 0.05});
-    CHECK(l.withheld == history_hold::reported);
+    CHECK(l.withheld == history_hold::given);
     CHECK(looked(narrow, {line + 0.07, line + 0.07, line + 0.07}).outcome == verdict::fail);
 }
 

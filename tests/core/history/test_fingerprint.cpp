@@ -12,7 +12,7 @@ namespace {
 
 std::string version_at(const char* path, const std::string& body) {
     for (const version_page& p : version_pages)
-        if (std::string(p.path) == path) return told_version(p, body);
+        if (std::string(p.path) == path) return reported_version(p, body);
     return "no such page";
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("cards by a page of dcgm-exporter, each once") {
     const std::string page = sample("DCGM_FI_DEV_GPU_UTIL", "GPU-1") +
                              sample("DCGM_FI_DEV_GPU_UTIL", "GPU-2") +
                              sample("DCGM_FI_DEV_POWER_USAGE", "GPU-1");
-    told_cards cards;
+    reported_cards cards;
     read_cards(read_metrics_page(page, "text/plain").page, cards);
     read_cards(read_metrics_page(page, "text/plain").page, cards);
     CHECK(counted_names(cards.names) == "2 x NVIDIA H100 80GB HBM3");
@@ -82,6 +82,6 @@ TEST_CASE("an engine is what its speed depends on") {
     seeded.seed = 7;
     seeded.faults.delay = time_span::from_seconds(1);
     slower.decode_step = time_span::from_seconds(0.013);
-    CHECK(engine_words(seeded) == engine_words(usual));
-    CHECK(engine_words(slower) != engine_words(usual));
+    CHECK(engine_text(seeded) == engine_text(usual));
+    CHECK(engine_text(slower) != engine_text(usual));
 }

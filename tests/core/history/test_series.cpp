@@ -18,7 +18,7 @@ history_note note(history_mark_kind kind, const std::string& at, const std::stri
     return {"m" + at, "chat", cohort, {kind, at, "because", ""}};
 }
 history_series nights(const history_lines& all) {
-    return series_of(all, "chat", "c", "mean(tpot)");
+    return series_of(all, nights_of(all, "chat", "c"), "mean(tpot)");
 }
 std::string ids(const history_series& s) {
     std::string all;
@@ -83,7 +83,7 @@ TEST_CASE("cohorts differ in any fact, and are read as they were written") {
     CHECK(id_of(a).size() == 16);
     const cohort again = read_cohort(cohort_json(a), "cohorts/x.json");
     CHECK(id_of(again) == id_of(a));
-    CHECK(machine_words(a) == "AMD EPYC 7763, 4 cores");
+    CHECK(machine_text(a) == "AMD EPYC 7763, 4 cores");
     cohort b = a;
     b.cpu = "AMD EPYC 9V74";
     CHECK(id_of(a) != id_of(b));

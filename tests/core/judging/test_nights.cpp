@@ -146,7 +146,7 @@ TEST_CASE("the step that a level began with is told with what changed") {
     const objective_history& o = h.objectives[0];
     CHECK(o.step == doctest::Approx(-0.1).epsilon(0.02));
     CHECK(o.step_at == "2026-01-22");
-    CHECK(o.step_words == "4c1d22e0, vLLM 0.32 -> vLLM 0.33");
+    CHECK(o.step_text == "4c1d22e0, vLLM 0.32 -> vLLM 0.33");
     CHECK_FALSE(o.is_open_step);
     CHECK(o.learned.nights == 30);
 }
