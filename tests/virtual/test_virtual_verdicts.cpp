@@ -113,6 +113,33 @@ TEST_CASE("stages of fresh traffic differ, the last one is twice as long, and th
     check_rejudged(r, s.slos);
 }
 
+TEST_CASE("one wave of whole answers shows no miss of a throughput") {
+    scenario s = brief(simulated(engine_of(15_ms)), "one wave");
+    s.workload = synthetic{.prompt_tokens = fixed(16), .output_tokens = fixed(8)};
+    s.options.stream = false;
+    s.arrivals = closed_loop(16);
+    s.warmup = 0;
+    s.slos = {output_throughput >= 800_tps, request_throughput >= 100_rps};  // 16 in 0.12 s: 133
+    const result r = run(s);
+    for (const std::size_t i : {0, 1}) {
+        const slo_verdict& v = r.verdicts()[i];
+        CHECK(v.outcome == verdict::invalid);
+        CHECK(holds(v.reason, "0 answers ended in the steady window"));
+        CHECK(holds(v.reason, "warm up with as many as there are users"));
+    }
+    check_rejudged(r, s.slos);
+    // As that says.
+    s.name = "waves after a warm-up";
+    s.warmup = 16;
+    s.requests = 48;
+    check_passes(run(s));
+    // A server that is too slow by more than that is shown to be.
+    s.name = "slow waves";
+    s.target = simulated(engine_of(60_ms));
+    s.warmup = 0;
+    CHECK(run(s).verdicts()[1].outcome == verdict::fail);
+}
+
 // ---- values of variables
 
 TEST_CASE("a variable that makes no sense is refused in one sentence with its name and value") {

@@ -92,6 +92,8 @@ inline decision judged_as_reported(const evidence& e, const terms& t, const grou
     // What has no value at all says so itself.
     if (cause small = sample_fault(e, t.rule, s); small && v.outcome != verdict::invalid)
         return decided(std::move(v), verdict::invalid, std::move(small));
+    if (cause ends = window_fault(e, v))
+        return decided(std::move(v), verdict::invalid, std::move(ends));
     if (on.saturated && is_of_service(s.what.metric)) {
         const verdict outcome = v.outcome == verdict::fail ? verdict::fail : verdict::invalid;
         return decided(std::move(v), outcome, on.saturated);

@@ -90,6 +90,31 @@ inline cause sample_fault(const evidence& e, const judging_rule& rule, const slo
     return {};
 }
 
+/// Whether a rate counts an answer as it ends, and nothing of it before.
+inline bool is_counted_at_end(metric_id m, const record& r) {
+    return m == metric_id::request_throughput || m == metric_id::input_throughput || r.events < 2;
+}
+/// Why a throughput that is under its limit may be above it, nothing where it is not: of answers in
+/// one piece the steady window counts none that is under way at its end, and where there was no
+/// warm-up, it began with none that had been.
+inline cause window_fault(const evidence& e, const verdict_numbers& v) {
+    const slo& s = v.what;
+    if (v.outcome != verdict::fail || !is_throughput(s.what.metric) || s.factor > 0) return {};
+    double ended = 0, begun = 0, left = 0;
+    for (const repeat_data& d : e.candidate)
+        for (const record& r : d.records) {
+            if (r.status != request_status::ok || !is_counted_at_end(s.what.metric, r)) continue;
+            const bool is_late = r.end_ns >= d.window.to_ns();
+            ended += d.window.holds(r.end_ns);
+            begun += d.window.holds(r.end_ns) && r.sent_ns < d.window.from_ns();
+            left += is_late && d.window.holds(r.sent_ns);
+        }
+    const double more = left - begun;
+    if (!(more > 0) || (ended > 0 && v.measured * (1 + more / ended) < s.bound)) return {};
+    const double repeats = as_number(e.candidate.size());
+    return {because::window_ends, {ended / repeats, more / repeats}, whose::plan};
+}
+
 }  // namespace detail
 }  // inline namespace v0
 }  // namespace llmbench

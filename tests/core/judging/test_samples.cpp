@@ -3,6 +3,7 @@
 #include "core/judging/samples.hpp"
 #include "support/verdicts.hpp"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,29 @@ TEST_CASE("two repeats of one request decide nothing") {
     // Counts know by themselves how little they show.
     CHECK(on({9, 9}, error_rate <= 1_pct).outcome == verdict::inconclusive);
     CHECK(on({9, 9}, goodput(ttft <= 1_s) >= 90_pct).outcome == verdict::inconclusive);
+}
+
+TEST_CASE("what is under way as the window ends may be what a throughput lacks") {
+    // Twelve answers in one piece, all under way when the first user has nothing left.
+    repeat_data d = repeat_with_failures(12, 0);
+    long long first_end = d.records[0].end_ns;
+    for (record& r : d.records) {
+        r.events = 1;
+        r.sent_ns = 0;
+        first_end = std::min(first_end, r.end_ns);
+    }
+    d.window = time_interval::between(0, first_end);
+    const auto on_three = [&] {
+        return judged(measured({d, d, d}), request_throughput >= 0.001_rps);
+    };
+    CHECK(on_three().outcome == verdict::invalid);
+    CHECK(mentions(on_three().reason, "the plan: 0 answers ended in the steady window of a repeat"));
+    CHECK(mentions(on_three().reason, "warm up with as many as there are users"));
+    // What cannot reach the limit is a miss all the same.
+    d.window = time_interval::between(0, d.records[5].end_ns + 1);
+    const slo_verdict v = judged(measured({d, d, d}), request_throughput >= 1e6_rps);
+    CAPTURE(str(v.reason));
+    CHECK(v.outcome == verdict::fail);
 }
 
 TEST_CASE("the baseline needs as many") {
