@@ -4,6 +4,8 @@
 //   llmbench_history --step GATE ... | --no-step GATE ...     the same: a step that is one, or none
 //   llmbench_history --leave-out ID --why WORDS [--by NAME]   a night that counts for nothing
 //   llmbench_history --import result.json... [--cohort ID]    runs that were kept as result.json
+//   llmbench_history --bisect GATE                            which commits to look between for what
+//                                                             made main worse, as ci/bisect.sh asks
 // The folder is LLMBENCH_HISTORY_DIR, default perf-history. LLMBENCH_HISTORY_AT: the page of then.
 // --result   the run of today: its limits and its values are drawn beside the nights
 // --commits  what a commit's hash is appended to for a link, "https://github.com/me/it/commit/"
@@ -27,7 +29,7 @@ namespace {
 using namespace history_tool;
 
 struct options {
-    std::string page{}, result{}, commits{}, cohort{};
+    std::string page{}, result{}, commits{}, cohort{}, bisect{};
     bool marks = false;
     wanted_mark mark{};
     std::vector<std::string> imports{};
@@ -61,13 +63,15 @@ options options_of(const std::vector<std::string>& args) {
         else if (a == "--step") marks(history_mark_kind::step);
         else if (a == "--no-step") marks(history_mark_kind::no_step);
         else if (a == "--leave-out") marks(history_mark_kind::leave_out);
+        else if (a == "--bisect") o.bisect = value();
         else if (a == "--import") takes_files = true;
         else refuse({a, " is no option; they stand at the top of ci/history/history.cpp"});
     }
-    const int asked = !o.page.empty() + o.marks + !o.imports.empty();
+    const int asked = !o.page.empty() + !o.bisect.empty() + o.marks + !o.imports.empty();
     if (asked != 1)
         refuse({"usage: llmbench_history --page FILE | --accept GATE --at DATE --why WORDS | "
-                "--step ... | --no-step ... | --leave-out ID --why WORDS | --import FILE..."});
+                "--step ... | --no-step ... | --leave-out ID --why WORDS | --bisect GATE | "
+                "--import FILE..."});
     if (!o.commits.empty() && o.commits.compare(0, 4, "http") != 0)
         refuse({"--commits is \"", o.commits, "\": it must be a URL"});
     return o;
@@ -94,7 +98,7 @@ void add_result(std::vector<drawn_gate>& gates, const std::string& file) {
 
 int run(const options& o) {
     const history_settings asked = history_settings_of(environment);
-    const std::string folder = asked.folder.empty() ? usual_history : asked.folder;
+    const std::string folder = asked.folder_or(llmbench::history().folder);
     const std::string now = utc_text(machine_unix_s() + most_clock_skew_s);
     if (!o.imports.empty()) {
         history_store all;
@@ -112,6 +116,10 @@ int run(const options& o) {
     }
     std::vector<drawn_gate> gates = gates_of(as_of(all.lines, asked.at), all.cohorts);
     if (gates.empty()) refuse({folder, " has no night yet"});
+    if (!o.bisect.empty()) {
+        std::printf("%s", bisection_of(gates, o.bisect).c_str());
+        return 0;
+    }
     if (!o.result.empty()) add_result(gates, o.result);
     write_file(o.page, page_of(folder, gates, o.commits));
     return 0;

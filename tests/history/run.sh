@@ -54,7 +54,11 @@ expect "and by whom" says 'step: new cards (bert)' page.html
 expect "and crosses the night" says 'class="out"' page.html
 
 cp -r h kept
+expect "a run that was added is not imported, too" tool 2 --import llmbench-report/result.json
+expect "in a sentence" says "llmbench-report/result.json is in the history already: \"pass\" of $day"
+rm -r h/2*
 expect "a kept run is imported" tool 0 --import llmbench-report/result.json
+expect "once" tool 2 --import llmbench-report/result.json
 expect "into the cohort of its load" [ "$(find h/cohorts -type f | wc -l)" = 1 ]
 rm -rf h
 expect "without a cohort it needs a machine" tool 2 --import llmbench-report/result.json
@@ -72,4 +76,26 @@ expect "a line that is none is refused" tool 2 --page page.html
 expect "with its file and number" says "h/all.jsonl:6 is no line of a history: <<<<<<< HEAD"
 expect "an unknown option is refused" tool 2 --pages page.html
 expect "two things at once are refused" tool 2 --page page.html --accept pass --why w
+
+# A step that nobody accepted, from the 15th night on.
+rm -rf h && mkdir h
+for day in {10..30}; do
+    value=$([[ $day -lt 24 ]] && echo 0.010 || echo 0.012)
+    echo '{"schema":"llmbench/history/1","id":"n'$day'","at":"2026-06-'$day'T02:00:00Z","gate":"chat",' \
+        '"cohort":"c","commit":"c0ffee'$day'","watched":{},"outcome":"passed","values":' \
+        '{"mean(tpot)":['"$value"'1,'"$value"'2,'"$value"$((day % 7))']}}'
+done > h/nights.jsonl
+expect "a step to bisect" tool 0 --bisect chat
+expect "is told" says "mean(tpot) +"
+expect "with its night" says "% from 2026-06-24 on"
+expect "and as ci/bisect.sh takes it" says "bash ci/bisect.sh c0ffee23 c0ffee24 BUILD GATES"
+expect "of a gate that there is" tool 2 --bisect chaat
+expect "in a sentence" says 'the history has no night of "chaat"'
+expect "it is accepted" tool 0 --accept chat --at 2026-06-24 --why "longer prompts"
+expect "and no more to be bisected" tool 2 --bisect chat
+expect "in a sentence" says 'no step that made "chat" worse is open'
+sed -i 's/c0ffee24/c0ffee23/' h/nights.jsonl
+rm -r h/20*
+expect "a step of one commit is none to bisect" tool 2 --bisect chat
+expect "in a sentence" says "the commit is the same"
 exit "$failed"
