@@ -2,6 +2,8 @@
 // stalled too much for a verdict, nothing was shown of what is tested. That is told and counted.
 #pragma once
 
+#include "support/listener.hpp"
+
 #include <doctest/doctest.h>
 
 #include <iostream>
@@ -49,7 +51,7 @@ private:
 };
 
 /// Which of the test cases that failed were stalled.
-class stalls final : public doctest::IReporter {
+class stalls final : public listener {
 public:
     explicit stalls(const doctest::ContextOptions&) {}
     static int exit_code(int of_doctest) {
@@ -66,16 +68,6 @@ public:
         ++(was ? stalled_ : failed_);
         if (was) std::cout << "stalled by the machine: " << name_ << std::endl;
     }
-    void report_query(const doctest::QueryData&) override {}
-    void test_run_start() override {}
-    void test_run_end(const doctest::TestRunStats&) override {}
-    void test_case_reenter(const doctest::TestCaseData&) override {}
-    void test_case_exception(const doctest::TestCaseException&) override {}
-    void subcase_start(const doctest::SubcaseSignature&) override {}
-    void subcase_end() override {}
-    void log_assert(const doctest::AssertData&) override {}
-    void log_message(const doctest::MessageData&) override {}
-    void test_case_skipped(const doctest::TestCaseData&) override {}
 
 private:
     account account_{};
@@ -85,4 +77,4 @@ private:
 
 }  // namespace live
 
-DOCTEST_REGISTER_LISTENER("held_up", 1, live::stalls);
+DOCTEST_REGISTER_LISTENER("stalls", 1, live::stalls);

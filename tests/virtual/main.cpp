@@ -7,6 +7,7 @@
 
 #include "llmbench.hpp"
 
+#include "support/listener.hpp"
 #include "virtual/world.hpp"
 
 #include <optional>
@@ -14,7 +15,7 @@
 namespace {
 
 /// A case begins anew for each of its subcases, in a world that knows nothing of the one before.
-class worlds final : public doctest::IReporter {
+class worlds final : public live::listener {
 public:
     explicit worlds(const doctest::ContextOptions&) {}
     void test_case_start(const doctest::TestCaseData&) override { world_.emplace(); }
@@ -23,15 +24,6 @@ public:
         world_.emplace();
     }
     void test_case_end(const doctest::CurrentTestCaseStats&) override { world_.reset(); }
-    void report_query(const doctest::QueryData&) override {}
-    void test_run_start() override {}
-    void test_run_end(const doctest::TestRunStats&) override {}
-    void test_case_exception(const doctest::TestCaseException&) override {}
-    void subcase_start(const doctest::SubcaseSignature&) override {}
-    void subcase_end() override {}
-    void log_assert(const doctest::AssertData&) override {}
-    void log_message(const doctest::MessageData&) override {}
-    void test_case_skipped(const doctest::TestCaseData&) override {}
 
 private:
     std::optional<made_up::world> world_{};
