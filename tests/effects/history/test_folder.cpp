@@ -45,11 +45,12 @@ TEST_CASE("every file below a folder is read, but for hidden ones and links") {
     const history_store all = read_history(dir.file(""), now);
     CHECK(all.lines.runs.size() == 3);
     CHECK(all.cohorts.at("c").gate == "chat");
-    const history_store of = history_of_gate(dir.file(""), "chat", {});
+    const history_store of = history_of_gate(dir.file(""), "chat", "");
     CHECK(of.lines.runs.size() == 2);
-    CHECK(history_of_gate("nowhere", "other", asked({{"LLMBENCH_HISTORY_DIR", dir.file("")}}))
-              .lines.runs.size() == 1);
-    CHECK_THROWS_WITH_AS(history_of_gate(dir.file(""), "chat", {.at = "2020-01"}),
+    CHECK(history_of_gate(dir.file(""), "other", "").lines.runs.size() == 1);
+    CHECK(asked({{"LLMBENCH_HISTORY_DIR", "there"}}).folder_or("own") == "there");
+    CHECK(asked({}).folder_or("own") == "own");
+    CHECK_THROWS_WITH_AS(history_of_gate(dir.file(""), "chat", "2020-01"),
                          doctest::Contains("LLMBENCH_HISTORY_AT"), std::invalid_argument);
     put(dir.file("half.jsonl"), line("d").substr(0, 50));
     CHECK_THROWS_WITH_AS(read_history(dir.file(""), now),
