@@ -111,7 +111,7 @@ TEST_CASE("lines are in the order of their times, and equal ids count once") {
 }
 TEST_CASE("equal ids count once whatever times they are of: the oldest") {
     history_run later = a_run();
-    later.at = "2026-11-24T02:15:04Z";
+    later.at = "2026-11-23T23:15:04Z";
     const history_lines all = in_order(read(history_line(later) + history_line(a_run())));
     REQUIRE(all.runs.size() == 1);
     CHECK(all.runs[0].at == a_run().at);
