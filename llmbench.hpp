@@ -11731,8 +11731,8 @@ void sort_stably(std::vector<T>& all, Before&& before) {
     for (const std::size_t place : places) sorted.push_back(std::move(all[place]));
     all = std::move(sorted);
 }
-/// Oldest first, of equal ids the oldest alone: files may be put together, and kept beside what they
-/// were.
+/// Oldest first, of equal ids the oldest alone: files may be put together, and kept beside what
+/// they were.
 inline history_lines in_order(history_lines all) {
     const auto earlier = [](const history_run& a, const history_run& b) {
         return a.at != b.at ? a.at < b.at : a.id < b.id;
@@ -39865,8 +39865,8 @@ inline scenario as_a_night(scenario s) {
 }
 
 /// Why what another verb measured is not added.
-inline std::string no_night_of(const char* verb) {
-    return std::string(verb) + " has no verdict of its own, and nights are of gates";
+inline history_entry no_night_of(const char* verb) {
+    return {.why_not = std::string(verb) + " has no verdict of its own, and nights are of gates"};
 }
 inline history_entry night_of(const plan& p, const measured_gate& m, const gate_report& g,
                               const history_settings& asked) {
@@ -40316,8 +40316,7 @@ private:
     };
     bool searches() const { return scenario_.arrivals.data().is_searched; }
     gate_to_run prepared() {
-        stored_gate good;
-        if (bisects()) good = good_of(asked_.bisect, who_.what.name);
+        stored_gate good = bisects() ? good_of(asked_.bisect, who_.what.name) : stored_gate();
         const scenario s = appends()   ? as_a_night(scenario_)
                            : bisects() ? as_step(scenario_, asked_.bisect, good)
                                        : as_good(scenario_, asked_.bisect);
@@ -40386,10 +40385,8 @@ private:
         gate_report g = report_of(what.asked, m, asked_);
         if (what.mode.write_baseline) write_as_baseline(g, m, asked_);
         if (asked_.history.appends())
-            g.night = use_ == scenario_use::gate
-                          ? night_of(what.asked, m, g, asked_.history)
-                          : history_entry{.why_not = no_night_of(searches() ? "find_capacity()"
-                                                                            : "run()")};
+            g.night = use_ == scenario_use::gate ? night_of(what.asked, m, g, asked_.history)
+                      : no_night_of(searches() ? "find_capacity()" : "run()");
         if (model_) mark_rehearsed(g, m.seen, model_->words, model_->noise);
         const result r = result_of(g, std::move(m), number_, asked_);
         const bool only_notes = !asserts_ && in_test_case_;
@@ -41103,7 +41100,7 @@ private:
             close(numbers_[i], std::move(g), now_ns() - parts[i].took_ns);
         }
         say(comparison_text(report));
-        if (asked_.history.appends()) say(no_night_text(no_night_of("compare()")));
+        if (asked_.history.appends()) say(no_night_text(no_night_of("compare()").why_not));
         if (all_.records().are_open()) say(reports_text(report_directory()));
         inform_test_case(held);
         return comparison_access::make(std::move(held), results, comparison_line(found),

@@ -215,8 +215,8 @@ void sort_stably(std::vector<T>& all, Before&& before) {
     for (const std::size_t place : places) sorted.push_back(std::move(all[place]));
     all = std::move(sorted);
 }
-/// Oldest first, of equal ids the oldest alone: files may be put together, and kept beside what they
-/// were.
+/// Oldest first, of equal ids the oldest alone: files may be put together, and kept beside what
+/// they were.
 inline history_lines in_order(history_lines all) {
     const auto earlier = [](const history_run& a, const history_run& b) {
         return a.at != b.at ? a.at < b.at : a.id < b.id;

@@ -340,8 +340,7 @@ private:
     };
     bool searches() const { return scenario_.arrivals.data().is_searched; }
     gate_to_run prepared() {
-        stored_gate good;
-        if (bisects()) good = good_of(asked_.bisect, who_.what.name);
+        stored_gate good = bisects() ? good_of(asked_.bisect, who_.what.name) : stored_gate();
         const scenario s = appends()   ? as_a_night(scenario_)
                            : bisects() ? as_step(scenario_, asked_.bisect, good)
                                        : as_good(scenario_, asked_.bisect);
@@ -410,10 +409,8 @@ private:
         gate_report g = report_of(what.asked, m, asked_);
         if (what.mode.write_baseline) write_as_baseline(g, m, asked_);
         if (asked_.history.appends())
-            g.night = use_ == scenario_use::gate
-                          ? night_of(what.asked, m, g, asked_.history)
-                          : history_entry{.why_not = no_night_of(searches() ? "find_capacity()"
-                                                                            : "run()")};
+            g.night = use_ == scenario_use::gate ? night_of(what.asked, m, g, asked_.history)
+                      : no_night_of(searches() ? "find_capacity()" : "run()");
         if (model_) mark_rehearsed(g, m.seen, model_->words, model_->noise);
         const result r = result_of(g, std::move(m), number_, asked_);
         const bool only_notes = !asserts_ && in_test_case_;

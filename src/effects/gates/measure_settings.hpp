@@ -169,7 +169,7 @@ private:
             close(numbers_[i], std::move(g), now_ns() - parts[i].took_ns);
         }
         say(comparison_text(report));
-        if (asked_.history.appends()) say(no_night_text(no_night_of("compare()")));
+        if (asked_.history.appends()) say(no_night_text(no_night_of("compare()").why_not));
         if (all_.records().are_open()) say(reports_text(report_directory()));
         inform_test_case(held);
         return comparison_access::make(std::move(held), results, comparison_line(found),

@@ -25,8 +25,8 @@ inline scenario as_a_night(scenario s) {
 }
 
 /// Why what another verb measured is not added.
-inline std::string no_night_of(const char* verb) {
-    return std::string(verb) + " has no verdict of its own, and nights are of gates";
+inline history_entry no_night_of(const char* verb) {
+    return {.why_not = std::string(verb) + " has no verdict of its own, and nights are of gates"};
 }
 inline history_entry night_of(const plan& p, const measured_gate& m, const gate_report& g,
                               const history_settings& asked) {
