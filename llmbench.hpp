@@ -813,9 +813,9 @@ enum class metric_id : unsigned char {
     first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap, prefill_speed,
     decode_speed, tokens_per_event, output_throughput, total_throughput, prefill_throughput,
     decode_throughput, input_throughput, request_throughput, error_rate, startup_time, goodput,
-    drift, server_metric, queue_time, server_prefill_time, server_decode_time, queued_requests,
-    running_requests, kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length,
-    energy_per_token, cached_share, capacity_in_rate, capacity_in_users
+    drift, ratio, server_metric, queue_time, server_prefill_time, server_decode_time,
+    queued_requests, running_requests, kv_cache_usage, preemptions, prefix_cache_hits,
+    acceptance_length, energy_per_token, cached_share, capacity_in_rate, capacity_in_users
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
 enum class bound_side : unsigned char { at_most, at_least, either };
@@ -971,12 +971,14 @@ struct statistic_data {
     text name{};
     metric_id of = metric_id::ttft;  // of a drift: what drifts, by the same kind and q
     selection which{};  // of the measured requests
+    list<statistic_data> parts{};  // of a ratio: what is divided, and by what
 };
 
 statistic_data make_statistic(statistic_kind kind, metric_id metric, double q);
 statistic_data make_goodput(const list<predicate_step>& where, const text& predicate);
 statistic_data make_gauge(statistic_kind kind, const text& gauge, double q);
 statistic_data make_drift(const statistic_data& of);
+statistic_data make_ratio(const statistic_data& of, const statistic_data& to);
 statistic_data of_some(const statistic_data& what, const selection& which);
 list<predicate_step> one_step(metric_id metric, bool at_most, double bound);
 list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b,
@@ -1082,6 +1084,20 @@ predicate operator>=(M m, const T& bound) {
             detail::comparison_text(detail::id_of(m), false, b)};
 }
 
+/// A limit as a multiple of another statistic of the same unit: `1.25 * p90(ttft).of("base")`.
+struct factor_here {
+    double value = 1;
+    source_line at{};
+    factor_here(double f, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+        : value(f), at{file, line} {}
+};
+template <class U>
+struct scaled_statistic {
+    detail::statistic_data data{};
+    double factor = 1;
+    source_line at{};
+};
+
 /// One number per run, in unit U, on which a limit may be put from the side that makes sense.
 template <class U, detail::bound_side Side>
 struct statistic {
@@ -1096,9 +1112,20 @@ struct statistic {
     friend slo operator>=(const statistic& s, const limit<U>& l)
         requires(Side != detail::bound_side::at_most)
     { return {s.data, false, l.bound, l.factor, false, l.at}; }
+    /// Judged as the ratio of both within each repeat, by its own spread.
+    friend slo operator<=(const statistic& s, const scaled_statistic<U>& l)
+        requires(Side != detail::bound_side::at_least)
+    { return {detail::make_ratio(s.data, l.data), true, l.factor, 0, false, l.at}; }
+    friend slo operator>=(const statistic& s, const scaled_statistic<U>& l)
+        requires(Side != detail::bound_side::at_most)
+    { return {detail::make_ratio(s.data, l.data), false, l.factor, 0, false, l.at}; }
     template <class T>
     friend void operator==(const statistic&, const T&) = delete;
 };
+template <class U, detail::bound_side Side>
+scaled_statistic<U> operator*(factor_here f, const statistic<U, Side>& s) {
+    return {s.data, f.value, f.at};
+}
 
 namespace detail {
 template <class M>
@@ -1574,6 +1601,8 @@ inline prompt_list prompts(std::initializer_list<types::text> items) {
     return {types::list<types::text>(items)};
 }
 
+struct mix_of_parts;
+
 class any_workload {
 public:
     any_workload() = default;  ///< synthetic{}
@@ -1581,6 +1610,7 @@ public:
     any_workload(const conversations& c) : what_(detail::box::make(c)) {}
     any_workload(const dataset& d) : what_(detail::box::make(d)) {}
     any_workload(const prompt_list& p) : what_(detail::box::make(p)) {}
+    any_workload(const mix_of_parts& m);
     const detail::box& what() const { return what_; }
 
 private:
@@ -1602,6 +1632,24 @@ struct request_options {
     /// a request is load and no evidence: neither a failure nor in any latency or goodput.
     time_span leaves_after{};
 };
+
+/// One part of a mix, whose name is the label of its requests: `p90(ttft).of("sql")`.
+struct part {
+    types::text name{};
+    types::whole weight = 1;  ///< 1 to 1000
+    any_workload workload{};  ///< default: synthetic{}
+    types::text model{};      ///< another one of the server's; default: the target's
+    types::maybe<request_options> options{};  ///< all that its requests have, not the scenario's
+};
+struct mix_of_parts {
+    types::list<part> parts{};
+};
+/// Several workloads at once. Of as many starts (requests, or conversations) as the weights add up
+/// to, each part has its weight exactly, in an order of the seed's:
+/// `mix({{.name = "base", .weight = 70}, {.name = "sql", .weight = 30, .model = "sql-lora"}})`.
+inline mix_of_parts mix(const types::list<part>& parts) { return {parts}; }
+inline mix_of_parts mix(std::initializer_list<part> parts) { return {types::list<part>(parts)}; }
+inline any_workload::any_workload(const mix_of_parts& m) : what_(detail::box::make(m)) {}
 
 }  // namespace llmbench
 }  // inline namespace v0
@@ -1765,18 +1813,18 @@ struct same_server_t {};
 /// that are one server are refused unless this says that they are meant to be.
 inline same_server_t same_server() { return {}; }
 
-/// The target itself, asked with other options.
-struct asked_otherwise {
-    request_options options{};
-    types::text model{};
+/// The target itself with another load as the baseline: what a schema, a list of tools, a longer
+/// system prompt, a LoRA adapter or a prefix cache makes of it, as `mean(tpot) <= 1.2 * baseline`.
+/// What is left out is the scenario's. Times, order and seed are the same; lengths are where their
+/// distributions are. Loads that do not differ are refused.
+struct otherwise {
+    types::maybe<request_options> options{};  ///< all that the baseline's requests have
+    types::text model{};                      ///< another one of the server's
+    any_workload workload{};
+    bool alone = false;                       ///< without what the scenario does beside its load
 };
-/// The same server with other requests as the baseline: what a schema, a list of tools, a longer
-/// system prompt or a LoRA adapter costs, as `mean(tpot) <= 1.2 * baseline`. `options` are all that
-/// the baseline's requests have, in place of the scenario's; prompts and lengths are the same.
-/// `model`: another one of the server's; "" is the target's. Bodies that do not differ are refused.
-inline asked_otherwise other_options(const request_options& options,
-                                     const types::text& model = "") {
-    return {options, model};
+inline otherwise other_options(const request_options& options, const types::text& model = "") {
+    return {.options = options, .model = model};
 }
 
 /// endpoint, process or simulated server. The default is the server at LLMBENCH_URL.
@@ -1800,8 +1848,7 @@ public:
         requires detail::gives<any_target, T>
     any_baseline(const T& t) : live_(t), given_(true) {}
     any_baseline(const same_server_t&) : given_(true), is_same_server_(true) {}
-    any_baseline(const asked_otherwise& o)
-        : otherwise_(o), given_(true), is_asked_otherwise_(true) {}
+    any_baseline(const otherwise& o) : asked_(o), given_(true), is_asked_otherwise_(true) {}
     any_baseline(const stored_result& s) : stored_(s), is_stored_(true) {}
     any_baseline(const history_baseline& h) : history_(h), is_history_(true) {}
     const any_target& live() const { return live_; }
@@ -1809,7 +1856,7 @@ public:
     bool is_live() const { return given_; }
     bool is_same_server() const { return is_same_server_; }
     /// What the target itself is asked with, where is_asked_otherwise().
-    const asked_otherwise& otherwise() const { return otherwise_; }
+    const otherwise& asked() const { return asked_; }
     bool is_asked_otherwise() const { return is_asked_otherwise_; }
     bool is_stored() const { return is_stored_; }
     const history_baseline& nights() const { return history_; }
@@ -1819,7 +1866,7 @@ private:
     any_target live_{};
     stored_result stored_{};
     history_baseline history_{};
-    asked_otherwise otherwise_{};
+    otherwise asked_{};
     bool given_ = false, is_same_server_ = false, is_asked_otherwise_ = false;
     bool is_stored_ = false, is_history_ = false;
 };
@@ -2379,7 +2426,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #if defined(LLMBENCH_IMPLEMENT) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
 
-#include <algorithm>  // equal, count_if, min, max, all_of, equal_range, find_if, sort, ...
+#include <algorithm>  // equal, count_if, min, max, any_of, all_of, equal_range, find_if, sort, ...
 #include <array>
 #include <bit>  // endian, countr_zero, bit_width
 #include <cctype>  // isalnum
@@ -2395,10 +2442,11 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cstring>  // memchr, memcmp, memcpy, strchr
 #include <deque>
 #include <functional>  // greater, where bytes come from, lines of repeats
-#include <iterator>  // size, forward_iterator_tag, begin, end
+#include <iterator>  // size, begin, end, forward_iterator_tag
 #include <limits>  // infinity
 #include <map>
 #include <memory>  // shared_ptr, make_shared
+#include <numeric>  // gcd
 #include <optional>
 #include <set>  // the engine's cached blocks
 #include <span>
@@ -2407,7 +2455,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <string_view>
 #include <system_error>  // errc
 #include <tuple>  // fields that are checked alike
-#include <type_traits>  // is_same_v, which JSON a value becomes
+#include <type_traits>  // is_same_v, which JSON a value becomes, conditional_t, is_const_v
 #include <utility>  // move, pair, exchange, as_const, swap
 #include <variant>
 #include <vector>  // erase_if
@@ -3577,6 +3625,17 @@ inline std::uint64_t mixed(std::uint64_t x) {
     return x ^ (x >> 31);
 }
 
+/// Where the i-th of n stands in an order of them that the key is for, without a list of them: a
+/// swap-or-not shuffle (Hoang, Morris, Rogaway, CRYPTO 2012).
+inline std::uint64_t shuffled(std::uint64_t key, std::uint64_t i, std::uint64_t n) {
+    for (std::uint64_t round = 0; round < 32; ++round) {
+        key = mixed(key + round);
+        const std::uint64_t other = (key % n + n - i) % n;
+        if (mixed(key ^ std::max(i, other)) >> 63) i = other;
+    }
+    return i;
+}
+
 /// xoshiro256** (Blackman, Vigna 2018).
 class generator {
 public:
@@ -4008,7 +4067,7 @@ constexpr const written_unit* first_unit_of(metric_unit unit) {
 /// requests missed, the start of a server, the server itself, its repeats at several loads, a
 /// repeat by the thirds of its window, a repeat by the prompts of its requests.
 enum class metric_of : unsigned char {
-    request, window, requests, start, server, loads, thirds, prompts
+    request, window, requests, start, server, loads, thirds, prompts, ratio
 };
 /// What a completed request must have brought to have a value of a metric, or to count in one.
 enum class value_needs : unsigned char {
@@ -4096,6 +4155,8 @@ inline constexpr metric_facts metric_table[] = {
      .side = bound_side::at_least, .of = metric_of::requests},
     {.id = metric_id::drift, .name = "drift", .unit = metric_unit::fraction,
      .side = bound_side::either, .of = metric_of::thirds},
+    {.id = metric_id::ratio, .name = "ratio", .unit = metric_unit::none,
+     .side = bound_side::either, .of = metric_of::ratio},
     {.id = metric_id::server_metric, .name = "server_metric", .unit = metric_unit::none,
      .side = bound_side::either, .of = metric_of::server},
     {.id = metric_id::queue_time, .name = "queue_time", .of = metric_of::server, .offset = 0.001},
@@ -4188,6 +4249,8 @@ constexpr bool is_of_server(metric_id m) { return facts_of(m).of == metric_of::s
 constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::loads; }
 /// Of a statistic within a run.
 constexpr bool is_drift(metric_id m) { return facts_of(m).of == metric_of::thirds; }
+/// Of two statistics of a repeat.
+constexpr bool is_ratio(metric_id m) { return facts_of(m).of == metric_of::ratio; }
 /// Judged by what repeats spread by: not by counts, and not within one of them.
 constexpr bool is_judged_by_spread(metric_id m) {
     return !is_request_fraction(m) && !is_of_start(m) && !is_drift(m);
@@ -4256,6 +4319,8 @@ template <class Says>
 bool concerns_a_metric(const statistic_data& s, Says&& says) {
     for (const predicate_step& step : s.where)
         if (step.op == predicate_step::op_kind::compare && says(step.metric)) return true;
+    for (const statistic_data& part : s.parts)
+        if (concerns_a_metric(part, says)) return true;
     return says(is_drift(s.metric) ? s.of : s.metric);
 }
 inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {
@@ -4418,7 +4483,7 @@ private:
         skip_blanks();
         return rest_.substr(0, what.size()) == what;
     }
-    /// "300 ms", "1.1 * baseline", "baseline", "110 % * baseline".
+    /// "300 ms", "1.1 * baseline", "baseline", "110 % * baseline", "1.25 * p90(ttft) of "base"".
     void limit(slo& s) {
         metric_id& m = s.what.metric;
         if (take("baseline")) {
@@ -4427,8 +4492,23 @@ private:
         }
         const double v = number();
         if (take("*")) {
-            expect("baseline");
-            s.factor = v;
+            if (take("baseline")) {
+                s.factor = v;
+                return;
+            }
+            const std::string_view before = rest_, name = word();
+            const bool is_metric =
+                std::any_of(std::begin(metric_table), std::end(metric_table),
+                            [&](const metric_facts& f) { return name == f.name; });
+            if (!is_metric && rest_.substr(name.size(), 1) != "(")
+                refuse("\"baseline\", or a statistic of the same unit,");
+            const statistic_data other = selected();
+            if (facts_of(other.metric).unit != facts_of(m).unit) {
+                rest_ = before;
+                refuse("baseline, or a statistic of the same unit,");
+            }
+            s.what = make_ratio(s.what, other);
+            s.bound = v;
             return;
         }
         if (is_capacity(m) && unit_of(metric_unit::users)) {
@@ -4589,6 +4669,7 @@ private:
         const std::string_view name = word();
         for (const metric_facts& f : metric_table) {
             if (name != f.name || f.id == metric_id::goodput || f.id == metric_id::drift ||
+                f.id == metric_id::ratio ||
                 f.id == metric_id::server_metric)
                 continue;
             rest_.remove_prefix(name.size());
@@ -4597,7 +4678,7 @@ private:
         std::string names;
         for (const metric_facts& f : metric_table)
             if (f.id != metric_id::capacity_in_users && f.id != metric_id::server_metric &&
-                f.id != metric_id::drift)
+                f.id != metric_id::drift && f.id != metric_id::ratio)
                 names += (names.empty() ? "" : ", ") + std::string(f.name);
         refuse("a metric (" + names + ")");
     }
@@ -6416,6 +6497,7 @@ struct extra_object {
 
 /// What a request asks for.
 struct request_spec {
+    std::string model{};  // another one than the target's
     std::string prompt{};
     std::string token_ids{};  // instead of the prompt, as a JSON array
     std::string image{};      // that the prompt is about, as a data: URL
@@ -7675,7 +7757,7 @@ inline asked_answer asked_by(const api_traits& a, const request_spec& r, std::si
 inline std::string request_body(const api_traits& a, const std::string& model,
                                 const request_spec& r) {
     body_writer b(r);
-    a.write(b, model, r);
+    a.write(b, r.model.empty() ? model : r.model, r);
     return b.finished();
 }
 
@@ -10112,6 +10194,14 @@ struct fraction_counts {
     }
 };
 
+inline double evaluate(const statistic_data& what, const repeat_data& d, timing_bound how);
+/// One statistic over another: infinite where failures reach what is divided, and none where they
+/// reach both.
+inline double ratio_of(const statistic_data& what, const repeat_data& d, timing_bound how) {
+    const double of = evaluate(what.parts[0], d, how);
+    const double to = evaluate(what.parts[1], d, opposite(how));
+    return to > 0 ? of / to : not_a_number;
+}
 /// The value of a statistic in one repeat, SI units; NaN where it has none.
 inline double evaluate(const statistic_data& what, const repeat_data& d,
                        timing_bound how = timing_bound::measured) {
@@ -10121,6 +10211,7 @@ inline double evaluate(const statistic_data& what, const repeat_data& d,
         return fraction.value(what.metric);
     }
     if (is_throughput(what.metric)) return window_rate(what.metric, d, how, what.which);
+    if (is_ratio(what.metric)) return ratio_of(what, d, how);
     if (is_of_prompts(what.metric)) return prefix_hits_of(d, what.which).share();
     if (is_of_start(what.metric)) return d.startup_s;
     if (is_of_server(what.metric)) return value_by_server(what, d).value;
@@ -10292,6 +10383,14 @@ inline arm_values values_of_server(const statistic_data& what,
 /// tokens of their prompts, a time to start the mean of the starts.
 inline arm_values values_of(const statistic_data& what, const repeat_list& arm,
                             timing_bound how = timing_bound::measured) {
+    if (is_ratio(what.metric)) {
+        arm_values of = values_of(what.parts[0], arm, how);
+        const arm_values to = values_of(what.parts[1], arm, opposite(how));
+        for (std::size_t i = 0; i < of.each.size(); ++i)
+            of.each[i] = to.each[i] > 0 ? of.each[i] / to.each[i] : not_a_number;
+        of.together = to.together > 0 ? of.together / to.together : not_a_number;
+        return of;
+    }
     if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm, how);
     if (is_of_requests(what.metric)) return values_of_requests(what, arm, how);
     if (is_of_server(what.metric)) return values_of_server(what, arm);
@@ -12367,8 +12466,8 @@ enum class because : unsigned char {
     client_without, client_is_busy, client_off_rate, read_together, sent_late, client_part,
     client_in_probes,
     // the server's answers
-    over_saturated, no_such_turns, none_selected, gaps_of_all, lacks_values, context_full,
-    stops_early, stops_by_itself,
+    over_saturated, no_such_turns, none_selected, label_failed, gaps_of_all, lacks_values,
+    context_full, stops_early, stops_by_itself,
     too_long, filtered, several_choices, known_prompts, usage_over_content, usage_may_hide,
     usage_over_prompt, in_one_piece, in_a_lump, comes_in_lumps, baseline_fails,
     baseline_may_fail,
@@ -12712,9 +12811,10 @@ struct believed_noise {
 };
 inline believed_noise believed_noise_of(const evidence& e, const terms& t, const slo& s) {
     if (is_of_start(s.what.metric)) return {prior_startup_sd, false};
-    // The log ratio of a pair has the noise of both its runs.
+    // The log ratio of a pair has the noise of both its runs, that of two statistics theirs.
+    const bool is_of_two = is_ratio(s.what.metric) || (s.factor > 0 && e.has_live_baseline());
     const double uncalibrated =
-        s.factor > 0 && e.has_live_baseline() ? prior_sd * std::sqrt(2.0) : prior_sd;
+        is_of_two ? prior_sd * std::sqrt(2.0) : prior_sd;
     const auto at = t.noise.find(noise_name(s));
     if (at == t.noise.end()) return {uncalibrated, false};
     return {t.rule.knows_noise ? at->second : std::max(at->second, uncalibrated), true};
@@ -14130,6 +14230,8 @@ inline constexpr long long least_values = 10;
 /// beyond a percentile. 0: there is no such number.
 inline long long least_replayed(const statistic_data& w) {
     if (is_request_fraction(w.metric) || is_of_start(w.metric) || is_of_server(w.metric)) return 0;
+    if (is_ratio(w.metric))
+        return std::max(least_replayed(w.parts[0]), least_replayed(w.parts[1]));
     if (is_drift(w.metric)) return least_of_drift(w);
     if (w.kind != statistic_kind::percentile) return least_values;
     return static_cast<long long>(rounded_up(3 / tail_of(w)));
@@ -14148,6 +14250,8 @@ inline long long least_fresh(const statistic_data& w, const judging_rule& rule) 
 
 /// Values that a statistic of a repeat is of. Failed requests are among those of a percentile.
 inline std::size_t values_behind(const statistic_data& w, const repeat_data& d) {
+    if (is_ratio(w.metric))
+        return std::min(values_behind(w.parts[0], d), values_behind(w.parts[1], d));
     const bool of_completed = w.kind == statistic_kind::mean || is_throughput(w.metric);
     if (is_throughput(w.metric) || is_of_prompts(w.metric)) {
         const selects selected(w, d);
@@ -14890,6 +14994,11 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
         e.has_live_baseline() || !t.stored.file.empty() || t.history.is_there();
     if (s.factor > 0 && !compared) return {because::no_baseline};
     if (!is_of_service(s.what.metric)) return {};
+    for (const statistic_data& part : s.what.parts) {
+        verdict_numbers own = v;
+        own.what.what = part;
+        if (cause why = fault_of_verdict(e, t, g, own)) return why;
+    }
     const own_check& check = g.of(s).self_check;
     if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_fraction > 0.05 &&
         check.cpu_utilization > 0.8)
@@ -14974,6 +15083,26 @@ inline decision with_a_way_out(decision v, bool is_guard) {
     return v;
 }
 
+/// Why nothing can be said of what is of a label, nothing where one of its requests succeeded: a
+/// model that the server does not have fails all of them, and says nothing of its speed.
+inline cause fault_of_label(const evidence& e, const slo& s) {
+    for (const statistic_data& part : s.what.parts) {
+        slo own = s;
+        own.what = part;
+        if (cause why = fault_of_label(e, own)) return why;
+    }
+    if (s.what.which.label.empty()) return {};
+    const selection own = label(s.what.which.label);
+    for (const auto* arm : arms_of(e, s)) {
+        const answer_counts c = answer_counts_of(*arm, own);
+        if (c.requests > 0 && c.completed == 0)
+            return of_server({because::label_failed, {as_number(c.requests)}, whose::nobody,
+                              selection_text(own)},
+                             arm == &e.baseline);
+    }
+    return {};
+}
+
 /// The verdict of one SLO on all requests as they are reported.
 inline decision judged_as_reported(const evidence& e, const terms& t, const grounds& g,
                                    const slo& s, bool is_guard) {
@@ -14982,6 +15111,8 @@ inline decision judged_as_reported(const evidence& e, const terms& t, const grou
     const arms_grounds& on = g.of(s);
     if (cause why = with_text(because::unsupported, unsupported_reason(e, s.what));
         !on.invalid && why)
+        return decided(undecided(s), verdict::invalid, std::move(why));
+    if (cause why = fault_of_label(e, s); !on.invalid && why)
         return decided(undecided(s), verdict::invalid, std::move(why));
     decision v = judge_evidence(e, t, s, false, is_guard);
     if (on.invalid) return decided(std::move(v), verdict::invalid, on.invalid);
@@ -15048,6 +15179,31 @@ inline decision judged(const evidence& e, const terms& t, const grounds& g,
                                        static_cast<double>(other.outcome)}});
 }
 
+/// The guard on errors speaks of all requests. Where it does not fail on those, it speaks of the
+/// label that does by itself, if one does: at the level divided by their number, which is Holm's
+/// first step; the others would name no more than a second label.
+inline decision judged_guard(const evidence& e, const terms& t, const grounds& g,
+                             const maybe_ended& ended) {
+    decision of_all = judged(e, t, g, ended, error_guard(), true);
+    const bool has_labels = !e.candidate.empty() && !e.candidate.front().labels.empty();
+    if (!has_labels || of_all.outcome == verdict::fail || of_all.outcome == verdict::invalid)
+        return of_all;
+    const std::vector<std::string>& labels = e.candidate.front().labels;
+    terms each = t;
+    each.rule = t.rule.failing_at(t.rule.fail_level / static_cast<double>(labels.size()));
+    for (const std::string& name : labels) {
+        slo own = error_guard();
+        own.what = of_some(own.what, label(name));
+        const bool is_stated = std::any_of(t.slos.begin(), t.slos.end(), [&](const slo& s) {
+            return s.what.name == own.what.name && !s.is_advisory;
+        });
+        if (is_stated || measured_requests(e, e.candidate.size(), own.what) == 0) continue;
+        decision v = judged(e, each, g, ended, own, true);
+        if (v.outcome == verdict::fail || v.outcome == verdict::invalid) return v;
+    }
+    return of_all;
+}
+
 /// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.
 /// `bias`: why the first of them that is none through the client's fault is none.
 inline std::vector<decision> judge_each(const evidence& e, const terms& t, const grounds& g,
@@ -15057,7 +15213,7 @@ inline std::vector<decision> judge_each(const evidence& e, const terms& t, const
     bias.reset();
     for (const slo& s : t.slos)
         out.push_back(explained(settled(e, t, judged(e, t, g, ended, s), &bias), g.state));
-    if (!states_error_rate(t.slos)) out.push_back(judged(e, t, g, ended, error_guard(), true));
+    if (!states_error_rate(t.slos)) out.push_back(judged_guard(e, t, g, ended));
     return out;
 }
 
@@ -15445,6 +15601,7 @@ inline constexpr cause_sentence cause_sentences[] = {
      "grew by {0} while {0} were sent, and ttft by {t}: the load is over the server's capacity"},
     {because::no_such_turns, "no_such_turns", "no request was one that {m} is of"},
     {because::none_selected, "none_selected", "no measured request is one of {w}"},
+    {because::label_failed, "label_failed", "none of the {0} requests of {w} succeeded"},
     {because::gaps_of_all, "gaps_of_all", "the gaps between events were too many to keep each one, "
      "so whose they are is not known: measure fewer requests"},
     {because::lacks_values, "lacks_values", "{c} have no {x}, which {m} needs"},
@@ -17387,6 +17544,8 @@ struct workload_files {
     std::vector<double> prompt_values{}, output_values{};  // of empirical distributions
     std::vector<dialogue> dialogues{};                     // a dataset's sample
     recorded_trace trace{};                                // of replay
+    std::vector<workload_files> of_parts{};                // of a mix
+    std::vector<workload_files> of_baseline{};  // one, where it has another workload
 };
 
 }  // namespace llmbench
@@ -17961,6 +18120,7 @@ inline constexpr std::uint64_t shared_words = 1;
 inline constexpr std::uint64_t shared_length = 3;
 inline constexpr std::uint64_t places = 1000;  // and on: lengths, and words, of each place
 inline constexpr std::uint64_t turns = 1ull << 40;
+inline constexpr std::uint64_t parts = 1ull << 39;  // of a mix: their order
 inline constexpr std::uint64_t system_prompts = 1ull << 41;
 inline constexpr std::uint64_t groups = 1ull << 42;
 inline constexpr std::uint64_t blocks = 1ull << 43;
@@ -18314,14 +18474,32 @@ struct described_load {
     std::string extent{}, options{}, limits{};
 };
 
-/// What a baseline that is the target asked otherwise has in its requests.
-struct other_requests {
-    request_spec common{};
+inline constexpr std::size_t most_parts = 64;
+
+/// What requests are of: the whole workload, or one part of a mix.
+struct plan_part {
+    std::string label{};
+    std::size_t weight = 1;  // over what all have in common
+    std::string workload_text{};
+    std::string sent_as_given{};  // "prompts" or "images": what is the same in every repeat and run
+    traffic_source source{};
+    std::size_t stride = 1;  // places that a conversation takes, its turns the first of them
+    double think_s = 0;      // before a later turn
+    /// What was read for it; the copies of a plan share it.
+    std::shared_ptr<const workload_files> files = std::make_shared<const workload_files>();
     bool forces_length = false;
+    request_spec common{};  // what all its requests share
+};
+/// What one arm sends. Of a mix the parts are what is sent, and what stands beside them holds for
+/// all: the longest stride, whether answers are streamed.
+struct planned_workloads : plan_part {
+    std::vector<plan_part> parts{};
+    std::vector<std::string> labels{};  // of the parts
+    std::vector<std::string> side_tasks{};  // by name
 };
 
 /// What one repeat sends, and when: the whole of it, whoever sends which part.
-struct planned_traffic {
+struct planned_traffic : planned_workloads {
     arrival_data arrivals{};
     long long warmup_requests = 0;
     double warmup_s = 0;
@@ -18330,21 +18508,10 @@ struct planned_traffic {
     double duration_s = 0;
     std::uint64_t seed = 1;
     std::string hash{};  // trace_hash of it, once it is known: long prompts take a while
-    std::string workload_text{};
     bool is_read = false;  // from files of another tool: nothing is sent, no seed is known
     described_load described{};  // in place of all that is needed to send it
-    std::string sent_as_given{};  // "prompts" or "images": what is the same in every repeat and run
-    traffic_source source{};
-    std::vector<std::string> labels{};      // of the parts of the workload
-    std::vector<std::string> side_tasks{};  // by name
-    std::size_t stride = 1;  // places that a conversation takes, its turns the first of them
-    double think_s = 0;      // before a later turn
-    /// What was read for it; the copies of a plan share it.
-    std::shared_ptr<const workload_files> files = std::make_shared<const workload_files>();
-    bool forces_length = false;
     std::string scores{};   // the API, where it generates nothing; "" where answers have tokens
-    request_spec common{};  // what all requests share
-    maybe<other_requests> otherwise{};  // those of the baseline, where they are others
+    maybe<planned_workloads> otherwise{};  // the baseline's, where it is the target asked otherwise
     llmbench::limits limits{};
     client_options client{};
     bool searches() const { return arrivals.is_searched; }
@@ -18409,13 +18576,48 @@ plan with_judging(plan p, F&& change) {
 inline trace_place place_of(const planned_traffic& p, std::size_t index) {
     return {index / p.stride, index % p.stride, index - index % p.stride};
 }
-inline trace_terms terms_of(const planned_traffic& p) { return {p.seed, *p.files}; }
+inline trace_terms terms_of(const planned_traffic& p, const plan_part& part) {
+    return {p.seed, *part.files};
+}
+/// `f` with all that is sent.
+template <class Parts, class F>
+void for_each_part(Parts& p, F&& f) {
+    if (p.parts.empty()) f(static_cast<std::conditional_t<std::is_const_v<Parts>, const plan_part,
+                                                          plan_part>&>(p));
+    for (auto& part : p.parts) f(part);
+}
+/// Whose part a conversation is, and which of that part's it is: of each block of as many as the
+/// weights add up to, in an order of the seed's.
+struct part_place {
+    const plan_part& part;
+    std::size_t which = 0, conversation = 0;
+};
+inline part_place part_of(const planned_traffic& p, std::size_t conversation) {
+    if (p.parts.empty()) return {p, 0, conversation};
+    std::size_t all = 0, which = 0;
+    for (const plan_part& part : p.parts) all += part.weight;
+    const std::size_t block = conversation / all;
+    std::size_t rank = shuffled(mixed(p.seed ^ streams::parts) + block, conversation % all, all);
+    for (; rank >= p.parts[which].weight; ++which) rank -= p.parts[which].weight;
+    return {p.parts[which], which, block * p.parts[which].weight + rank};
+}
+/// A request's place in the trace of its own part.
+struct own_place : part_place {
+    trace_place at{};
+};
+inline own_place own_place_of(const planned_traffic& p, std::size_t index) {
+    const trace_place place = place_of(p, index);
+    const part_place of = part_of(p, place.conversation);
+    return {of, {of.conversation, place.turn, of.conversation * of.part.stride}};
+}
 /// Whether requests are turns of conversations.
 inline bool has_turns(const planned_traffic& p) { return p.stride > 1 || p.described.has_turns; }
 /// Turns of one conversation of the trace.
 inline std::size_t turns_of(const planned_traffic& p, std::size_t conversation) {
-    return std::visit([&](const auto& source) { return source.turns(conversation, terms_of(p)); },
-                      p.source);
+    const part_place of = part_of(p, conversation);
+    const trace_terms terms = terms_of(p, of.part);
+    return std::visit([&](const auto& source) { return source.turns(of.conversation, terms); },
+                      of.part.source);
 }
 /// How many conversations hold the requests that are to warm up, and those to be measured (0: no
 /// limit). The last one may be cut, so that the number is kept.
@@ -18488,14 +18690,19 @@ struct request_kind {
     record like{};
     long long count = 0;
 };
-/// Of conversations, whose turns have so many each.
-inline std::vector<request_kind> kinds_by_turns(const std::vector<long long>& of_turn) {
-    std::vector<request_kind> kinds;
+/// Of the conversations of a part, whose turns have so many each.
+inline void add_turns(std::vector<request_kind>& kinds, std::size_t part,
+                      const std::vector<long long>& of_turn) {
     for (std::size_t i = 0; i < of_turn.size(); ++i) {
         if (of_turn[i] <= 0) continue;
         kinds.push_back({{}, of_turn[i]});
+        kinds.back().like.part = static_cast<unsigned char>(part);
         kinds.back().like.turn = static_cast<int>(i);
     }
+}
+inline std::vector<request_kind> kinds_by_turns(const std::vector<long long>& of_turn) {
+    std::vector<request_kind> kinds;
+    add_turns(kinds, 0, of_turn);
     return kinds;
 }
 /// Of these all there are; none where only the run can tell.
@@ -18503,17 +18710,19 @@ inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
     const long long n = expected_requests(p);
     if (p.described.is_there)
         return kinds_by_turns({p.described.first_turns, n - p.described.first_turns});
-    std::vector<long long> of_turn = {n};
-    if (p.stride > 1) {
-        of_turn.assign(p.stride, 0);
-        std::size_t conversation = counted_conversations(p).warmup;
-        for (auto left = static_cast<std::size_t>(n); left > 0; ++conversation) {
-            const std::size_t turns = std::min(turns_of(p, conversation), left);
-            for (std::size_t i = 0; i < turns; ++i) ++of_turn[i];
-            left -= turns;
-        }
+    if (p.stride == 1 && p.parts.empty()) return kinds_by_turns({n});
+    std::vector<std::vector<long long>> of_part(std::max<std::size_t>(p.parts.size(), 1),
+                                                std::vector<long long>(p.stride, 0));
+    std::size_t conversation = counted_conversations(p).warmup;
+    for (auto left = static_cast<std::size_t>(n); left > 0; ++conversation) {
+        const std::size_t turns = std::min(turns_of(p, conversation), left);
+        std::vector<long long>& of_turn = of_part[part_of(p, conversation).which];
+        for (std::size_t i = 0; i < turns; ++i) ++of_turn[i];
+        left -= turns;
     }
-    return kinds_by_turns(of_turn);
+    std::vector<request_kind> kinds;
+    for (std::size_t i = 0; i < of_part.size(); ++i) add_turns(kinds, i, of_part[i]);
+    return kinds;
 }
 /// Of some kinds, those that are selected.
 inline long long selected_of(const std::vector<request_kind>& kinds,
@@ -18542,12 +18751,11 @@ inline double expected_seconds(const planned_traffic& p) {
     return schedule_of(p).measured_to;
 }
 
-/// The plan of one arm: the baseline's requests may be others.
+/// The plan of one arm: the baseline's workload may be another.
 inline plan plan_of_arm(const plan& p, run_arm arm) {
     if (arm != run_arm::baseline || !p.sent->otherwise) return p;
     return with_traffic(p, [](planned_traffic& t) {
-        t.common = (*t.otherwise).common;
-        t.forces_length = (*t.otherwise).forces_length;
+        static_cast<planned_workloads&>(t) = planned_workloads(*t.otherwise);
     });
 }
 
@@ -18556,8 +18764,10 @@ inline planned_traffic stage_of(planned_traffic t, int stage) {
     t.hash.clear();
     if (stage > 0) t.seed = mixed(t.seed ^ mixed(static_cast<std::uint64_t>(stage)));
     // Other conversations of a dataset, of which the stages need four times a repeat's.
-    if (auto* d = std::get_if<recorded_dialogues>(&t.source))
-        d->begin = t.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
+    for_each_part(t, [&](plan_part& part) {
+        if (auto* d = std::get_if<recorded_dialogues>(&part.source))
+            d->begin = part.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
+    });
     if (stage + 1 != last_stage) return t;
     t.requests *= 2;
     t.duration_s *= 2;
@@ -18819,15 +19029,23 @@ inline std::string trace_hash(const planned_traffic& p) {
         h.add(std::llround(p.arrivals.think_s * 1e6));
         if (p.arrivals.users_ramp_s > 0) h.add(std::llround(p.arrivals.users_ramp_s * 1e6));
     }
-    const trace_terms terms = terms_of(p);
-    std::visit([&](const auto& source) { source.hash_all(h, terms); }, p.source);
-    if (p.stride > 1) {
-        const auto* made_up = std::get_if<made_up_conversations>(&p.source);
-        h.add(std::llround(p.think_s * 1e6));
+    for_each_part(p, [&](const plan_part& part) {
+        const trace_terms terms = terms_of(p, part);
+        if (!part.label.empty()) add_text(h, part.label);
+        std::visit([&](const auto& source) { source.hash_all(h, terms); }, part.source);
+        if (part.stride == 1) return;
+        const auto* made_up = std::get_if<made_up_conversations>(&part.source);
+        h.add(std::llround(part.think_s * 1e6));
         h.add(!made_up || made_up->shared_system_prompt);
+    });
+    for (std::size_t c = 0; c < std::min<std::size_t>(n, 100000); ++c) {
+        const part_place of = part_of(p, c);
+        if (!p.parts.empty()) h.add(static_cast<long long>(of.which));
+        const trace_terms terms = terms_of(p, of.part);
+        std::visit(
+            [&](const auto& source) { source.hash_conversation(h, of.conversation, terms); },
+            of.part.source);
     }
-    for (std::size_t c = 0; c < std::min<std::size_t>(n, 100000); ++c)
-        std::visit([&](const auto& source) { source.hash_conversation(h, c, terms); }, p.source);
     return h.text();
 }
 
@@ -18843,14 +19061,19 @@ namespace detail {
 
 /// Whether all that is sent is made up, with lengths that were asked for.
 inline bool makes_up_prompts(const planned_traffic& p) {
-    return std::holds_alternative<made_up_prompts>(p.source) ||
-           std::holds_alternative<made_up_conversations>(p.source);
+    bool all = true;
+    for_each_part(p, [&](const plan_part& part) {
+        all = all && (std::holds_alternative<made_up_prompts>(part.source) ||
+                      std::holds_alternative<made_up_conversations>(part.source));
+    });
+    return all;
 }
 
 inline trace_item item_of(const planned_traffic& p, std::size_t index) {
+    const own_place of = own_place_of(p, index);
     return std::visit(
-        [&](const auto& source) { return source.item(place_of(p, index), terms_of(p)); },
-        p.source);
+        [&](const auto& source) { return source.item(of.at, terms_of(p, of.part)); },
+        of.part.source);
 }
 
 /// The shortest whole prompt that is asked for, of the first that will be; 0 of other workloads.
@@ -18868,19 +19091,26 @@ inline double shortest_prompt(const planned_traffic& p) {
 
 /// Tokens that a request is made to bring, 0 where nothing forces it.
 inline int forced_tokens(const planned_traffic& p, std::size_t index) {
-    if (!p.forces_length) return 0;
+    const plan_part& part = own_place_of(p, index).part;
+    if (!part.forces_length) return 0;
     const int own = item_of(p, index).output_tokens;
-    return own > 0 ? own : p.common.max_tokens;
+    return own > 0 ? own : part.common.max_tokens;
 }
 /// Whether answers of one token are no surprise: they were asked for, or forced to lengths that are
 /// not drawn.
-inline bool expects_short_outputs(const planned_traffic& p) {
+inline bool expects_short_outputs(const plan_part& p) {
     const length_distribution* drawn = nullptr;
     if (const auto* made = std::get_if<made_up_prompts>(&p.source)) drawn = &made->output_tokens;
     if (const auto* talk = std::get_if<made_up_conversations>(&p.source))
         drawn = &talk->output_tokens;
     return p.forces_length &&
            (!drawn || (drawn->kind == length_distribution::shape::fixed && drawn->a <= 1));
+}
+
+inline bool expects_short_outputs(const planned_traffic& p) {
+    bool any = false;
+    for_each_part(p, [&](const plan_part& part) { any = any || expects_short_outputs(part); });
+    return any;
 }
 
 /// Words that differ from repeat to repeat, from arm to arm and from one execution of a gate to the
@@ -18894,21 +19124,26 @@ inline std::uint64_t salt_of(const plan& p, run_arm arm, int repeat) {
 inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size_t index,
                                const std::vector<std::string>& answers = {},
                                const token_fit& fit = {}) {
-    request_spec r = p.sent->common;
-    r.force_length = p.sent->forces_length;
-    const prompt_terms words{salt_of(p, arm, repeat), fit, answers};
-    std::visit([&](const auto& source) { source.fill(r, place_of(p, index), terms_of(p), words); },
-               p.sent->source);
+    const own_place of = own_place_of(p, index);
+    request_spec r = of.part.common;
+    r.force_length = of.part.forces_length;
+    // Parts have words of their own, or one would find what another has sent.
+    const std::uint64_t salt = salt_of(p, arm, repeat);
+    const prompt_terms words{of.which > 0 ? mixed(salt ^ mixed(of.which)) : salt, fit, answers};
+    std::visit([&](const auto& source) { source.fill(r, of.at, terms_of(p, of.part), words); },
+               of.part.source);
     return r;
 }
 
 /// Whether a prompt is more than text, which only some APIs can say.
 inline bool asks_about_images(const planned_traffic& p) {
-    if (!std::holds_alternative<recorded_dialogues>(p.source)) return false;
-    for (const dialogue& d : p.files->dialogues)
-        for (const dialogue_turn& t : d.turns)
-            if (!t.image.empty()) return true;
-    return false;
+    bool any = false;
+    for_each_part(p, [&](const plan_part& part) {
+        if (!std::holds_alternative<recorded_dialogues>(part.source)) return;
+        for (const dialogue& d : part.files->dialogues)
+            for (const dialogue_turn& t : d.turns) any = any || !t.image.empty();
+    });
+    return any;
 }
 
 }  // namespace llmbench
@@ -18926,20 +19161,20 @@ namespace detail {
 class fresh_tokens {
 public:
     fresh_tokens(const planned_traffic& p, std::size_t index, const token_fit& fit)
-        : plan_(p), place_(place_of(p, index)), fit_(fit) {}
+        : plan_(p), of_(own_place_of(p, index)), place_(of_.at), fit_(fit) {}
 
     double operator()(const given_prompts&) const { return 0; }
     double operator()(const made_up_prompts& s) const {
-        return s.fresh_words(place_, terms_of(plan_), fit_) * fit_.per_word;
+        return s.fresh_words(place_, terms_of(plan_, of_.part), fit_) * fit_.per_word;
     }
     /// The first turn's fresh words come first of all that is its own; a later one follows what its
     /// conversation has said.
     double operator()(const recorded_dialogues& s) const {
         if (!s.salted || place_.turn > 0) return 0;
-        return least_tokens(s.at(place_.conversation, *plan_.files));
+        return least_tokens(s.at(place_.conversation, *of_.part.files));
     }
     double operator()(const made_up_conversations& s) const {
-        const trace_terms t = terms_of(plan_);
+        const trace_terms t = terms_of(plan_, of_.part);
         double words = std::max(1, fit_.words_in(s.item(place_, t).prompt_tokens));
         if (!s.shared_system_prompt && place_.turn == 0)
             words += fit_.words_in(shared_length(s.system_tokens, plan_.seed));
@@ -18955,6 +19190,7 @@ private:
     }
 
     const planned_traffic& plan_;
+    const own_place of_;
     const trace_place place_;
     const token_fit& fit_;
 };
@@ -18962,7 +19198,8 @@ private:
 /// Tokens of a prompt, of `prompt_tokens` as the server counted, that others may have sent before.
 inline long long shared_tokens(const planned_traffic& p, std::size_t index, const token_fit& fit,
                                int prompt_tokens) {
-    const double fresh = std::visit(fresh_tokens(p, index, fit), p.source);
+    const double fresh =
+        std::visit(fresh_tokens(p, index, fit), own_place_of(p, index).part.source);
     return std::clamp(prompt_tokens - static_cast<long long>(fresh), 0ll,
                       static_cast<long long>(prompt_tokens));
 }
@@ -20714,7 +20951,10 @@ inline void check_sample(const statistic_data& w, const slo_context& c, const st
     if (n < needed)
         refuse({given, printed("%s needs at least %lld measured requests a repeat%s, and the "
                                "scenario has %lld", w.name.c_str(), needed,
-                               is_percentile ? " so that three lie beyond it" : "", n)});
+                               is_percentile ? " so that three lie beyond it" : "", n),
+                n < c.requests ? printed(" of them; about %lld requests in all would do",
+                                         (c.requests * needed + n - 1) / n)
+                               : ""});
 }
 
 /// Planning has refused what does not go with the arrivals.
@@ -20749,6 +20989,17 @@ inline void check_slo(const slo& s, const slo_context& c) {
     const statistic_data& w = s.what;
     const std::string given = "the SLO " + str(s.text()) + " is refused: ";
     if (is_capacity(w.metric)) return check_capacity(s, c, given);
+    for (const statistic_data& part : w.parts) {
+        if (!is_of_requests(part.metric) && !is_throughput(part.metric))
+            refuse({given, "a ratio is of times and speeds of requests, or of throughputs"});
+        if (c.rule.traffic == fresh) refuse({given, "a ratio is judged on replayed traffic only"});
+        check_metric(part, c, given);
+        check_metric_of_load(part, c, given);
+        check_selection(part, c, given);
+        check_sample(part, c, given);
+    }
+    if (is_ratio(w.metric) && str(w.parts[0].name) == str(w.parts[1].name))
+        refuse({given, "both sides are the same statistic of the same requests"});
     check_metric(w, c, given);
     if (is_drift(w.metric)) check_drift(s, c, given);
     else check_slo_limit(s, c, given);
@@ -21087,27 +21338,161 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     return n;
 }
 
-/// What the baseline's requests say instead, where it is the target asked otherwise.
-inline maybe<other_requests> planned_otherwise(const scenario& s, const arrival_data& arrivals,
-                                               const workload_files& files,
-                                               const api_traits& api) {
-    if (!s.baseline.is_asked_otherwise()) return {};
-    scenario other = s;
-    other.options = s.baseline.otherwise().options;
-    if (other.options.stream != s.options.stream)
-        refuse({"baseline is other_options(...): one arm is streamed and the other is not, and "
-                "what a whole answer takes is not what its first token does; give both the same "
-                "options.stream"});
+/// What a workload and its options become.
+inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
+                              const std::shared_ptr<const workload_files>& files,
+                              const api_traits& api) {
+    check_options(s.options);
+    check_options_of(api, s.options);
+    const planned_workload w = workload_of(s, arrivals, *files, api.generates);
+    const plan_part part{.workload_text = w.text,
+                         .sent_as_given = w.sent_as_given,
+                         .source = w.source,
+                         .stride = most_turns_of(w.source),
+                         .think_s = w.think_s,
+                         .files = files,
+                         .forces_length = w.forces_length && api.generates,
+                         .common = common_request(s.options, api)};
+    if (!api.generates && part.stride != 1)
+        refuse({"workload is of conversations, and ", api.name,
+                " generates nothing that one could go on with"});
+    return part;
+}
+
+/// A sentence that says of what it speaks, whatever is refused of that.
+template <class F>
+auto told_of(const std::string& what, F&& f) {
     try {
-        check_options(other.options);
-        check_options_of(api, other.options);
-        check_somebody_stays(other.options);
-        other_requests o{.common = common_request(other.options, api)};
-        o.forces_length = workload_of(other, arrivals, files).forces_length && api.generates;
-        return o;
+        return f();
     } catch (const std::invalid_argument& e) {
-        throw std::invalid_argument(std::string("baseline is other_options(...): ") + e.what());
+        throw std::invalid_argument(what + ": " + e.what());
     }
+}
+
+/// The scenario of one part alone.
+inline scenario scenario_of(const scenario& s, const part& of) {
+    scenario own = s;
+    own.workload = of.workload;
+    own.baseline = {};
+    if (of.options) own.options = *of.options;
+    return own;
+}
+/// Refuses what makes no mix, before anything of it is read.
+inline void check_mix(const mix_of_parts& m) {
+    const std::size_t n = m.parts.size();
+    if (!(n >= 1 && n <= most_parts))
+        refuse({printed("workload is a mix of %zu parts: 1 to %zu are allowed", n, most_parts)});
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::string name = str(m.parts[i].name);
+        const std::string given = "part \"" + printable(name) + "\" of the mix: ";
+        const bool is_plain = std::none_of(name.begin(), name.end(), [](char c) {
+            return c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ';
+        });
+        if (name.empty() || name.size() > 60 || !is_plain)
+            refuse({given, "a name has 1 to 60 characters, and no quote or backslash"});
+        for (std::size_t k = 0; k < i; ++k)
+            if (m.parts[k].name == m.parts[i].name)
+                refuse({given, "another part has this name, and a label is of one"});
+        const long long weight = m.parts[i].weight;
+        if (!(weight >= 1 && weight <= 1000))
+            refuse({given, printed("weight is %lld: it runs from 1 to 1000", weight)});
+        if (m.parts[i].workload.what().get<mix_of_parts>())
+            refuse({given, "its workload is a mix: name all parts in one"});
+    }
+}
+/// A recorded trace says how long its requests were, one after the other, whatever a mix does.
+inline void check_no_recorded_lengths(const part& of, const arrival_data& a) {
+    const auto* made = of.workload.what().get<synthetic>();
+    const auto is_recorded = [](const length_distribution& d) {
+        return d.kind == length_distribution::shape::trace;
+    };
+    const bool by_default = of.workload.what().empty() && a.kind == arrival_kind::replay;
+    if (by_default || (made && (is_recorded(made->prompt_tokens) ||
+                                is_recorded(made->output_tokens))))
+        refuse({"part \"", str(of.name), "\" of the mix has the lengths of a recorded trace, which "
+                "are of its requests as a whole: give it a workload with lengths of its own"});
+}
+inline std::string mix_text(const std::vector<plan_part>& parts) {
+    std::size_t all = 0;
+    for (const plan_part& part : parts) all += part.weight;
+    std::string t = "mix of ";
+    for (const plan_part& part : parts)
+        t += (&part == parts.data() ? "\"" : "; \"") + part.label + "\" (" +
+             printed("%zu in %zu", part.weight, all) +
+             (part.common.model.empty() ? "" : ", model " + printable(part.common.model)) +
+             "): " + part.workload_text;
+    return t;
+}
+inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
+                                     const arrival_data& arrivals, const workload_files& files,
+                                     const api_traits& api) {
+    check_mix(m);
+    planned_workloads all;
+    std::size_t common = 0;
+    for (std::size_t i = 0; i < m.parts.size(); ++i) {
+        const part& of = m.parts[i];
+        check_no_recorded_lengths(of, arrivals);
+        all.parts.push_back(told_of("part \"" + str(of.name) + "\" of the mix", [&] {
+            const auto own = std::make_shared<const workload_files>(
+                i < files.of_parts.size() ? files.of_parts[i] : workload_files());
+            plan_part part = planned_part(scenario_of(s, of), arrivals, own, api);
+            if (part.common.stream != (i == 0 ? part : all.parts[0]).common.stream)
+                refuse({"it is streamed and the first part is not, or the other way round; give "
+                        "all parts the same options.stream"});
+            part.label = str(of.name);
+            part.weight = static_cast<std::size_t>(static_cast<long long>(of.weight));
+            part.common.model = str(of.model);
+            return part;
+        }));
+        const plan_part& part = all.parts.back();
+        common = std::gcd(common, part.weight);
+        all.labels.push_back(part.label);
+        all.stride = std::max(all.stride, part.stride);
+        all.forces_length = all.forces_length || part.forces_length;
+        if (all.sent_as_given.empty()) all.sent_as_given = part.sent_as_given;
+    }
+    for (plan_part& part : all.parts) part.weight /= common;
+    if (std::all_of(all.parts.begin(), all.parts.end(),
+                    [](const plan_part& part) { return part.common.leaves_after_s > 0; }))
+        check_somebody_stays(scenario_of(s, m.parts[0]).options);
+    all.common = all.parts[0].common;
+    all.workload_text = mix_text(all.parts);
+    return all;
+}
+/// All that one arm sends.
+inline planned_workloads planned_workloads_of(const scenario& s, const arrival_data& arrivals,
+                                              const std::shared_ptr<const workload_files>& files,
+                                              const api_traits& api) {
+    if (const auto* m = s.workload.what().get<mix_of_parts>())
+        return planned_mix(*m, s, arrivals, *files, api);
+    check_somebody_stays(s.options);
+    return {planned_part(s, arrivals, files, api), {}, {}, {}};
+}
+
+/// What the baseline's load is instead, where it is the target asked otherwise.
+inline maybe<planned_workloads> planned_otherwise(
+    const scenario& s, const arrival_data& arrivals,
+    const std::shared_ptr<const workload_files>& files, const api_traits& api) {
+    if (!s.baseline.is_asked_otherwise()) return {};
+    const otherwise& asked = s.baseline.asked();
+    scenario other = s;
+    if (asked.options) other.options = *asked.options;
+    const bool is_other = !asked.workload.what().empty();
+    if (is_other) other.workload = asked.workload;
+    return told_of("baseline is otherwise{...}", [&] {
+        if (other.options.stream != s.options.stream)
+            refuse({"one arm is streamed and the other is not, and what a whole answer takes is "
+                    "not what its first token does; give both the same options.stream"});
+        const auto own = is_other && !files->of_baseline.empty()
+                             ? std::make_shared<const workload_files>(files->of_baseline[0])
+                             : files;
+        planned_workloads w = planned_workloads_of(other, arrivals, own, api);
+        if (!asked.model.empty())
+            for_each_part(w, [&](plan_part& part) { part.common.model = str(asked.model); });
+        if (asked.alone)
+            refuse({"it is alone, and the scenario does nothing beside its load"});
+        return w;
+    });
 }
 
 /// Throws std::invalid_argument with one sentence for the first thing that is unsound.
@@ -21125,37 +21510,22 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
     check_profile(s);
     if (arrivals.is_searched) check_search(s, use);
     else check_no_search(s, arrivals, use);
-    check_options(s.options);
-    check_options_of(api, s.options);
-    check_somebody_stays(s.options);
     check_limits(s.limits);
-    const request_spec common = common_request(s.options, api);
-    const planned_workload workload = workload_of(s, arrivals, *read, api.generates);
-    if (!api.generates && most_turns_of(workload.source) != 1)
-        refuse({"workload is of conversations, and ", api.name,
-                " generates nothing that one could go on with"});
     const repeat_counts repeats = planned_repeats(s, use);
     const long long seed = s.seed;
-    planned_traffic sent{
-        .arrivals = arrivals,
-        .warmup_requests = s.warmup.requests(),
-        .warmup_s = s.warmup.seconds(),
-        .warmup_until_stable = s.warmup.until_stable(),
-        .requests = s.requests,
-        .duration_s = s.duration.seconds(),
-        .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
-        .workload_text = workload.text,
-        .sent_as_given = workload.sent_as_given,
-        .source = workload.source,
-        .stride = most_turns_of(workload.source),
-        .think_s = workload.think_s,
-        .files = read,
-        .forces_length = workload.forces_length && api.generates,
-        .scores = api.generates ? "" : api.name,
-        .common = common,
-        .otherwise = planned_otherwise(s, arrivals, *read, api),
-        .limits = s.limits,
-        .client = s.client};
+    planned_traffic sent;
+    static_cast<planned_workloads&>(sent) = planned_workloads_of(s, arrivals, read, api);
+    sent.arrivals = arrivals;
+    sent.warmup_requests = s.warmup.requests();
+    sent.warmup_s = s.warmup.seconds();
+    sent.warmup_until_stable = s.warmup.until_stable();
+    sent.requests = s.requests;
+    sent.duration_s = s.duration.seconds();
+    sent.seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed;
+    sent.scores = api.generates ? "" : api.name;
+    sent.otherwise = planned_otherwise(s, arrivals, read, api);
+    sent.limits = s.limits;
+    sent.client = s.client;
     planned_judging judged{.first_repeats = repeats.first,
                            .most_repeats = repeats.most,
                            .repeats_are_asked = s.repeats > 0,
@@ -21214,9 +21584,8 @@ inline std::string limits_text(const planned_traffic& p) {
            ", between events " + of(l.between_events) + ", total " + of(l.total) + ", drain " +
            of(l.drain);
 }
-/// What every request says beside its prompt.
-inline std::string options_text(const planned_traffic& p) {
-    if (p.described.is_there) return p.described.options;
+/// What every request of a part says beside its prompt.
+inline std::string options_text(const plan_part& p, const std::string& scores) {
     std::string t = p.forces_length ? "ignore_eos" : "";
     const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
     if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
@@ -21228,9 +21597,19 @@ inline std::string options_text(const planned_traffic& p) {
         if (!o.fields.empty()) add(o.name + " {" + printable(o.fields.substr(1), 200) + "}");
     if (p.common.leaves_after_s > 0)
         add("leaves after " + time_text(p.common.leaves_after_s));
-    if (const int n = p.common.documents; n > 1 || p.scores == "rerank")
-        add(printed(p.scores == "openai_embeddings" ? "%d inputs" : "%d documents", n));
-    if (!p.common.stream && p.scores.empty()) add("not streamed");
+    if (const int n = p.common.documents; n > 1 || scores == "rerank")
+        add(printed(scores == "openai_embeddings" ? "%d inputs" : "%d documents", n));
+    if (!p.common.stream && scores.empty()) add("not streamed");
+    return t;
+}
+/// Of a mix, part by part.
+inline std::string options_text(const planned_traffic& p) {
+    if (p.described.is_there) return p.described.options;
+    if (p.parts.empty()) return options_text(p, p.scores);
+    std::string t;
+    for (const plan_part& part : p.parts)
+        if (const std::string own = options_text(part, p.scores); !own.empty())
+            t += (t.empty() ? "\"" : "; \"") + part.label + "\": " + own;
     return t;
 }
 
@@ -30169,6 +30548,13 @@ statistic_data of_some(const statistic_data& what, const selection& which) {
     s.name = text.empty() ? name : name + " of " + text;
     return s;
 }
+statistic_data make_ratio(const statistic_data& of, const statistic_data& to) {
+    statistic_data s;
+    s.metric = metric_id::ratio;
+    s.parts = {of, to};
+    s.name = of.name + " / " + to.name;
+    return s;
+}
 statistic_data make_gauge(statistic_kind kind, const text& gauge, double q) {
     statistic_data s = make_statistic(kind, metric_id::server_metric, q);
     s.gauge = gauge;
@@ -30197,9 +30583,13 @@ text comparison_text(metric_id metric, bool at_most, double bound) {
 
 types::text slo::text() const {
     const std::string side = at_most ? " <= " : " >= ";
-    const std::string right = factor != 0 ? detail::printed("%g * baseline", factor)
-                                          : detail::limit_text(what.metric, bound);
-    const std::string whole = detail::str(what.name) + side + right;
+    const bool is_ratio = what.parts.size() == 2;
+    const std::string right =
+        is_ratio      ? detail::printed("%g * ", bound) + detail::str(what.parts[1].name)
+        : factor != 0 ? detail::printed("%g * baseline", factor)
+                      : detail::limit_text(what.metric, bound);
+    const std::string whole =
+        detail::str(is_ratio ? what.parts[0].name : what.name) + side + right;
     return is_advisory ? "advisory(" + whole + ")" : whole;
 }
 slo parse_slo(const types::text& text) {
@@ -31813,6 +32203,17 @@ inline std::size_t dialogues_wanted(const scenario& s) {
 inline workload_files read_workload_files(const scenario& s, std::uint64_t default_seed) {
     using shape = length_distribution::shape;
     workload_files f;
+    if (const auto* m = s.workload.what().get<mix_of_parts>()) {
+        check_mix(*m);
+        for (const part& of : m->parts)
+            f.of_parts.push_back(read_workload_files(scenario_of(s, of), default_seed));
+    }
+    if (!s.baseline.asked().workload.what().empty()) {
+        scenario other = s;
+        other.workload = s.baseline.asked().workload;
+        other.baseline = {};
+        f.of_baseline.push_back(read_workload_files(other, default_seed));
+    }
     const auto numbers_of = [](const length_distribution& d, const char* field) {
         return d.kind == shape::empirical ? read_numbers(str(d.file), field)
                                           : std::vector<double>();
@@ -33758,6 +34159,12 @@ struct load_target : http_server {
     token_fit tokens{};  // of made-up prompts
     int hang_ups = 0;  // of the check before the load
 };
+/// Where a request is sent: a model may be part of that.
+inline std::string path_of(const load_target& to, const request_spec& r) {
+    if (r.model.empty()) return r.stream ? to.path : to.whole_path;
+    return request_path(*to.api, r.stream ? to.api->path : to.api->whole_path, to.url.path,
+                        r.model);
+}
 /// So often a server closes a connection right after its first answer, having said that it stays,
 /// until that is its habit: what is sent to it as it closes would be lost, so none of its
 /// connections is used twice from then on. Once is an accident, such as a gateway that restarts.
@@ -34379,15 +34786,16 @@ public:
         --in_flight_;
         if (stopped_) return;
         const std::size_t next = next_turn(w.index);
+        const double think_s = part_of(sent_, w.index / sent_.stride).part.think_s;
         if (w.user >= 0) {
             // A failed answer that comes at once must not turn a user into a flood.
             const bool failed = status != request_status::ok;
-            const bool pauses = next != new_conversation && sent_.think_s > 0;
-            const double think = pauses ? sent_.think_s : sent_.arrivals.think_s;
+            const bool pauses = next != new_conversation && think_s > 0;
+            const double think = pauses ? think_s : sent_.arrivals.think_s;
             users_.push({end_ns + ns_of(std::max(think, failed ? 0.01 : 0.0)), w.user, next});
             return;
         }
-        if (next != new_conversation) users_.push({end_ns + ns_of(sent_.think_s), -1, next});
+        if (next != new_conversation) users_.push({end_ns + ns_of(think_s), -1, next});
         if (static_cast<long long>(waiting_.size()) > promised_)
             ++promised_;  // not sent here and now: this connection is not free yet
     }
@@ -34614,6 +35022,8 @@ public:
         r.phase = phase_of(order_, shared_, w);
         r.conversation = static_cast<long long>(w.index / stride);
         r.turn = static_cast<int>(w.index % stride);
+        r.part = static_cast<unsigned char>(
+            part_of(*order_.what, w.index / stride).which);
         shared_.note(r);
         if (shared_.out) {
             unwritten_.records.push_back(r);
@@ -34682,8 +35092,7 @@ inline built_request built(const load_order& o, std::size_t index,
         t.fields + (events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
         "X-Request-Id: " + request_id(o.id_prefix, index) + "\r\n";
     const std::string body = request_body(*t.api, t.model, r);
-    return {request_text(http_method::post, r.stream ? t.path : t.whole_path, t.url.authority(),
-                         fields, body),
+    return {request_text(http_method::post, path_of(t, r), t.url.authority(), fields, body),
             asked_by(*t.api, r, body.size()), r.leaves_after_s};
 }
 
@@ -35953,7 +36362,7 @@ private:
 inline http_answer ask_for_one_token(const load_target& to, request_spec r) {
     r.prompt = "Hello";
     r.max_tokens = 1;
-    return blocking_post_kept(to, r.stream ? to.path : to.whole_path,
+    return blocking_post_kept(to, path_of(to, r),
                               to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
                               request_body(*to.api, to.model, r), 3);
 }
@@ -35964,7 +36373,7 @@ inline int hang_ups_of_check(const load_target& to, const request_spec& common,
     for (int seen = 0; seen < hang_ups_of_habit; ++seen) {
         const http_answer a = ask_for_one_token(to, common);
         const std::string why =
-            why_not_served(to, "POST", common.stream ? to.path : to.whole_path, a, url);
+            why_not_served(to, "POST", path_of(to, common), a, url);
         if (!why.empty()) refuse({why});
         if (!a.hung_up) return seen;
     }
@@ -35980,7 +36389,8 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
                            : blocking_post(to, path, to.fields, body, left_s);
     };
     const bool may_be_ids =
-        to.api->takes_token_ids && p.sent->stride == 1 && p.sent->common.system_prompt.empty();
+        to.api->takes_token_ids && p.sent->stride == 1 && p.sent->common.system_prompt.empty() &&
+        p.sent->parts.empty();
     return token_inquiry(to, p.sent->common, post).fit(may_be_ids);
 }
 
@@ -36649,15 +37059,19 @@ public:
         return p ? p->how_it_went(load_.secrets) : std::string();
     }
     /// Refuses a server that takes none of the requests to come. Our own one takes them all.
-    void check_answers(const request_spec& common) {
+    void check_answers(const planned_traffic& p) {
         if (std::holds_alternative<simulated_engine>(server_)) return;
-        load_.hang_ups = other_.hang_ups = hang_ups_of_check(load_, common, facts_.url);
+        load_.hang_ups = 0;
+        for_each_part(p, [&](const plan_part& part) {
+            const int seen = hang_ups_of_check(load_, part.common, facts_.url);
+            load_.hang_ups = std::max(load_.hang_ups, seen);
+        });
     }
     /// How long the words of made-up prompts are, once for all repeats, within 5 s.
     void learn_tokens(const plan& p, double at_most_s) {
         if (!makes_up_prompts(p)) return;
         facts_.tokens = learned_tokens(p, load_, std::min(5.0, at_most_s));
-        load_.tokens = other_.tokens = facts_.tokens;
+        load_.tokens = facts_.tokens;
     }
     /// Seconds that a process took to be ready, once for each start.
     double take_startup_s() {
@@ -36695,11 +37109,6 @@ public:
         return s ? &s->settings : nullptr;
     }
     const load_target& load() const { return load_; }
-    /// The same server for requests to another of its models, from the next start on.
-    void also_serve(const std::string& model) { other_model_ = model; }
-    const load_target& load(run_arm arm) const {
-        return arm == run_arm::baseline && !other_model_.empty() ? other_ : load_;
-    }
     const target_facts& facts() const { return facts_; }
 
 private:
@@ -36764,23 +37173,15 @@ private:
         if (const std::string note = unlisted_text(load_, first); !note.empty())
             facts_.notes.push_back(facts_.url + ": " + note);
         facts_.model = printable(without_secrets(load_.model, load_.secrets));
-        name_paths(load_);
-        other_ = load_;
-        other_.model = other_model_;
-        name_paths(other_);
-    }
-
-    static void name_paths(load_target& to) {
-        to.path = request_path(*to.api, to.api->path, to.url.path, to.model);
-        to.whole_path = request_path(*to.api, to.api->whole_path, to.url.path, to.model);
+        for (const auto& [path, to] : {std::pair{load_.api->path, &load_.path},
+                                       std::pair{load_.api->whole_path, &load_.whole_path}})
+            *to = request_path(*load_.api, path, load_.url.path, load_.model);
     }
 
     bool is_baseline_ = false;
     std::variant<running_already, started_process, simulated_engine> server_{};
     endpoint at_{};  // what the server is once it is up
     load_target load_{};
-    std::string other_model_{};  // of the same server, "" where there is one arm's alone
-    load_target other_{};        // with that one
     target_facts facts_{};
     std::string proxy_{};  // what is to be said of one that is not used
     std::string page_{};  // of a process, whose port is not known yet
@@ -37129,21 +37530,21 @@ inline std::string one_process_text(const std::string& one, const std::string& i
 }
 
 /// Refuses arms whose first requests, a hundred at most, are the same but for their words.
-inline void check_other_requests(const plan& p, const load_target& mine,
-                                 const load_target& other) {
+inline void check_other_requests(const plan& p, const load_target& to) {
     const plan theirs = plan_of_arm(p, run_arm::baseline);
-    const auto asked = [](const plan& of, const load_target& to, std::size_t i) {
+    const auto asked = [&](const plan& of, std::size_t i) {
         const request_spec r = request_of(of, run_arm::candidate, 0, i * of.sent->stride);
-        return to.path + " " + request_body(*to.api, to.model, r);
+        return path_of(to, r) + " " + request_body(*to.api, to.model, r);
     };
     const long long n = expected_requests(p);
     const auto most = static_cast<std::size_t>(n > 0 ? std::min(n, 100ll) : 100);
     bool differ = false;
     for (std::size_t i = 0; i < most && !differ; ++i)
-        differ = asked(p, mine, i) != asked(theirs, other, i);
+        differ = asked(p, i) != asked(theirs, i);
     if (!differ)
-        refuse({"baseline is other_options(...), and its requests are the target's, byte for byte: "
-                "give it options or a model that change them, or say .baseline = same_server()"});
+        refuse({"baseline is otherwise{...}, and its requests are the target's, byte for byte: "
+                "give it options, a model or a workload that change them, or say .baseline = "
+                "same_server()"});
 }
 
 }  // namespace llmbench
@@ -38098,7 +38499,6 @@ public:
     gate_servers(const plan& p, const scenario& s, const run_mode& mode)
         : p_(p),
           candidate_(s.target, run_arm::candidate, mode.stand_in(run_arm::candidate)) {
-        candidate_.also_serve(str(s.baseline.otherwise().model));
         if (s.baseline.is_same_server() || p.sent->otherwise) baseline_ = &candidate_;
         else if (p.judged->has_baseline) {
             other_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline,
@@ -38137,12 +38537,12 @@ public:
             return;
         }
         // Two arms of one server are told apart by what they ask.
-        const load_target& other = candidate_.load(run_arm::baseline);
         its.kind = target_kind::otherwise;
-        its.model = printable(without_secrets(other.model, other.secrets));
+        const std::string& model = (*p_.sent->otherwise).common.model;
+        if (!model.empty()) its.model = printable(model);
         mine.options = options_text(p_, run_arm::candidate);
         its.options = options_text(p_, run_arm::baseline);
-        check_other_requests(p_, candidate_.load(), other);
+        check_other_requests(p_, candidate_.load());
     }
     void check_objectives() const {
         candidate_.check_reports_metrics(p_.judged->slos, p_.sent->common);
@@ -38498,7 +38898,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     d.labels = p.sent->labels;
     load_order order;
     order.what = &p;
-    order.target = &target.load(arm);
+    order.target = &target.load();
     order.arm = arm;
     order.repeat = repeat;
     order.id_prefix = id_prefix(gate_number, arm, repeat);
@@ -38513,7 +38913,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     request_log all;
     send_all(p, order, state, d, all, [&] { run_load(order, state, d, all); });
     d.warmup = state.settling.seen();
-    note_answers(p, target.load(arm), all, d);
+    note_answers(p, target.load(), all, d);
     const bool counted = state.gaps > terms.most_gaps;
     if (counted) all.count_all(d.window);
     all.move_into(d, counted);
@@ -39684,7 +40084,7 @@ public:
         servers_.each([&](const live_target& t) { end_profiles_on(t); });
         servers_.check_two_servers();
         servers_.each([&](live_target& t) {
-            t.check_answers(p_.sent->common);
+            t.check_answers(*p_.sent);
             t.learn_tokens(p_, left_s());
         });
         servers_.report(all_.target, all_.baseline);
@@ -40885,7 +41285,7 @@ private:
             s.server.bring_up(seconds_left());
             if (std::exchange(s.is_known, true)) return;
             check_images(s.what, *s.server.load().api);
-            s.server.check_answers(s.what.sent->common);
+            s.server.check_answers(*s.what.sent);
             s.server.learn_tokens(s.what, seconds_left());
             s.server.check_reports_metrics(s.what.judged->slos, s.what.sent->common);
             s.all.target = s.server.facts();

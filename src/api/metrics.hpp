@@ -100,9 +100,9 @@ enum class metric_id : unsigned char {
     first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap, prefill_speed,
     decode_speed, tokens_per_event, output_throughput, total_throughput, prefill_throughput,
     decode_throughput, input_throughput, request_throughput, error_rate, startup_time, goodput,
-    drift, server_metric, queue_time, server_prefill_time, server_decode_time, queued_requests,
-    running_requests, kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length,
-    energy_per_token, cached_share, capacity_in_rate, capacity_in_users
+    drift, ratio, server_metric, queue_time, server_prefill_time, server_decode_time,
+    queued_requests, running_requests, kv_cache_usage, preemptions, prefix_cache_hits,
+    acceptance_length, energy_per_token, cached_share, capacity_in_rate, capacity_in_users
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
 enum class bound_side : unsigned char { at_most, at_least, either };

@@ -43,12 +43,14 @@ struct statistic_data {
     text name{};
     metric_id of = metric_id::ttft;  // of a drift: what drifts, by the same kind and q
     selection which{};  // of the measured requests
+    list<statistic_data> parts{};  // of a ratio: what is divided, and by what
 };
 
 statistic_data make_statistic(statistic_kind kind, metric_id metric, double q);
 statistic_data make_goodput(const list<predicate_step>& where, const text& predicate);
 statistic_data make_gauge(statistic_kind kind, const text& gauge, double q);
 statistic_data make_drift(const statistic_data& of);
+statistic_data make_ratio(const statistic_data& of, const statistic_data& to);
 statistic_data of_some(const statistic_data& what, const selection& which);
 list<predicate_step> one_step(metric_id metric, bool at_most, double bound);
 list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b,
@@ -154,6 +156,20 @@ predicate operator>=(M m, const T& bound) {
             detail::comparison_text(detail::id_of(m), false, b)};
 }
 
+/// A limit as a multiple of another statistic of the same unit: `1.25 * p90(ttft).of("base")`.
+struct factor_here {
+    double value = 1;
+    source_line at{};
+    factor_here(double f, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+        : value(f), at{file, line} {}
+};
+template <class U>
+struct scaled_statistic {
+    detail::statistic_data data{};
+    double factor = 1;
+    source_line at{};
+};
+
 /// One number per run, in unit U, on which a limit may be put from the side that makes sense.
 template <class U, detail::bound_side Side>
 struct statistic {
@@ -168,9 +184,20 @@ struct statistic {
     friend slo operator>=(const statistic& s, const limit<U>& l)
         requires(Side != detail::bound_side::at_most)
     { return {s.data, false, l.bound, l.factor, false, l.at}; }
+    /// Judged as the ratio of both within each repeat, by its own spread.
+    friend slo operator<=(const statistic& s, const scaled_statistic<U>& l)
+        requires(Side != detail::bound_side::at_least)
+    { return {detail::make_ratio(s.data, l.data), true, l.factor, 0, false, l.at}; }
+    friend slo operator>=(const statistic& s, const scaled_statistic<U>& l)
+        requires(Side != detail::bound_side::at_most)
+    { return {detail::make_ratio(s.data, l.data), false, l.factor, 0, false, l.at}; }
     template <class T>
     friend void operator==(const statistic&, const T&) = delete;
 };
+template <class U, detail::bound_side Side>
+scaled_statistic<U> operator*(factor_here f, const statistic<U, Side>& s) {
+    return {s.data, f.value, f.at};
+}
 
 namespace detail {
 template <class M>

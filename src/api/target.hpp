@@ -163,18 +163,18 @@ struct same_server_t {};
 /// that are one server are refused unless this says that they are meant to be.
 inline same_server_t same_server() { return {}; }
 
-/// The target itself, asked with other options.
-struct asked_otherwise {
-    request_options options{};
-    types::text model{};
+/// The target itself with another load as the baseline: what a schema, a list of tools, a longer
+/// system prompt, a LoRA adapter or a prefix cache makes of it, as `mean(tpot) <= 1.2 * baseline`.
+/// What is left out is the scenario's. Times, order and seed are the same; lengths are where their
+/// distributions are. Loads that do not differ are refused.
+struct otherwise {
+    types::maybe<request_options> options{};  ///< all that the baseline's requests have
+    types::text model{};                      ///< another one of the server's
+    any_workload workload{};
+    bool alone = false;                       ///< without what the scenario does beside its load
 };
-/// The same server with other requests as the baseline: what a schema, a list of tools, a longer
-/// system prompt or a LoRA adapter costs, as `mean(tpot) <= 1.2 * baseline`. `options` are all that
-/// the baseline's requests have, in place of the scenario's; prompts and lengths are the same.
-/// `model`: another one of the server's; "" is the target's. Bodies that do not differ are refused.
-inline asked_otherwise other_options(const request_options& options,
-                                     const types::text& model = "") {
-    return {options, model};
+inline otherwise other_options(const request_options& options, const types::text& model = "") {
+    return {.options = options, .model = model};
 }
 
 /// endpoint, process or simulated server. The default is the server at LLMBENCH_URL.
@@ -198,8 +198,7 @@ public:
         requires detail::gives<any_target, T>
     any_baseline(const T& t) : live_(t), given_(true) {}
     any_baseline(const same_server_t&) : given_(true), is_same_server_(true) {}
-    any_baseline(const asked_otherwise& o)
-        : otherwise_(o), given_(true), is_asked_otherwise_(true) {}
+    any_baseline(const otherwise& o) : asked_(o), given_(true), is_asked_otherwise_(true) {}
     any_baseline(const stored_result& s) : stored_(s), is_stored_(true) {}
     any_baseline(const history_baseline& h) : history_(h), is_history_(true) {}
     const any_target& live() const { return live_; }
@@ -207,7 +206,7 @@ public:
     bool is_live() const { return given_; }
     bool is_same_server() const { return is_same_server_; }
     /// What the target itself is asked with, where is_asked_otherwise().
-    const asked_otherwise& otherwise() const { return otherwise_; }
+    const otherwise& asked() const { return asked_; }
     bool is_asked_otherwise() const { return is_asked_otherwise_; }
     bool is_stored() const { return is_stored_; }
     const history_baseline& nights() const { return history_; }
@@ -217,7 +216,7 @@ private:
     any_target live_{};
     stored_result stored_{};
     history_baseline history_{};
-    asked_otherwise otherwise_{};
+    otherwise asked_{};
     bool given_ = false, is_same_server_ = false, is_asked_otherwise_ = false;
     bool is_stored_ = false, is_history_ = false;
 };

@@ -82,6 +82,8 @@ inline prompt_list prompts(std::initializer_list<types::text> items) {
     return {types::list<types::text>(items)};
 }
 
+struct mix_of_parts;
+
 class any_workload {
 public:
     any_workload() = default;  ///< synthetic{}
@@ -89,6 +91,7 @@ public:
     any_workload(const conversations& c) : what_(detail::box::make(c)) {}
     any_workload(const dataset& d) : what_(detail::box::make(d)) {}
     any_workload(const prompt_list& p) : what_(detail::box::make(p)) {}
+    any_workload(const mix_of_parts& m);
     const detail::box& what() const { return what_; }
 
 private:
@@ -110,6 +113,24 @@ struct request_options {
     /// a request is load and no evidence: neither a failure nor in any latency or goodput.
     time_span leaves_after{};
 };
+
+/// One part of a mix, whose name is the label of its requests: `p90(ttft).of("sql")`.
+struct part {
+    types::text name{};
+    types::whole weight = 1;  ///< 1 to 1000
+    any_workload workload{};  ///< default: synthetic{}
+    types::text model{};      ///< another one of the server's; default: the target's
+    types::maybe<request_options> options{};  ///< all that its requests have, not the scenario's
+};
+struct mix_of_parts {
+    types::list<part> parts{};
+};
+/// Several workloads at once. Of as many starts (requests, or conversations) as the weights add up
+/// to, each part has its weight exactly, in an order of the seed's:
+/// `mix({{.name = "base", .weight = 70}, {.name = "sql", .weight = 30, .model = "sql-lora"}})`.
+inline mix_of_parts mix(const types::list<part>& parts) { return {parts}; }
+inline mix_of_parts mix(std::initializer_list<part> parts) { return {types::list<part>(parts)}; }
+inline any_workload::any_workload(const mix_of_parts& m) : what_(detail::box::make(m)) {}
 
 }  // inline namespace v0
 }  // namespace llmbench

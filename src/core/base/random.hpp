@@ -5,6 +5,7 @@
 
 #include "core/base/statistics.hpp"
 
+#include <algorithm>  // max
 #include <array>
 #include <cmath>  // log, pow, sqrt
 #include <cstdint>  // uint64_t
@@ -19,6 +20,17 @@ inline std::uint64_t mixed(std::uint64_t x) {
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
     return x ^ (x >> 31);
+}
+
+/// Where the i-th of n stands in an order of them that the key is for, without a list of them: a
+/// swap-or-not shuffle (Hoang, Morris, Rogaway, CRYPTO 2012).
+inline std::uint64_t shuffled(std::uint64_t key, std::uint64_t i, std::uint64_t n) {
+    for (std::uint64_t round = 0; round < 32; ++round) {
+        key = mixed(key + round);
+        const std::uint64_t other = (key % n + n - i) % n;
+        if (mixed(key ^ std::max(i, other)) >> 63) i = other;
+    }
+    return i;
 }
 
 /// xoshiro256** (Blackman, Vigna 2018).

@@ -83,6 +83,13 @@ statistic_data of_some(const statistic_data& what, const selection& which) {
     s.name = text.empty() ? name : name + " of " + text;
     return s;
 }
+statistic_data make_ratio(const statistic_data& of, const statistic_data& to) {
+    statistic_data s;
+    s.metric = metric_id::ratio;
+    s.parts = {of, to};
+    s.name = of.name + " / " + to.name;
+    return s;
+}
 statistic_data make_gauge(statistic_kind kind, const text& gauge, double q) {
     statistic_data s = make_statistic(kind, metric_id::server_metric, q);
     s.gauge = gauge;
@@ -111,9 +118,13 @@ text comparison_text(metric_id metric, bool at_most, double bound) {
 
 types::text slo::text() const {
     const std::string side = at_most ? " <= " : " >= ";
-    const std::string right = factor != 0 ? detail::printed("%g * baseline", factor)
-                                          : detail::limit_text(what.metric, bound);
-    const std::string whole = detail::str(what.name) + side + right;
+    const bool is_ratio = what.parts.size() == 2;
+    const std::string right =
+        is_ratio      ? detail::printed("%g * ", bound) + detail::str(what.parts[1].name)
+        : factor != 0 ? detail::printed("%g * baseline", factor)
+                      : detail::limit_text(what.metric, bound);
+    const std::string whole =
+        detail::str(is_ratio ? what.parts[0].name : what.name) + side + right;
     return is_advisory ? "advisory(" + whole + ")" : whole;
 }
 slo parse_slo(const types::text& text) {

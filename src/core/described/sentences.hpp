@@ -119,6 +119,7 @@ inline constexpr cause_sentence cause_sentences[] = {
      "grew by {0} while {0} were sent, and ttft by {t}: the load is over the server's capacity"},
     {because::no_such_turns, "no_such_turns", "no request was one that {m} is of"},
     {because::none_selected, "none_selected", "no measured request is one of {w}"},
+    {because::label_failed, "label_failed", "none of the {0} requests of {w} succeeded"},
     {because::gaps_of_all, "gaps_of_all", "the gaps between events were too many to keep each one, "
      "so whose they are is not known: measure fewer requests"},
     {because::lacks_values, "lacks_values", "{c} have no {x}, which {m} needs"},

@@ -28,6 +28,7 @@ struct extra_object {
 
 /// What a request asks for.
 struct request_spec {
+    std::string model{};  // another one than the target's
     std::string prompt{};
     std::string token_ids{};  // instead of the prompt, as a JSON array
     std::string image{};      // that the prompt is about, as a data: URL

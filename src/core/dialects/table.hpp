@@ -159,7 +159,7 @@ inline asked_answer asked_by(const api_traits& a, const request_spec& r, std::si
 inline std::string request_body(const api_traits& a, const std::string& model,
                                 const request_spec& r) {
     body_writer b(r);
-    a.write(b, model, r);
+    a.write(b, r.model.empty() ? model : r.model, r);
     return b.finished();
 }
 

@@ -176,6 +176,8 @@ struct workload_files {
     std::vector<double> prompt_values{}, output_values{};  // of empirical distributions
     std::vector<dialogue> dialogues{};                     // a dataset's sample
     recorded_trace trace{};                                // of replay
+    std::vector<workload_files> of_parts{};                // of a mix
+    std::vector<workload_files> of_baseline{};  // one, where it has another workload
 };
 
 }  // namespace detail

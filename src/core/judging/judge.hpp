@@ -76,6 +76,26 @@ inline decision with_a_way_out(decision v, bool is_guard) {
     return v;
 }
 
+/// Why nothing can be said of what is of a label, nothing where one of its requests succeeded: a
+/// model that the server does not have fails all of them, and says nothing of its speed.
+inline cause fault_of_label(const evidence& e, const slo& s) {
+    for (const statistic_data& part : s.what.parts) {
+        slo own = s;
+        own.what = part;
+        if (cause why = fault_of_label(e, own)) return why;
+    }
+    if (s.what.which.label.empty()) return {};
+    const selection own = label(s.what.which.label);
+    for (const auto* arm : arms_of(e, s)) {
+        const answer_counts c = answer_counts_of(*arm, own);
+        if (c.requests > 0 && c.completed == 0)
+            return of_server({because::label_failed, {as_number(c.requests)}, whose::nobody,
+                              selection_text(own)},
+                             arm == &e.baseline);
+    }
+    return {};
+}
+
 /// The verdict of one SLO on all requests as they are reported.
 inline decision judged_as_reported(const evidence& e, const terms& t, const grounds& g,
                                    const slo& s, bool is_guard) {
@@ -84,6 +104,8 @@ inline decision judged_as_reported(const evidence& e, const terms& t, const grou
     const arms_grounds& on = g.of(s);
     if (cause why = with_text(because::unsupported, unsupported_reason(e, s.what));
         !on.invalid && why)
+        return decided(undecided(s), verdict::invalid, std::move(why));
+    if (cause why = fault_of_label(e, s); !on.invalid && why)
         return decided(undecided(s), verdict::invalid, std::move(why));
     decision v = judge_evidence(e, t, s, false, is_guard);
     if (on.invalid) return decided(std::move(v), verdict::invalid, on.invalid);
@@ -150,6 +172,31 @@ inline decision judged(const evidence& e, const terms& t, const grounds& g,
                                        static_cast<double>(other.outcome)}});
 }
 
+/// The guard on errors speaks of all requests. Where it does not fail on those, it speaks of the
+/// label that does by itself, if one does: at the level divided by their number, which is Holm's
+/// first step; the others would name no more than a second label.
+inline decision judged_guard(const evidence& e, const terms& t, const grounds& g,
+                             const maybe_ended& ended) {
+    decision of_all = judged(e, t, g, ended, error_guard(), true);
+    const bool has_labels = !e.candidate.empty() && !e.candidate.front().labels.empty();
+    if (!has_labels || of_all.outcome == verdict::fail || of_all.outcome == verdict::invalid)
+        return of_all;
+    const std::vector<std::string>& labels = e.candidate.front().labels;
+    terms each = t;
+    each.rule = t.rule.failing_at(t.rule.fail_level / static_cast<double>(labels.size()));
+    for (const std::string& name : labels) {
+        slo own = error_guard();
+        own.what = of_some(own.what, label(name));
+        const bool is_stated = std::any_of(t.slos.begin(), t.slos.end(), [&](const slo& s) {
+            return s.what.name == own.what.name && !s.is_advisory;
+        });
+        if (is_stated || measured_requests(e, e.candidate.size(), own.what) == 0) continue;
+        decision v = judged(e, each, g, ended, own, true);
+        if (v.outcome == verdict::fail || v.outcome == verdict::invalid) return v;
+    }
+    return of_all;
+}
+
 /// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.
 /// `bias`: why the first of them that is none through the client's fault is none.
 inline std::vector<decision> judge_each(const evidence& e, const terms& t, const grounds& g,
@@ -159,7 +206,7 @@ inline std::vector<decision> judge_each(const evidence& e, const terms& t, const
     bias.reset();
     for (const slo& s : t.slos)
         out.push_back(explained(settled(e, t, judged(e, t, g, ended, s), &bias), g.state));
-    if (!states_error_rate(t.slos)) out.push_back(judged(e, t, g, ended, error_guard(), true));
+    if (!states_error_rate(t.slos)) out.push_back(judged_guard(e, t, g, ended));
     return out;
 }
 

@@ -15,7 +15,7 @@
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
 
-#include <algorithm>  // min, count_if
+#include <algorithm>  // count_if, max, min
 #include <cmath>  // log
 #include <cstddef>  // size_t
 
@@ -34,6 +34,8 @@ inline constexpr long long least_values = 10;
 /// beyond a percentile. 0: there is no such number.
 inline long long least_replayed(const statistic_data& w) {
     if (is_request_fraction(w.metric) || is_of_start(w.metric) || is_of_server(w.metric)) return 0;
+    if (is_ratio(w.metric))
+        return std::max(least_replayed(w.parts[0]), least_replayed(w.parts[1]));
     if (is_drift(w.metric)) return least_of_drift(w);
     if (w.kind != statistic_kind::percentile) return least_values;
     return static_cast<long long>(rounded_up(3 / tail_of(w)));
@@ -52,6 +54,8 @@ inline long long least_fresh(const statistic_data& w, const judging_rule& rule) 
 
 /// Values that a statistic of a repeat is of. Failed requests are among those of a percentile.
 inline std::size_t values_behind(const statistic_data& w, const repeat_data& d) {
+    if (is_ratio(w.metric))
+        return std::min(values_behind(w.parts[0], d), values_behind(w.parts[1], d));
     const bool of_completed = w.kind == statistic_kind::mean || is_throughput(w.metric);
     if (is_throughput(w.metric) || is_of_prompts(w.metric)) {
         const selects selected(w, d);

@@ -55,9 +55,10 @@ struct believed_noise {
 };
 inline believed_noise believed_noise_of(const evidence& e, const terms& t, const slo& s) {
     if (is_of_start(s.what.metric)) return {prior_startup_sd, false};
-    // The log ratio of a pair has the noise of both its runs.
+    // The log ratio of a pair has the noise of both its runs, that of two statistics theirs.
+    const bool is_of_two = is_ratio(s.what.metric) || (s.factor > 0 && e.has_live_baseline());
     const double uncalibrated =
-        s.factor > 0 && e.has_live_baseline() ? prior_sd * std::sqrt(2.0) : prior_sd;
+        is_of_two ? prior_sd * std::sqrt(2.0) : prior_sd;
     const auto at = t.noise.find(noise_name(s));
     if (at == t.noise.end()) return {uncalibrated, false};
     return {t.rule.knows_noise ? at->second : std::max(at->second, uncalibrated), true};

@@ -110,6 +110,11 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
         e.has_live_baseline() || !t.stored.file.empty() || t.history.is_there();
     if (s.factor > 0 && !compared) return {because::no_baseline};
     if (!is_of_service(s.what.metric)) return {};
+    for (const statistic_data& part : s.what.parts) {
+        verdict_numbers own = v;
+        own.what.what = part;
+        if (cause why = fault_of_verdict(e, t, g, own)) return why;
+    }
     const own_check& check = g.of(s).self_check;
     if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_fraction > 0.05 &&
         check.cpu_utilization > 0.8)

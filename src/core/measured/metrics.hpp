@@ -390,6 +390,14 @@ struct fraction_counts {
     }
 };
 
+inline double evaluate(const statistic_data& what, const repeat_data& d, timing_bound how);
+/// One statistic over another: infinite where failures reach what is divided, and none where they
+/// reach both.
+inline double ratio_of(const statistic_data& what, const repeat_data& d, timing_bound how) {
+    const double of = evaluate(what.parts[0], d, how);
+    const double to = evaluate(what.parts[1], d, opposite(how));
+    return to > 0 ? of / to : not_a_number;
+}
 /// The value of a statistic in one repeat, SI units; NaN where it has none.
 inline double evaluate(const statistic_data& what, const repeat_data& d,
                        timing_bound how = timing_bound::measured) {
@@ -399,6 +407,7 @@ inline double evaluate(const statistic_data& what, const repeat_data& d,
         return fraction.value(what.metric);
     }
     if (is_throughput(what.metric)) return window_rate(what.metric, d, how, what.which);
+    if (is_ratio(what.metric)) return ratio_of(what, d, how);
     if (is_of_prompts(what.metric)) return prefix_hits_of(d, what.which).share();
     if (is_of_start(what.metric)) return d.startup_s;
     if (is_of_server(what.metric)) return value_by_server(what, d).value;

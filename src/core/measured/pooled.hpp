@@ -84,6 +84,14 @@ inline arm_values values_of_server(const statistic_data& what,
 /// tokens of their prompts, a time to start the mean of the starts.
 inline arm_values values_of(const statistic_data& what, const repeat_list& arm,
                             timing_bound how = timing_bound::measured) {
+    if (is_ratio(what.metric)) {
+        arm_values of = values_of(what.parts[0], arm, how);
+        const arm_values to = values_of(what.parts[1], arm, opposite(how));
+        for (std::size_t i = 0; i < of.each.size(); ++i)
+            of.each[i] = to.each[i] > 0 ? of.each[i] / to.each[i] : not_a_number;
+        of.together = to.together > 0 ? of.together / to.together : not_a_number;
+        return of;
+    }
     if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm, how);
     if (is_of_requests(what.metric)) return values_of_requests(what, arm, how);
     if (is_of_server(what.metric)) return values_of_server(what, arm);

@@ -8,9 +8,10 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 
+#include <algorithm>  // any_of
 #include <cmath>  // floor, isfinite
 #include <cstddef>  // size_t
-#include <iterator>  // size
+#include <iterator>  // begin, end, size
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <string_view>
@@ -113,7 +114,7 @@ private:
         skip_blanks();
         return rest_.substr(0, what.size()) == what;
     }
-    /// "300 ms", "1.1 * baseline", "baseline", "110 % * baseline".
+    /// "300 ms", "1.1 * baseline", "baseline", "110 % * baseline", "1.25 * p90(ttft) of "base"".
     void limit(slo& s) {
         metric_id& m = s.what.metric;
         if (take("baseline")) {
@@ -122,8 +123,23 @@ private:
         }
         const double v = number();
         if (take("*")) {
-            expect("baseline");
-            s.factor = v;
+            if (take("baseline")) {
+                s.factor = v;
+                return;
+            }
+            const std::string_view before = rest_, name = word();
+            const bool is_metric =
+                std::any_of(std::begin(metric_table), std::end(metric_table),
+                            [&](const metric_facts& f) { return name == f.name; });
+            if (!is_metric && rest_.substr(name.size(), 1) != "(")
+                refuse("\"baseline\", or a statistic of the same unit,");
+            const statistic_data other = selected();
+            if (facts_of(other.metric).unit != facts_of(m).unit) {
+                rest_ = before;
+                refuse("baseline, or a statistic of the same unit,");
+            }
+            s.what = make_ratio(s.what, other);
+            s.bound = v;
             return;
         }
         if (is_capacity(m) && unit_of(metric_unit::users)) {
@@ -284,6 +300,7 @@ private:
         const std::string_view name = word();
         for (const metric_facts& f : metric_table) {
             if (name != f.name || f.id == metric_id::goodput || f.id == metric_id::drift ||
+                f.id == metric_id::ratio ||
                 f.id == metric_id::server_metric)
                 continue;
             rest_.remove_prefix(name.size());
@@ -292,7 +309,7 @@ private:
         std::string names;
         for (const metric_facts& f : metric_table)
             if (f.id != metric_id::capacity_in_users && f.id != metric_id::server_metric &&
-                f.id != metric_id::drift)
+                f.id != metric_id::drift && f.id != metric_id::ratio)
                 names += (names.empty() ? "" : ", ") + std::string(f.name);
         refuse("a metric (" + names + ")");
     }

@@ -54,7 +54,7 @@ constexpr const written_unit* first_unit_of(metric_unit unit) {
 /// requests missed, the start of a server, the server itself, its repeats at several loads, a
 /// repeat by the thirds of its window, a repeat by the prompts of its requests.
 enum class metric_of : unsigned char {
-    request, window, requests, start, server, loads, thirds, prompts
+    request, window, requests, start, server, loads, thirds, prompts, ratio
 };
 /// What a completed request must have brought to have a value of a metric, or to count in one.
 enum class value_needs : unsigned char {
@@ -142,6 +142,8 @@ inline constexpr metric_facts metric_table[] = {
      .side = bound_side::at_least, .of = metric_of::requests},
     {.id = metric_id::drift, .name = "drift", .unit = metric_unit::fraction,
      .side = bound_side::either, .of = metric_of::thirds},
+    {.id = metric_id::ratio, .name = "ratio", .unit = metric_unit::none,
+     .side = bound_side::either, .of = metric_of::ratio},
     {.id = metric_id::server_metric, .name = "server_metric", .unit = metric_unit::none,
      .side = bound_side::either, .of = metric_of::server},
     {.id = metric_id::queue_time, .name = "queue_time", .of = metric_of::server, .offset = 0.001},
@@ -234,6 +236,8 @@ constexpr bool is_of_server(metric_id m) { return facts_of(m).of == metric_of::s
 constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::loads; }
 /// Of a statistic within a run.
 constexpr bool is_drift(metric_id m) { return facts_of(m).of == metric_of::thirds; }
+/// Of two statistics of a repeat.
+constexpr bool is_ratio(metric_id m) { return facts_of(m).of == metric_of::ratio; }
 /// Judged by what repeats spread by: not by counts, and not within one of them.
 constexpr bool is_judged_by_spread(metric_id m) {
     return !is_request_fraction(m) && !is_of_start(m) && !is_drift(m);
@@ -302,6 +306,8 @@ template <class Says>
 bool concerns_a_metric(const statistic_data& s, Says&& says) {
     for (const predicate_step& step : s.where)
         if (step.op == predicate_step::op_kind::compare && says(step.metric)) return true;
+    for (const statistic_data& part : s.parts)
+        if (concerns_a_metric(part, says)) return true;
     return says(is_drift(s.metric) ? s.of : s.metric);
 }
 inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {

@@ -179,7 +179,10 @@ inline void check_sample(const statistic_data& w, const slo_context& c, const st
     if (n < needed)
         refuse({given, printed("%s needs at least %lld measured requests a repeat%s, and the "
                                "scenario has %lld", w.name.c_str(), needed,
-                               is_percentile ? " so that three lie beyond it" : "", n)});
+                               is_percentile ? " so that three lie beyond it" : "", n),
+                n < c.requests ? printed(" of them; about %lld requests in all would do",
+                                         (c.requests * needed + n - 1) / n)
+                               : ""});
 }
 
 /// Planning has refused what does not go with the arrivals.
@@ -214,6 +217,17 @@ inline void check_slo(const slo& s, const slo_context& c) {
     const statistic_data& w = s.what;
     const std::string given = "the SLO " + str(s.text()) + " is refused: ";
     if (is_capacity(w.metric)) return check_capacity(s, c, given);
+    for (const statistic_data& part : w.parts) {
+        if (!is_of_requests(part.metric) && !is_throughput(part.metric))
+            refuse({given, "a ratio is of times and speeds of requests, or of throughputs"});
+        if (c.rule.traffic == fresh) refuse({given, "a ratio is judged on replayed traffic only"});
+        check_metric(part, c, given);
+        check_metric_of_load(part, c, given);
+        check_selection(part, c, given);
+        check_sample(part, c, given);
+    }
+    if (is_ratio(w.metric) && str(w.parts[0].name) == str(w.parts[1].name))
+        refuse({given, "both sides are the same statistic of the same requests"});
     check_metric(w, c, given);
     if (is_drift(w.metric)) check_drift(s, c, given);
     else check_slo_limit(s, c, given);

@@ -43,9 +43,8 @@ inline std::string limits_text(const planned_traffic& p) {
            ", between events " + of(l.between_events) + ", total " + of(l.total) + ", drain " +
            of(l.drain);
 }
-/// What every request says beside its prompt.
-inline std::string options_text(const planned_traffic& p) {
-    if (p.described.is_there) return p.described.options;
+/// What every request of a part says beside its prompt.
+inline std::string options_text(const plan_part& p, const std::string& scores) {
     std::string t = p.forces_length ? "ignore_eos" : "";
     const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
     if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
@@ -57,9 +56,19 @@ inline std::string options_text(const planned_traffic& p) {
         if (!o.fields.empty()) add(o.name + " {" + printable(o.fields.substr(1), 200) + "}");
     if (p.common.leaves_after_s > 0)
         add("leaves after " + time_text(p.common.leaves_after_s));
-    if (const int n = p.common.documents; n > 1 || p.scores == "rerank")
-        add(printed(p.scores == "openai_embeddings" ? "%d inputs" : "%d documents", n));
-    if (!p.common.stream && p.scores.empty()) add("not streamed");
+    if (const int n = p.common.documents; n > 1 || scores == "rerank")
+        add(printed(scores == "openai_embeddings" ? "%d inputs" : "%d documents", n));
+    if (!p.common.stream && scores.empty()) add("not streamed");
+    return t;
+}
+/// Of a mix, part by part.
+inline std::string options_text(const planned_traffic& p) {
+    if (p.described.is_there) return p.described.options;
+    if (p.parts.empty()) return options_text(p, p.scores);
+    std::string t;
+    for (const plan_part& part : p.parts)
+        if (const std::string own = options_text(part, p.scores); !own.empty())
+            t += (t.empty() ? "\"" : "; \"") + part.label + "\": " + own;
     return t;
 }
 

@@ -20,9 +20,10 @@
 #include "core/planning/options.hpp"
 #include "core/planning/profiled.hpp"
 
-#include <algorithm>  // any_of
+#include <algorithm>  // all_of, any_of, max, none_of
 #include <cstdint>  // uint64_t
 #include <memory>  // make_shared
+#include <numeric>  // gcd
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <utility>  // move, pair
@@ -182,27 +183,161 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     return n;
 }
 
-/// What the baseline's requests say instead, where it is the target asked otherwise.
-inline maybe<other_requests> planned_otherwise(const scenario& s, const arrival_data& arrivals,
-                                               const workload_files& files,
-                                               const api_traits& api) {
-    if (!s.baseline.is_asked_otherwise()) return {};
-    scenario other = s;
-    other.options = s.baseline.otherwise().options;
-    if (other.options.stream != s.options.stream)
-        refuse({"baseline is other_options(...): one arm is streamed and the other is not, and "
-                "what a whole answer takes is not what its first token does; give both the same "
-                "options.stream"});
+/// What a workload and its options become.
+inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
+                              const std::shared_ptr<const workload_files>& files,
+                              const api_traits& api) {
+    check_options(s.options);
+    check_options_of(api, s.options);
+    const planned_workload w = workload_of(s, arrivals, *files, api.generates);
+    const plan_part part{.workload_text = w.text,
+                         .sent_as_given = w.sent_as_given,
+                         .source = w.source,
+                         .stride = most_turns_of(w.source),
+                         .think_s = w.think_s,
+                         .files = files,
+                         .forces_length = w.forces_length && api.generates,
+                         .common = common_request(s.options, api)};
+    if (!api.generates && part.stride != 1)
+        refuse({"workload is of conversations, and ", api.name,
+                " generates nothing that one could go on with"});
+    return part;
+}
+
+/// A sentence that says of what it speaks, whatever is refused of that.
+template <class F>
+auto told_of(const std::string& what, F&& f) {
     try {
-        check_options(other.options);
-        check_options_of(api, other.options);
-        check_somebody_stays(other.options);
-        other_requests o{.common = common_request(other.options, api)};
-        o.forces_length = workload_of(other, arrivals, files).forces_length && api.generates;
-        return o;
+        return f();
     } catch (const std::invalid_argument& e) {
-        throw std::invalid_argument(std::string("baseline is other_options(...): ") + e.what());
+        throw std::invalid_argument(what + ": " + e.what());
     }
+}
+
+/// The scenario of one part alone.
+inline scenario scenario_of(const scenario& s, const part& of) {
+    scenario own = s;
+    own.workload = of.workload;
+    own.baseline = {};
+    if (of.options) own.options = *of.options;
+    return own;
+}
+/// Refuses what makes no mix, before anything of it is read.
+inline void check_mix(const mix_of_parts& m) {
+    const std::size_t n = m.parts.size();
+    if (!(n >= 1 && n <= most_parts))
+        refuse({printed("workload is a mix of %zu parts: 1 to %zu are allowed", n, most_parts)});
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::string name = str(m.parts[i].name);
+        const std::string given = "part \"" + printable(name) + "\" of the mix: ";
+        const bool is_plain = std::none_of(name.begin(), name.end(), [](char c) {
+            return c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ';
+        });
+        if (name.empty() || name.size() > 60 || !is_plain)
+            refuse({given, "a name has 1 to 60 characters, and no quote or backslash"});
+        for (std::size_t k = 0; k < i; ++k)
+            if (m.parts[k].name == m.parts[i].name)
+                refuse({given, "another part has this name, and a label is of one"});
+        const long long weight = m.parts[i].weight;
+        if (!(weight >= 1 && weight <= 1000))
+            refuse({given, printed("weight is %lld: it runs from 1 to 1000", weight)});
+        if (m.parts[i].workload.what().get<mix_of_parts>())
+            refuse({given, "its workload is a mix: name all parts in one"});
+    }
+}
+/// A recorded trace says how long its requests were, one after the other, whatever a mix does.
+inline void check_no_recorded_lengths(const part& of, const arrival_data& a) {
+    const auto* made = of.workload.what().get<synthetic>();
+    const auto is_recorded = [](const length_distribution& d) {
+        return d.kind == length_distribution::shape::trace;
+    };
+    const bool by_default = of.workload.what().empty() && a.kind == arrival_kind::replay;
+    if (by_default || (made && (is_recorded(made->prompt_tokens) ||
+                                is_recorded(made->output_tokens))))
+        refuse({"part \"", str(of.name), "\" of the mix has the lengths of a recorded trace, which "
+                "are of its requests as a whole: give it a workload with lengths of its own"});
+}
+inline std::string mix_text(const std::vector<plan_part>& parts) {
+    std::size_t all = 0;
+    for (const plan_part& part : parts) all += part.weight;
+    std::string t = "mix of ";
+    for (const plan_part& part : parts)
+        t += (&part == parts.data() ? "\"" : "; \"") + part.label + "\" (" +
+             printed("%zu in %zu", part.weight, all) +
+             (part.common.model.empty() ? "" : ", model " + printable(part.common.model)) +
+             "): " + part.workload_text;
+    return t;
+}
+inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
+                                     const arrival_data& arrivals, const workload_files& files,
+                                     const api_traits& api) {
+    check_mix(m);
+    planned_workloads all;
+    std::size_t common = 0;
+    for (std::size_t i = 0; i < m.parts.size(); ++i) {
+        const part& of = m.parts[i];
+        check_no_recorded_lengths(of, arrivals);
+        all.parts.push_back(told_of("part \"" + str(of.name) + "\" of the mix", [&] {
+            const auto own = std::make_shared<const workload_files>(
+                i < files.of_parts.size() ? files.of_parts[i] : workload_files());
+            plan_part part = planned_part(scenario_of(s, of), arrivals, own, api);
+            if (part.common.stream != (i == 0 ? part : all.parts[0]).common.stream)
+                refuse({"it is streamed and the first part is not, or the other way round; give "
+                        "all parts the same options.stream"});
+            part.label = str(of.name);
+            part.weight = static_cast<std::size_t>(static_cast<long long>(of.weight));
+            part.common.model = str(of.model);
+            return part;
+        }));
+        const plan_part& part = all.parts.back();
+        common = std::gcd(common, part.weight);
+        all.labels.push_back(part.label);
+        all.stride = std::max(all.stride, part.stride);
+        all.forces_length = all.forces_length || part.forces_length;
+        if (all.sent_as_given.empty()) all.sent_as_given = part.sent_as_given;
+    }
+    for (plan_part& part : all.parts) part.weight /= common;
+    if (std::all_of(all.parts.begin(), all.parts.end(),
+                    [](const plan_part& part) { return part.common.leaves_after_s > 0; }))
+        check_somebody_stays(scenario_of(s, m.parts[0]).options);
+    all.common = all.parts[0].common;
+    all.workload_text = mix_text(all.parts);
+    return all;
+}
+/// All that one arm sends.
+inline planned_workloads planned_workloads_of(const scenario& s, const arrival_data& arrivals,
+                                              const std::shared_ptr<const workload_files>& files,
+                                              const api_traits& api) {
+    if (const auto* m = s.workload.what().get<mix_of_parts>())
+        return planned_mix(*m, s, arrivals, *files, api);
+    check_somebody_stays(s.options);
+    return {planned_part(s, arrivals, files, api), {}, {}, {}};
+}
+
+/// What the baseline's load is instead, where it is the target asked otherwise.
+inline maybe<planned_workloads> planned_otherwise(
+    const scenario& s, const arrival_data& arrivals,
+    const std::shared_ptr<const workload_files>& files, const api_traits& api) {
+    if (!s.baseline.is_asked_otherwise()) return {};
+    const otherwise& asked = s.baseline.asked();
+    scenario other = s;
+    if (asked.options) other.options = *asked.options;
+    const bool is_other = !asked.workload.what().empty();
+    if (is_other) other.workload = asked.workload;
+    return told_of("baseline is otherwise{...}", [&] {
+        if (other.options.stream != s.options.stream)
+            refuse({"one arm is streamed and the other is not, and what a whole answer takes is "
+                    "not what its first token does; give both the same options.stream"});
+        const auto own = is_other && !files->of_baseline.empty()
+                             ? std::make_shared<const workload_files>(files->of_baseline[0])
+                             : files;
+        planned_workloads w = planned_workloads_of(other, arrivals, own, api);
+        if (!asked.model.empty())
+            for_each_part(w, [&](plan_part& part) { part.common.model = str(asked.model); });
+        if (asked.alone)
+            refuse({"it is alone, and the scenario does nothing beside its load"});
+        return w;
+    });
 }
 
 /// Throws std::invalid_argument with one sentence for the first thing that is unsound.
@@ -220,37 +355,22 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
     check_profile(s);
     if (arrivals.is_searched) check_search(s, use);
     else check_no_search(s, arrivals, use);
-    check_options(s.options);
-    check_options_of(api, s.options);
-    check_somebody_stays(s.options);
     check_limits(s.limits);
-    const request_spec common = common_request(s.options, api);
-    const planned_workload workload = workload_of(s, arrivals, *read, api.generates);
-    if (!api.generates && most_turns_of(workload.source) != 1)
-        refuse({"workload is of conversations, and ", api.name,
-                " generates nothing that one could go on with"});
     const repeat_counts repeats = planned_repeats(s, use);
     const long long seed = s.seed;
-    planned_traffic sent{
-        .arrivals = arrivals,
-        .warmup_requests = s.warmup.requests(),
-        .warmup_s = s.warmup.seconds(),
-        .warmup_until_stable = s.warmup.until_stable(),
-        .requests = s.requests,
-        .duration_s = s.duration.seconds(),
-        .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
-        .workload_text = workload.text,
-        .sent_as_given = workload.sent_as_given,
-        .source = workload.source,
-        .stride = most_turns_of(workload.source),
-        .think_s = workload.think_s,
-        .files = read,
-        .forces_length = workload.forces_length && api.generates,
-        .scores = api.generates ? "" : api.name,
-        .common = common,
-        .otherwise = planned_otherwise(s, arrivals, *read, api),
-        .limits = s.limits,
-        .client = s.client};
+    planned_traffic sent;
+    static_cast<planned_workloads&>(sent) = planned_workloads_of(s, arrivals, read, api);
+    sent.arrivals = arrivals;
+    sent.warmup_requests = s.warmup.requests();
+    sent.warmup_s = s.warmup.seconds();
+    sent.warmup_until_stable = s.warmup.until_stable();
+    sent.requests = s.requests;
+    sent.duration_s = s.duration.seconds();
+    sent.seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed;
+    sent.scores = api.generates ? "" : api.name;
+    sent.otherwise = planned_otherwise(s, arrivals, read, api);
+    sent.limits = s.limits;
+    sent.client = s.client;
     planned_judging judged{.first_repeats = repeats.first,
                            .most_repeats = repeats.most,
                            .repeats_are_asked = s.repeats > 0,

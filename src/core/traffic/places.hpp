@@ -50,6 +50,7 @@ inline constexpr std::uint64_t shared_words = 1;
 inline constexpr std::uint64_t shared_length = 3;
 inline constexpr std::uint64_t places = 1000;  // and on: lengths, and words, of each place
 inline constexpr std::uint64_t turns = 1ull << 40;
+inline constexpr std::uint64_t parts = 1ull << 39;  // of a mix: their order
 inline constexpr std::uint64_t system_prompts = 1ull << 41;
 inline constexpr std::uint64_t groups = 1ull << 42;
 inline constexpr std::uint64_t blocks = 1ull << 43;

@@ -25,6 +25,7 @@
 #include <cstdint>  // uint64_t
 #include <memory>  // shared_ptr, make_shared
 #include <string>
+#include <type_traits>  // conditional_t, is_const_v
 #include <utility>  // move
 #include <variant>
 #include <vector>
@@ -54,14 +55,32 @@ struct described_load {
     std::string extent{}, options{}, limits{};
 };
 
-/// What a baseline that is the target asked otherwise has in its requests.
-struct other_requests {
-    request_spec common{};
+inline constexpr std::size_t most_parts = 64;
+
+/// What requests are of: the whole workload, or one part of a mix.
+struct plan_part {
+    std::string label{};
+    std::size_t weight = 1;  // over what all have in common
+    std::string workload_text{};
+    std::string sent_as_given{};  // "prompts" or "images": what is the same in every repeat and run
+    traffic_source source{};
+    std::size_t stride = 1;  // places that a conversation takes, its turns the first of them
+    double think_s = 0;      // before a later turn
+    /// What was read for it; the copies of a plan share it.
+    std::shared_ptr<const workload_files> files = std::make_shared<const workload_files>();
     bool forces_length = false;
+    request_spec common{};  // what all its requests share
+};
+/// What one arm sends. Of a mix the parts are what is sent, and what stands beside them holds for
+/// all: the longest stride, whether answers are streamed.
+struct planned_workloads : plan_part {
+    std::vector<plan_part> parts{};
+    std::vector<std::string> labels{};  // of the parts
+    std::vector<std::string> side_tasks{};  // by name
 };
 
 /// What one repeat sends, and when: the whole of it, whoever sends which part.
-struct planned_traffic {
+struct planned_traffic : planned_workloads {
     arrival_data arrivals{};
     long long warmup_requests = 0;
     double warmup_s = 0;
@@ -70,21 +89,10 @@ struct planned_traffic {
     double duration_s = 0;
     std::uint64_t seed = 1;
     std::string hash{};  // trace_hash of it, once it is known: long prompts take a while
-    std::string workload_text{};
     bool is_read = false;  // from files of another tool: nothing is sent, no seed is known
     described_load described{};  // in place of all that is needed to send it
-    std::string sent_as_given{};  // "prompts" or "images": what is the same in every repeat and run
-    traffic_source source{};
-    std::vector<std::string> labels{};      // of the parts of the workload
-    std::vector<std::string> side_tasks{};  // by name
-    std::size_t stride = 1;  // places that a conversation takes, its turns the first of them
-    double think_s = 0;      // before a later turn
-    /// What was read for it; the copies of a plan share it.
-    std::shared_ptr<const workload_files> files = std::make_shared<const workload_files>();
-    bool forces_length = false;
     std::string scores{};   // the API, where it generates nothing; "" where answers have tokens
-    request_spec common{};  // what all requests share
-    maybe<other_requests> otherwise{};  // those of the baseline, where they are others
+    maybe<planned_workloads> otherwise{};  // the baseline's, where it is the target asked otherwise
     llmbench::limits limits{};
     client_options client{};
     bool searches() const { return arrivals.is_searched; }
@@ -149,13 +157,48 @@ plan with_judging(plan p, F&& change) {
 inline trace_place place_of(const planned_traffic& p, std::size_t index) {
     return {index / p.stride, index % p.stride, index - index % p.stride};
 }
-inline trace_terms terms_of(const planned_traffic& p) { return {p.seed, *p.files}; }
+inline trace_terms terms_of(const planned_traffic& p, const plan_part& part) {
+    return {p.seed, *part.files};
+}
+/// `f` with all that is sent.
+template <class Parts, class F>
+void for_each_part(Parts& p, F&& f) {
+    if (p.parts.empty()) f(static_cast<std::conditional_t<std::is_const_v<Parts>, const plan_part,
+                                                          plan_part>&>(p));
+    for (auto& part : p.parts) f(part);
+}
+/// Whose part a conversation is, and which of that part's it is: of each block of as many as the
+/// weights add up to, in an order of the seed's.
+struct part_place {
+    const plan_part& part;
+    std::size_t which = 0, conversation = 0;
+};
+inline part_place part_of(const planned_traffic& p, std::size_t conversation) {
+    if (p.parts.empty()) return {p, 0, conversation};
+    std::size_t all = 0, which = 0;
+    for (const plan_part& part : p.parts) all += part.weight;
+    const std::size_t block = conversation / all;
+    std::size_t rank = shuffled(mixed(p.seed ^ streams::parts) + block, conversation % all, all);
+    for (; rank >= p.parts[which].weight; ++which) rank -= p.parts[which].weight;
+    return {p.parts[which], which, block * p.parts[which].weight + rank};
+}
+/// A request's place in the trace of its own part.
+struct own_place : part_place {
+    trace_place at{};
+};
+inline own_place own_place_of(const planned_traffic& p, std::size_t index) {
+    const trace_place place = place_of(p, index);
+    const part_place of = part_of(p, place.conversation);
+    return {of, {of.conversation, place.turn, of.conversation * of.part.stride}};
+}
 /// Whether requests are turns of conversations.
 inline bool has_turns(const planned_traffic& p) { return p.stride > 1 || p.described.has_turns; }
 /// Turns of one conversation of the trace.
 inline std::size_t turns_of(const planned_traffic& p, std::size_t conversation) {
-    return std::visit([&](const auto& source) { return source.turns(conversation, terms_of(p)); },
-                      p.source);
+    const part_place of = part_of(p, conversation);
+    const trace_terms terms = terms_of(p, of.part);
+    return std::visit([&](const auto& source) { return source.turns(of.conversation, terms); },
+                      of.part.source);
 }
 /// How many conversations hold the requests that are to warm up, and those to be measured (0: no
 /// limit). The last one may be cut, so that the number is kept.
@@ -228,14 +271,19 @@ struct request_kind {
     record like{};
     long long count = 0;
 };
-/// Of conversations, whose turns have so many each.
-inline std::vector<request_kind> kinds_by_turns(const std::vector<long long>& of_turn) {
-    std::vector<request_kind> kinds;
+/// Of the conversations of a part, whose turns have so many each.
+inline void add_turns(std::vector<request_kind>& kinds, std::size_t part,
+                      const std::vector<long long>& of_turn) {
     for (std::size_t i = 0; i < of_turn.size(); ++i) {
         if (of_turn[i] <= 0) continue;
         kinds.push_back({{}, of_turn[i]});
+        kinds.back().like.part = static_cast<unsigned char>(part);
         kinds.back().like.turn = static_cast<int>(i);
     }
+}
+inline std::vector<request_kind> kinds_by_turns(const std::vector<long long>& of_turn) {
+    std::vector<request_kind> kinds;
+    add_turns(kinds, 0, of_turn);
     return kinds;
 }
 /// Of these all there are; none where only the run can tell.
@@ -243,17 +291,19 @@ inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
     const long long n = expected_requests(p);
     if (p.described.is_there)
         return kinds_by_turns({p.described.first_turns, n - p.described.first_turns});
-    std::vector<long long> of_turn = {n};
-    if (p.stride > 1) {
-        of_turn.assign(p.stride, 0);
-        std::size_t conversation = counted_conversations(p).warmup;
-        for (auto left = static_cast<std::size_t>(n); left > 0; ++conversation) {
-            const std::size_t turns = std::min(turns_of(p, conversation), left);
-            for (std::size_t i = 0; i < turns; ++i) ++of_turn[i];
-            left -= turns;
-        }
+    if (p.stride == 1 && p.parts.empty()) return kinds_by_turns({n});
+    std::vector<std::vector<long long>> of_part(std::max<std::size_t>(p.parts.size(), 1),
+                                                std::vector<long long>(p.stride, 0));
+    std::size_t conversation = counted_conversations(p).warmup;
+    for (auto left = static_cast<std::size_t>(n); left > 0; ++conversation) {
+        const std::size_t turns = std::min(turns_of(p, conversation), left);
+        std::vector<long long>& of_turn = of_part[part_of(p, conversation).which];
+        for (std::size_t i = 0; i < turns; ++i) ++of_turn[i];
+        left -= turns;
     }
-    return kinds_by_turns(of_turn);
+    std::vector<request_kind> kinds;
+    for (std::size_t i = 0; i < of_part.size(); ++i) add_turns(kinds, i, of_part[i]);
+    return kinds;
 }
 /// Of some kinds, those that are selected.
 inline long long selected_of(const std::vector<request_kind>& kinds,
@@ -282,12 +332,11 @@ inline double expected_seconds(const planned_traffic& p) {
     return schedule_of(p).measured_to;
 }
 
-/// The plan of one arm: the baseline's requests may be others.
+/// The plan of one arm: the baseline's workload may be another.
 inline plan plan_of_arm(const plan& p, run_arm arm) {
     if (arm != run_arm::baseline || !p.sent->otherwise) return p;
     return with_traffic(p, [](planned_traffic& t) {
-        t.common = (*t.otherwise).common;
-        t.forces_length = (*t.otherwise).forces_length;
+        static_cast<planned_workloads&>(t) = planned_workloads(*t.otherwise);
     });
 }
 
@@ -296,8 +345,10 @@ inline planned_traffic stage_of(planned_traffic t, int stage) {
     t.hash.clear();
     if (stage > 0) t.seed = mixed(t.seed ^ mixed(static_cast<std::uint64_t>(stage)));
     // Other conversations of a dataset, of which the stages need four times a repeat's.
-    if (auto* d = std::get_if<recorded_dialogues>(&t.source))
-        d->begin = t.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
+    for_each_part(t, [&](plan_part& part) {
+        if (auto* d = std::get_if<recorded_dialogues>(&part.source))
+            d->begin = part.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
+    });
     if (stage + 1 != last_stage) return t;
     t.requests *= 2;
     t.duration_s *= 2;

@@ -22,14 +22,19 @@ namespace detail {
 
 /// Whether all that is sent is made up, with lengths that were asked for.
 inline bool makes_up_prompts(const planned_traffic& p) {
-    return std::holds_alternative<made_up_prompts>(p.source) ||
-           std::holds_alternative<made_up_conversations>(p.source);
+    bool all = true;
+    for_each_part(p, [&](const plan_part& part) {
+        all = all && (std::holds_alternative<made_up_prompts>(part.source) ||
+                      std::holds_alternative<made_up_conversations>(part.source));
+    });
+    return all;
 }
 
 inline trace_item item_of(const planned_traffic& p, std::size_t index) {
+    const own_place of = own_place_of(p, index);
     return std::visit(
-        [&](const auto& source) { return source.item(place_of(p, index), terms_of(p)); },
-        p.source);
+        [&](const auto& source) { return source.item(of.at, terms_of(p, of.part)); },
+        of.part.source);
 }
 
 /// The shortest whole prompt that is asked for, of the first that will be; 0 of other workloads.
@@ -47,19 +52,26 @@ inline double shortest_prompt(const planned_traffic& p) {
 
 /// Tokens that a request is made to bring, 0 where nothing forces it.
 inline int forced_tokens(const planned_traffic& p, std::size_t index) {
-    if (!p.forces_length) return 0;
+    const plan_part& part = own_place_of(p, index).part;
+    if (!part.forces_length) return 0;
     const int own = item_of(p, index).output_tokens;
-    return own > 0 ? own : p.common.max_tokens;
+    return own > 0 ? own : part.common.max_tokens;
 }
 /// Whether answers of one token are no surprise: they were asked for, or forced to lengths that are
 /// not drawn.
-inline bool expects_short_outputs(const planned_traffic& p) {
+inline bool expects_short_outputs(const plan_part& p) {
     const length_distribution* drawn = nullptr;
     if (const auto* made = std::get_if<made_up_prompts>(&p.source)) drawn = &made->output_tokens;
     if (const auto* talk = std::get_if<made_up_conversations>(&p.source))
         drawn = &talk->output_tokens;
     return p.forces_length &&
            (!drawn || (drawn->kind == length_distribution::shape::fixed && drawn->a <= 1));
+}
+
+inline bool expects_short_outputs(const planned_traffic& p) {
+    bool any = false;
+    for_each_part(p, [&](const plan_part& part) { any = any || expects_short_outputs(part); });
+    return any;
 }
 
 /// Words that differ from repeat to repeat, from arm to arm and from one execution of a gate to the
@@ -73,21 +85,26 @@ inline std::uint64_t salt_of(const plan& p, run_arm arm, int repeat) {
 inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size_t index,
                                const std::vector<std::string>& answers = {},
                                const token_fit& fit = {}) {
-    request_spec r = p.sent->common;
-    r.force_length = p.sent->forces_length;
-    const prompt_terms words{salt_of(p, arm, repeat), fit, answers};
-    std::visit([&](const auto& source) { source.fill(r, place_of(p, index), terms_of(p), words); },
-               p.sent->source);
+    const own_place of = own_place_of(p, index);
+    request_spec r = of.part.common;
+    r.force_length = of.part.forces_length;
+    // Parts have words of their own, or one would find what another has sent.
+    const std::uint64_t salt = salt_of(p, arm, repeat);
+    const prompt_terms words{of.which > 0 ? mixed(salt ^ mixed(of.which)) : salt, fit, answers};
+    std::visit([&](const auto& source) { source.fill(r, of.at, terms_of(p, of.part), words); },
+               of.part.source);
     return r;
 }
 
 /// Whether a prompt is more than text, which only some APIs can say.
 inline bool asks_about_images(const planned_traffic& p) {
-    if (!std::holds_alternative<recorded_dialogues>(p.source)) return false;
-    for (const dialogue& d : p.files->dialogues)
-        for (const dialogue_turn& t : d.turns)
-            if (!t.image.empty()) return true;
-    return false;
+    bool any = false;
+    for_each_part(p, [&](const plan_part& part) {
+        if (!std::holds_alternative<recorded_dialogues>(part.source)) return;
+        for (const dialogue& d : part.files->dialogues)
+            for (const dialogue_turn& t : d.turns) any = any || !t.image.empty();
+    });
+    return any;
 }
 
 }  // namespace detail

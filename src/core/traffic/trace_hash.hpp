@@ -31,15 +31,23 @@ inline std::string trace_hash(const planned_traffic& p) {
         h.add(std::llround(p.arrivals.think_s * 1e6));
         if (p.arrivals.users_ramp_s > 0) h.add(std::llround(p.arrivals.users_ramp_s * 1e6));
     }
-    const trace_terms terms = terms_of(p);
-    std::visit([&](const auto& source) { source.hash_all(h, terms); }, p.source);
-    if (p.stride > 1) {
-        const auto* made_up = std::get_if<made_up_conversations>(&p.source);
-        h.add(std::llround(p.think_s * 1e6));
+    for_each_part(p, [&](const plan_part& part) {
+        const trace_terms terms = terms_of(p, part);
+        if (!part.label.empty()) add_text(h, part.label);
+        std::visit([&](const auto& source) { source.hash_all(h, terms); }, part.source);
+        if (part.stride == 1) return;
+        const auto* made_up = std::get_if<made_up_conversations>(&part.source);
+        h.add(std::llround(part.think_s * 1e6));
         h.add(!made_up || made_up->shared_system_prompt);
+    });
+    for (std::size_t c = 0; c < std::min<std::size_t>(n, 100000); ++c) {
+        const part_place of = part_of(p, c);
+        if (!p.parts.empty()) h.add(static_cast<long long>(of.which));
+        const trace_terms terms = terms_of(p, of.part);
+        std::visit(
+            [&](const auto& source) { source.hash_conversation(h, of.conversation, terms); },
+            of.part.source);
     }
-    for (std::size_t c = 0; c < std::min<std::size_t>(n, 100000); ++c)
-        std::visit([&](const auto& source) { source.hash_conversation(h, c, terms); }, p.source);
     return h.text();
 }
 

@@ -71,7 +71,7 @@ public:
         servers_.each([&](const live_target& t) { end_profiles_on(t); });
         servers_.check_two_servers();
         servers_.each([&](live_target& t) {
-            t.check_answers(p_.sent->common);
+            t.check_answers(*p_.sent);
             t.learn_tokens(p_, left_s());
         });
         servers_.report(all_.target, all_.baseline);

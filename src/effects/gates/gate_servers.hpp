@@ -28,7 +28,6 @@ public:
     gate_servers(const plan& p, const scenario& s, const run_mode& mode)
         : p_(p),
           candidate_(s.target, run_arm::candidate, mode.stand_in(run_arm::candidate)) {
-        candidate_.also_serve(str(s.baseline.otherwise().model));
         if (s.baseline.is_same_server() || p.sent->otherwise) baseline_ = &candidate_;
         else if (p.judged->has_baseline) {
             other_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline,
@@ -67,12 +66,12 @@ public:
             return;
         }
         // Two arms of one server are told apart by what they ask.
-        const load_target& other = candidate_.load(run_arm::baseline);
         its.kind = target_kind::otherwise;
-        its.model = printable(without_secrets(other.model, other.secrets));
+        const std::string& model = (*p_.sent->otherwise).common.model;
+        if (!model.empty()) its.model = printable(model);
         mine.options = options_text(p_, run_arm::candidate);
         its.options = options_text(p_, run_arm::baseline);
-        check_other_requests(p_, candidate_.load(), other);
+        check_other_requests(p_, candidate_.load());
     }
     void check_objectives() const {
         candidate_.check_reports_metrics(p_.judged->slos, p_.sent->common);

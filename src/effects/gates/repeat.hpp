@@ -235,7 +235,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     d.labels = p.sent->labels;
     load_order order;
     order.what = &p;
-    order.target = &target.load(arm);
+    order.target = &target.load();
     order.arm = arm;
     order.repeat = repeat;
     order.id_prefix = id_prefix(gate_number, arm, repeat);
@@ -250,7 +250,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     request_log all;
     send_all(p, order, state, d, all, [&] { run_load(order, state, d, all); });
     d.warmup = state.settling.seen();
-    note_answers(p, target.load(arm), all, d);
+    note_answers(p, target.load(), all, d);
     const bool counted = state.gaps > terms.most_gaps;
     if (counted) all.count_all(d.window);
     all.move_into(d, counted);

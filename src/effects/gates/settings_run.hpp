@@ -197,7 +197,7 @@ private:
             s.server.bring_up(seconds_left());
             if (std::exchange(s.is_known, true)) return;
             check_images(s.what, *s.server.load().api);
-            s.server.check_answers(s.what.sent->common);
+            s.server.check_answers(*s.what.sent);
             s.server.learn_tokens(s.what, seconds_left());
             s.server.check_reports_metrics(s.what.judged->slos, s.what.sent->common);
             s.all.target = s.server.facts();

@@ -144,15 +144,16 @@ public:
         --in_flight_;
         if (stopped_) return;
         const std::size_t next = next_turn(w.index);
+        const double think_s = part_of(sent_, w.index / sent_.stride).part.think_s;
         if (w.user >= 0) {
             // A failed answer that comes at once must not turn a user into a flood.
             const bool failed = status != request_status::ok;
-            const bool pauses = next != new_conversation && sent_.think_s > 0;
-            const double think = pauses ? sent_.think_s : sent_.arrivals.think_s;
+            const bool pauses = next != new_conversation && think_s > 0;
+            const double think = pauses ? think_s : sent_.arrivals.think_s;
             users_.push({end_ns + ns_of(std::max(think, failed ? 0.01 : 0.0)), w.user, next});
             return;
         }
-        if (next != new_conversation) users_.push({end_ns + ns_of(sent_.think_s), -1, next});
+        if (next != new_conversation) users_.push({end_ns + ns_of(think_s), -1, next});
         if (static_cast<long long>(waiting_.size()) > promised_)
             ++promised_;  // not sent here and now: this connection is not free yet
     }

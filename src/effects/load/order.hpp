@@ -33,6 +33,12 @@ struct load_target : http_server {
     token_fit tokens{};  // of made-up prompts
     int hang_ups = 0;  // of the check before the load
 };
+/// Where a request is sent: a model may be part of that.
+inline std::string path_of(const load_target& to, const request_spec& r) {
+    if (r.model.empty()) return r.stream ? to.path : to.whole_path;
+    return request_path(*to.api, r.stream ? to.api->path : to.api->whole_path, to.url.path,
+                        r.model);
+}
 /// So often a server closes a connection right after its first answer, having said that it stays,
 /// until that is its habit: what is sent to it as it closes would be lost, so none of its
 /// connections is used twice from then on. Once is an accident, such as a gateway that restarts.

@@ -34,6 +34,8 @@ public:
         r.phase = phase_of(order_, shared_, w);
         r.conversation = static_cast<long long>(w.index / stride);
         r.turn = static_cast<int>(w.index % stride);
+        r.part = static_cast<unsigned char>(
+            part_of(*order_.what, w.index / stride).which);
         shared_.note(r);
         if (shared_.out) {
             unwritten_.records.push_back(r);

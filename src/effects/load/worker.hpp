@@ -47,8 +47,7 @@ inline built_request built(const load_order& o, std::size_t index,
         t.fields + (events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
         "X-Request-Id: " + request_id(o.id_prefix, index) + "\r\n";
     const std::string body = request_body(*t.api, t.model, r);
-    return {request_text(http_method::post, r.stream ? t.path : t.whole_path, t.url.authority(),
-                         fields, body),
+    return {request_text(http_method::post, path_of(t, r), t.url.authority(), fields, body),
             asked_by(*t.api, r, body.size()), r.leaves_after_s};
 }
 

@@ -12,6 +12,7 @@
 #include "core/files/traces.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/workload.hpp"
+#include "core/planning/planning.hpp"
 #include "effects/system/files.hpp"
 
 #include <algorithm>  // clamp
@@ -58,6 +59,17 @@ inline std::size_t dialogues_wanted(const scenario& s) {
 inline workload_files read_workload_files(const scenario& s, std::uint64_t default_seed) {
     using shape = length_distribution::shape;
     workload_files f;
+    if (const auto* m = s.workload.what().get<mix_of_parts>()) {
+        check_mix(*m);
+        for (const part& of : m->parts)
+            f.of_parts.push_back(read_workload_files(scenario_of(s, of), default_seed));
+    }
+    if (!s.baseline.asked().workload.what().empty()) {
+        scenario other = s;
+        other.workload = s.baseline.asked().workload;
+        other.baseline = {};
+        f.of_baseline.push_back(read_workload_files(other, default_seed));
+    }
     const auto numbers_of = [](const length_distribution& d, const char* field) {
         return d.kind == shape::empirical ? read_numbers(str(d.file), field)
                                           : std::vector<double>();

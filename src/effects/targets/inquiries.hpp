@@ -216,7 +216,7 @@ private:
 inline http_answer ask_for_one_token(const load_target& to, request_spec r) {
     r.prompt = "Hello";
     r.max_tokens = 1;
-    return blocking_post_kept(to, r.stream ? to.path : to.whole_path,
+    return blocking_post_kept(to, path_of(to, r),
                               to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
                               request_body(*to.api, to.model, r), 3);
 }
@@ -227,7 +227,7 @@ inline int hang_ups_of_check(const load_target& to, const request_spec& common,
     for (int seen = 0; seen < hang_ups_of_habit; ++seen) {
         const http_answer a = ask_for_one_token(to, common);
         const std::string why =
-            why_not_served(to, "POST", common.stream ? to.path : to.whole_path, a, url);
+            why_not_served(to, "POST", path_of(to, common), a, url);
         if (!why.empty()) refuse({why});
         if (!a.hung_up) return seen;
     }
@@ -243,7 +243,8 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
                            : blocking_post(to, path, to.fields, body, left_s);
     };
     const bool may_be_ids =
-        to.api->takes_token_ids && p.sent->stride == 1 && p.sent->common.system_prompt.empty();
+        to.api->takes_token_ids && p.sent->stride == 1 && p.sent->common.system_prompt.empty() &&
+        p.sent->parts.empty();
     return token_inquiry(to, p.sent->common, post).fit(may_be_ids);
 }
 

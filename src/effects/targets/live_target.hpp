@@ -25,12 +25,12 @@
 #include "effects/targets/server_pages.hpp"
 #include "effects/targets/started_process.hpp"
 
-#include <algorithm>  // min
+#include <algorithm>  // max, min
 #include <memory>  // make_unique, make_shared, unique_ptr
 #include <optional>
 #include <stdexcept>  // runtime_error
 #include <string>
-#include <utility>  // move
+#include <utility>  // move, pair
 #include <variant>
 #include <vector>  // erase_if
 
@@ -134,15 +134,19 @@ public:
         return p ? p->how_it_went(load_.secrets) : std::string();
     }
     /// Refuses a server that takes none of the requests to come. Our own one takes them all.
-    void check_answers(const request_spec& common) {
+    void check_answers(const planned_traffic& p) {
         if (std::holds_alternative<simulated_engine>(server_)) return;
-        load_.hang_ups = other_.hang_ups = hang_ups_of_check(load_, common, facts_.url);
+        load_.hang_ups = 0;
+        for_each_part(p, [&](const plan_part& part) {
+            const int seen = hang_ups_of_check(load_, part.common, facts_.url);
+            load_.hang_ups = std::max(load_.hang_ups, seen);
+        });
     }
     /// How long the words of made-up prompts are, once for all repeats, within 5 s.
     void learn_tokens(const plan& p, double at_most_s) {
         if (!makes_up_prompts(p)) return;
         facts_.tokens = learned_tokens(p, load_, std::min(5.0, at_most_s));
-        load_.tokens = other_.tokens = facts_.tokens;
+        load_.tokens = facts_.tokens;
     }
     /// Seconds that a process took to be ready, once for each start.
     double take_startup_s() {
@@ -180,11 +184,6 @@ public:
         return s ? &s->settings : nullptr;
     }
     const load_target& load() const { return load_; }
-    /// The same server for requests to another of its models, from the next start on.
-    void also_serve(const std::string& model) { other_model_ = model; }
-    const load_target& load(run_arm arm) const {
-        return arm == run_arm::baseline && !other_model_.empty() ? other_ : load_;
-    }
     const target_facts& facts() const { return facts_; }
 
 private:
@@ -249,23 +248,15 @@ private:
         if (const std::string note = unlisted_text(load_, first); !note.empty())
             facts_.notes.push_back(facts_.url + ": " + note);
         facts_.model = printable(without_secrets(load_.model, load_.secrets));
-        name_paths(load_);
-        other_ = load_;
-        other_.model = other_model_;
-        name_paths(other_);
-    }
-
-    static void name_paths(load_target& to) {
-        to.path = request_path(*to.api, to.api->path, to.url.path, to.model);
-        to.whole_path = request_path(*to.api, to.api->whole_path, to.url.path, to.model);
+        for (const auto& [path, to] : {std::pair{load_.api->path, &load_.path},
+                                       std::pair{load_.api->whole_path, &load_.whole_path}})
+            *to = request_path(*load_.api, path, load_.url.path, load_.model);
     }
 
     bool is_baseline_ = false;
     std::variant<running_already, started_process, simulated_engine> server_{};
     endpoint at_{};  // what the server is once it is up
     load_target load_{};
-    std::string other_model_{};  // of the same server, "" where there is one arm's alone
-    load_target other_{};        // with that one
     target_facts facts_{};
     std::string proxy_{};  // what is to be said of one that is not used
     std::string page_{};  // of a process, whose port is not known yet

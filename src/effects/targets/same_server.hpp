@@ -141,21 +141,21 @@ inline std::string one_process_text(const std::string& one, const std::string& i
 }
 
 /// Refuses arms whose first requests, a hundred at most, are the same but for their words.
-inline void check_other_requests(const plan& p, const load_target& mine,
-                                 const load_target& other) {
+inline void check_other_requests(const plan& p, const load_target& to) {
     const plan theirs = plan_of_arm(p, run_arm::baseline);
-    const auto asked = [](const plan& of, const load_target& to, std::size_t i) {
+    const auto asked = [&](const plan& of, std::size_t i) {
         const request_spec r = request_of(of, run_arm::candidate, 0, i * of.sent->stride);
-        return to.path + " " + request_body(*to.api, to.model, r);
+        return path_of(to, r) + " " + request_body(*to.api, to.model, r);
     };
     const long long n = expected_requests(p);
     const auto most = static_cast<std::size_t>(n > 0 ? std::min(n, 100ll) : 100);
     bool differ = false;
     for (std::size_t i = 0; i < most && !differ; ++i)
-        differ = asked(p, mine, i) != asked(theirs, other, i);
+        differ = asked(p, i) != asked(theirs, i);
     if (!differ)
-        refuse({"baseline is other_options(...), and its requests are the target's, byte for byte: "
-                "give it options or a model that change them, or say .baseline = same_server()"});
+        refuse({"baseline is otherwise{...}, and its requests are the target's, byte for byte: "
+                "give it options, a model or a workload that change them, or say .baseline = "
+                "same_server()"});
 }
 
 }  // namespace detail

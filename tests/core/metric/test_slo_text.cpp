@@ -67,6 +67,9 @@ TEST_CASE("every SLO that can be written is read from its text") {
         p90(first_turn_ttft).of("chat") <= 1_s, goodput(e2e <= 1_s).of(depth(2)) >= 90_pct,
         of(cached_share, turns(2)) >= 85_pct, of(output_throughput, during("x")) >= 1_tps,
         drift(p90(ttft).of("sql")) <= 110_pct, drift(p90(ttft)).of("sql") <= 110_pct,
+        p90(ttft).of("sql") <= 1.25 * p90(ttft).of("base"),
+        of(output_throughput, "a") >= 0.5 * of(output_throughput, "b"),
+        advisory(mean(tpot).of(turns(2)) <= 2 * mean(tpot).of(turns(1, 1))),
         p90(ttft).of("sql") <= 1.25 * baseline, advisory(p90(ttft).of("sql") <= 1_s),
         mean(tpot) <= 1.10 * baseline, p50(ttft) <= baseline, p90(e2e) <= 110_pct * baseline,
         advisory(p99(ttft) <= 450_ms), advisory(mean(e2e) <= 1.5 * baseline)};
@@ -124,6 +127,7 @@ TEST_CASE("what cannot be read says where, and what is expected there") {
     CHECK(says("ttft <= 300 ms", "1 on", "a metric of the whole run"));
     CHECK(says("p90(ttft) >= 300 ms", "11 on", "\"<=\""));
     CHECK(says("p90(ttft) == 300 ms", "11 on", "\"<=\""));
+    CHECK(says("p90(ttft) <= 1.2 * output_throughput", "20 on", "a statistic of the same unit"));
     CHECK(says("p90(ttft) of sql <= 1 s", "14 on", "a label in quotes, turns(first, last)"));
     CHECK(says("p90(ttft) of \"sql <= 1 s", "15 on", "a closing quote"));
     CHECK(says("p90(ttft) of turns(1.5) <= 1 s", "23 on", "whole number"));

@@ -97,7 +97,7 @@ TEST_CASE("kinds of metrics exclude each other") {
     for (const metric_facts& f : metric_table) {
         CAPTURE(std::string(f.name));
         CHECK(is_request_fraction(f.id) + is_throughput(f.id) + is_of_start(f.id) + is_of_requests(f.id) +
-                  is_capacity(f.id) + is_of_server(f.id) + is_drift(f.id) + is_of_prompts(f.id) ==
+                  is_capacity(f.id) + is_of_server(f.id) + is_drift(f.id) + is_of_prompts(f.id) + is_ratio(f.id) ==
               1);
         CHECK((!is_speed(f.id) || is_of_requests(f.id)));
         CHECK(is_request_fraction(f.id) ==

@@ -67,7 +67,7 @@ TEST_CASE("the baseline's options are refused as the target's are, and say whose
     const auto refused = [](const request_options& theirs) {
         return refusal_of(asking({.max_tokens = 16}, other_options(theirs)));
     };
-    const std::string whose = "baseline is other_options(...): ";
+    const std::string whose = "baseline is otherwise{...}: ";
     CHECK(holds(refused({.extra_body = R"({"n": 2})"}), whose + "options.extra_body sets \"n\""));
     CHECK(holds(refused({.max_tokens = 0}), whose + "options.max_tokens is 0"));
     CHECK(holds(refused({.extra_body = "[]"}), "must be a JSON object"));

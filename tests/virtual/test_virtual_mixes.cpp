@@ -1,0 +1,53 @@
+// Several workloads at once, and what is judged of each of them.
+#include "support/effects.hpp"
+#include "support/environment.hpp"
+#include "support/rejudged.hpp"
+
+#include <map>
+#include <string>
+
+using namespace llmbench;
+using namespace live;
+
+namespace {
+scenario mixed_gate(const engine& e, const char* name) {
+    scenario s = brief(simulated(e), name);
+    s.workload = mix({{.name = "short", .weight = 3,
+                       .workload = synthetic{.prompt_tokens = fixed(20), .output_tokens = fixed(4)}},
+                      {.name = "long", .weight = 1, .workload = conversations{
+                           .turns = fixed(2), .user_tokens = fixed(200), .output_tokens = fixed(12)}}});
+    s.arrivals = closed_loop(4);
+    s.requests = 100;
+    return s;
+}
+}  // namespace
+
+TEST_CASE("the parts of a mix are measured, judged and reported each by itself, and judged again") {
+    engine e = engine_of(5_ms);
+    e.prefill_per_token = time_span::from_seconds(0.0005);
+    scenario s = mixed_gate(e, "a mix");
+    s.slos = {p50(ttft).of("short") <= 1_s, p50(ttft).of("long") <= 1_s,
+              p50(ttft).of(label("long") && turns(2)) <= 1_s, p50(itl).of("long") <= 1_s,
+              of(output_throughput, "short") >= 1_tps, of(output_throughput, "long") >= 1_tps,
+              of(request_throughput, "short") >= 1_rps, of(error_rate, "short") <= 30_pct,
+              goodput(e2e <= 10_s).of("long") >= 50_pct, output_throughput >= 1_tps};
+    const heard_run heard = heard_of(s);
+    const result& r = heard.result;
+    check_rejudged(r, s.slos);
+    std::map<int, int> counts;
+    for (const record& q : r.requests())
+        if (q.phase == run_phase::measure && q.repeat == 0) {
+            ++counts[q.part];
+            CHECK(q.output_tokens == (q.part == 0 ? 4 : 12));
+        }
+    CHECK(counts[0] == 60);
+    CHECK(counts[1] == 40);
+    CHECK(r.measured(p50(ttft).of("long")) > r.measured(p50(ttft).of("short")));
+    CHECK(r.measured(of(output_throughput, "short")) + r.measured(of(output_throughput, "long")) ==
+          doctest::Approx(r.measured(output_throughput)));
+    const std::string json = content_of(report_file("result.json"));
+    CHECK(holds(json, "\"p50(ttft) of \\\"long\\\"\""));
+    CHECK(holds(json, "\"of\": \"\\\"long\\\" && turns(2)\""));
+    CHECK(holds(texts::unwrapped(heard.said), "p50(ttft) of \"long\" && turns(2) <= 1 s"));
+    CHECK(holds(texts::unwrapped(heard.said), "mix of \"short\" (3 in 4)"));
+}
