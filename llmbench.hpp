@@ -5975,6 +5975,7 @@ enum class server_kind : unsigned char {
     triton,
     llama_cpp,
     lmdeploy,
+    dynamo,
     dcgm_exporter,
     amd_exporter
 };
@@ -6007,6 +6008,8 @@ inline constexpr server_traits known_servers[] = {
     {server_kind::lmdeploy, "LMDeploy", "lmdeploy:", true, "/metrics",
      "LMDeploy has a page of metrics where it was started with --enable-metrics, or since that is "
      "the default without --disable-metrics"},
+    {server_kind::dynamo, "Dynamo", "dynamo_frontend_", true, "/metrics",
+     "Dynamo's front end has its page at /metrics, with nothing to switch on"},
     {server_kind::dcgm_exporter, "dcgm-exporter", "DCGM_FI_", true, "/metrics",
      "dcgm-exporter has its page at /metrics of port 9400 by default; -c 1000 has it measure "
      "every second"},
@@ -6094,7 +6097,7 @@ inline constexpr series_kind counter = series_kind::counter, gauge = series_kind
 inline constexpr const char vllm[] = "0.26", vllm_old[] = "before 0.26", sglang[] = "016d860",
                             tgi[] = "53fdbe6", trtllm[] = "050f80d", llama[] = "00dc805",
                             llama_new[] = "0.6.0-dev, build 11434",
-                            lmdeploy[] = "0168eed", dcgm[] = "d5e5f51", unknown[] = "",
+                            lmdeploy[] = "0168eed", dynamo[] = "1.4.2", dcgm[] = "d5e5f51", unknown[] = "",
                             triton[] = "TensorRT-LLM backend", triton_core[] = "2.51",
                             amd[] = "AIPerf's collector, 57aef7c";
 
@@ -6200,6 +6203,14 @@ inline constexpr server_name rows[] = {
     {s::lmdeploy, q::prompt_tokens, counter, "lmdeploy:prompt_tokens_total", lmdeploy},
     // Each token is counted twice there.
     {s::lmdeploy, q::generation_tokens, counter, "lmdeploy:generation_tokens_total", lmdeploy},
+
+    // Of its front end. dynamo_frontend_queued_requests has all requests without a first token, those
+    // that are being read too, and dynamo_frontend_inflight_requests has these and the others.
+    // dynamo_frontend_cached_tokens is observed only where an engine tells it.
+    {s::dynamo, q::prompt_tokens, histogram, "dynamo_frontend_input_sequence_tokens", dynamo},
+    {s::dynamo, q::generation_tokens, counter, "dynamo_frontend_output_tokens_total", dynamo},
+    {s::dynamo, q::requests_done, counter, "dynamo_frontend_requests_total", dynamo, 1, "status",
+     "success"},
 
     {s::dcgm_exporter, q::energy, counter, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", dcgm, 1e-3},
     {s::dcgm_exporter, q::power, gauge, "DCGM_FI_DEV_POWER_USAGE", dcgm},
@@ -6517,6 +6528,7 @@ struct request_spec {
 struct asked_answer {
     int results = 0;             // vectors or scores; 0: it generates, or nobody knows
     int documents = 0;           // that are read with a query
+    int characters = 0;          // of what it is about: usage that tells these counts no tokens
     int most_prompt_tokens = 0;  // that usage can tell; 0: nobody knows
 };
 
@@ -7174,10 +7186,26 @@ inline int texts_in(const request_spec& r, std::size_t queries) {
     const std::size_t most = words > queries ? words - queries : 1;
     return static_cast<int>(std::min(most, static_cast<std::size_t>(std::max(r.documents, 1))));
 }
-inline asked_answer asked_embeddings(const request_spec& r) { return {.results = texts_in(r, 0)}; }
+/// Of these texts, of which the first is read as often as there are others; 0 of token ids.
+inline int characters_in(const request_spec& r, int n, bool has_query) {
+    if (!r.token_ids.empty()) return 0;
+    const std::vector<std::string> texts = parts_of(r.prompt, static_cast<std::size_t>(n));
+    int all = 0;
+    for (std::size_t k = 0; k < texts.size(); ++k) {
+        const auto bytes = std::count_if(texts[k].begin(), texts[k].end(), [](char c) {
+            return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+        });
+        all += static_cast<int>(bytes) * (has_query && k == 0 ? std::max(n - 1, 1) : 1);
+    }
+    return all;
+}
+inline asked_answer asked_embeddings(const request_spec& r) {
+    const int n = texts_in(r, 0);
+    return {.results = n, .characters = characters_in(r, n, false)};
+}
 inline asked_answer asked_score(const request_spec& r) {
     const int n = texts_in(r, 1);
-    return {.results = n, .documents = n};
+    return {.results = n, .documents = n, .characters = characters_in(r, n + 1, true)};
 }
 /// A reranker may be asked for the best few alone.
 inline asked_answer asked_rerank(const request_spec& r) {
@@ -7251,6 +7279,8 @@ void read_scored(const picojson::value& v, stream_event& e, const asked_answer& 
     const picojson::value* meta = member(v, "meta");
     const picojson::value* tokens = meta ? member(*meta, "tokens") : nullptr;
     if (tokens && e.prompt_tokens < 0) e.prompt_tokens = count_member(*tokens, "input_tokens");
+    // Infinity counts characters where it was not told otherwise. Of a word they may be tokens, too.
+    if (asked.characters >= 8 && e.prompt_tokens == asked.characters) e.prompt_tokens = -1;
 }
 inline void read_embeddings(const picojson::value& v, stream_event& e, stream_memory& memory) {
     read_scored(v, e, memory.asked, "data", "embedding", [](const picojson::value& x) {
@@ -36280,14 +36310,15 @@ inline std::size_t largest_id(const http_answer& a) {
     return largest < 1e9 ? static_cast<std::size_t>(largest) : 0;
 }
 /// The prompt's tokens by the usage of an answer; -1 where it does not say.
-inline int used_tokens(const api_traits& api, const http_answer& a, bool streamed) {
+inline int used_tokens(const api_traits& api, const http_answer& a, bool streamed,
+                       const asked_answer& asked = {}) {
     int n = -1;
     if (a.status != 200) return n;
     const auto note = [&](const stream_event& e) {
         if (e.prompt_tokens >= 0) n = e.prompt_tokens;
     };
     body_reader reader;
-    reader.reset(api, streamed);
+    reader.reset(api, streamed, false, asked);
     if (reader.feed(a.body, note)) reader.end(note);
     return n;
 }
@@ -36330,9 +36361,9 @@ private:
         tokenizes_ = n > 0;
         return tokenizes_ ? n : -1;
     }
-    int used_by(const std::string& body) {
-        const bool stream = common_.stream;
-        return used_tokens(*to_.api, post_(stream ? to_.path : to_.whole_path, body), stream);
+    int used_by(const request_spec& r, const std::string& body) {
+        return used_tokens(*to_.api, post_(r.stream ? to_.path : to_.whole_path, body), r.stream,
+                           asked_by(*to_.api, r, body.size()));
     }
     std::string body_of(request_spec r) const {
         r.max_tokens = 1;
@@ -36344,12 +36375,12 @@ private:
         r.prompt = prompt;
         const std::string body = body_of(r);
         const int n = tokenized(body);
-        return n > 0 ? n : used_by(body);
+        return n > 0 ? n : used_by(r, body);
     }
     int of_ids(const std::string& ids) {
         request_spec r = common_;
         r.token_ids = id_list(ids);
-        return used_by(body_of(r));
+        return used_by(r, body_of(r));
     }
 
     const load_target& to_;

@@ -91,10 +91,26 @@ inline int texts_in(const request_spec& r, std::size_t queries) {
     const std::size_t most = words > queries ? words - queries : 1;
     return static_cast<int>(std::min(most, static_cast<std::size_t>(std::max(r.documents, 1))));
 }
-inline asked_answer asked_embeddings(const request_spec& r) { return {.results = texts_in(r, 0)}; }
+/// Of these texts, of which the first is read as often as there are others; 0 of token ids.
+inline int characters_in(const request_spec& r, int n, bool has_query) {
+    if (!r.token_ids.empty()) return 0;
+    const std::vector<std::string> texts = parts_of(r.prompt, static_cast<std::size_t>(n));
+    int all = 0;
+    for (std::size_t k = 0; k < texts.size(); ++k) {
+        const auto bytes = std::count_if(texts[k].begin(), texts[k].end(), [](char c) {
+            return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+        });
+        all += static_cast<int>(bytes) * (has_query && k == 0 ? std::max(n - 1, 1) : 1);
+    }
+    return all;
+}
+inline asked_answer asked_embeddings(const request_spec& r) {
+    const int n = texts_in(r, 0);
+    return {.results = n, .characters = characters_in(r, n, false)};
+}
 inline asked_answer asked_score(const request_spec& r) {
     const int n = texts_in(r, 1);
-    return {.results = n, .documents = n};
+    return {.results = n, .documents = n, .characters = characters_in(r, n + 1, true)};
 }
 /// A reranker may be asked for the best few alone.
 inline asked_answer asked_rerank(const request_spec& r) {
@@ -168,6 +184,8 @@ void read_scored(const picojson::value& v, stream_event& e, const asked_answer& 
     const picojson::value* meta = member(v, "meta");
     const picojson::value* tokens = meta ? member(*meta, "tokens") : nullptr;
     if (tokens && e.prompt_tokens < 0) e.prompt_tokens = count_member(*tokens, "input_tokens");
+    // Infinity counts characters where it was not told otherwise. Of a word they may be tokens, too.
+    if (asked.characters >= 8 && e.prompt_tokens == asked.characters) e.prompt_tokens = -1;
 }
 inline void read_embeddings(const picojson::value& v, stream_event& e, stream_memory& memory) {
     read_scored(v, e, memory.asked, "data", "embedding", [](const picojson::value& x) {

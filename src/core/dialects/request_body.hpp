@@ -48,6 +48,7 @@ struct request_spec {
 struct asked_answer {
     int results = 0;             // vectors or scores; 0: it generates, or nobody knows
     int documents = 0;           // that are read with a query
+    int characters = 0;          // of what it is about: usage that tells these counts no tokens
     int most_prompt_tokens = 0;  // that usage can tell; 0: nobody knows
 };
 

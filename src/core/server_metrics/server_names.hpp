@@ -26,6 +26,7 @@ enum class server_kind : unsigned char {
     triton,
     llama_cpp,
     lmdeploy,
+    dynamo,
     dcgm_exporter,
     amd_exporter
 };
@@ -58,6 +59,8 @@ inline constexpr server_traits known_servers[] = {
     {server_kind::lmdeploy, "LMDeploy", "lmdeploy:", true, "/metrics",
      "LMDeploy has a page of metrics where it was started with --enable-metrics, or since that is "
      "the default without --disable-metrics"},
+    {server_kind::dynamo, "Dynamo", "dynamo_frontend_", true, "/metrics",
+     "Dynamo's front end has its page at /metrics, with nothing to switch on"},
     {server_kind::dcgm_exporter, "dcgm-exporter", "DCGM_FI_", true, "/metrics",
      "dcgm-exporter has its page at /metrics of port 9400 by default; -c 1000 has it measure "
      "every second"},
@@ -145,7 +148,7 @@ inline constexpr series_kind counter = series_kind::counter, gauge = series_kind
 inline constexpr const char vllm[] = "0.26", vllm_old[] = "before 0.26", sglang[] = "016d860",
                             tgi[] = "53fdbe6", trtllm[] = "050f80d", llama[] = "00dc805",
                             llama_new[] = "0.6.0-dev, build 11434",
-                            lmdeploy[] = "0168eed", dcgm[] = "d5e5f51", unknown[] = "",
+                            lmdeploy[] = "0168eed", dynamo[] = "1.4.2", dcgm[] = "d5e5f51", unknown[] = "",
                             triton[] = "TensorRT-LLM backend", triton_core[] = "2.51",
                             amd[] = "AIPerf's collector, 57aef7c";
 
@@ -251,6 +254,14 @@ inline constexpr server_name rows[] = {
     {s::lmdeploy, q::prompt_tokens, counter, "lmdeploy:prompt_tokens_total", lmdeploy},
     // Each token is counted twice there.
     {s::lmdeploy, q::generation_tokens, counter, "lmdeploy:generation_tokens_total", lmdeploy},
+
+    // Of its front end. dynamo_frontend_queued_requests has all requests without a first token, those
+    // that are being read too, and dynamo_frontend_inflight_requests has these and the others.
+    // dynamo_frontend_cached_tokens is observed only where an engine tells it.
+    {s::dynamo, q::prompt_tokens, histogram, "dynamo_frontend_input_sequence_tokens", dynamo},
+    {s::dynamo, q::generation_tokens, counter, "dynamo_frontend_output_tokens_total", dynamo},
+    {s::dynamo, q::requests_done, counter, "dynamo_frontend_requests_total", dynamo, 1, "status",
+     "success"},
 
     {s::dcgm_exporter, q::energy, counter, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", dcgm, 1e-3},
     {s::dcgm_exporter, q::power, gauge, "DCGM_FI_DEV_POWER_USAGE", dcgm},

@@ -134,14 +134,15 @@ inline std::size_t largest_id(const http_answer& a) {
     return largest < 1e9 ? static_cast<std::size_t>(largest) : 0;
 }
 /// The prompt's tokens by the usage of an answer; -1 where it does not say.
-inline int used_tokens(const api_traits& api, const http_answer& a, bool streamed) {
+inline int used_tokens(const api_traits& api, const http_answer& a, bool streamed,
+                       const asked_answer& asked = {}) {
     int n = -1;
     if (a.status != 200) return n;
     const auto note = [&](const stream_event& e) {
         if (e.prompt_tokens >= 0) n = e.prompt_tokens;
     };
     body_reader reader;
-    reader.reset(api, streamed);
+    reader.reset(api, streamed, false, asked);
     if (reader.feed(a.body, note)) reader.end(note);
     return n;
 }
@@ -184,9 +185,9 @@ private:
         tokenizes_ = n > 0;
         return tokenizes_ ? n : -1;
     }
-    int used_by(const std::string& body) {
-        const bool stream = common_.stream;
-        return used_tokens(*to_.api, post_(stream ? to_.path : to_.whole_path, body), stream);
+    int used_by(const request_spec& r, const std::string& body) {
+        return used_tokens(*to_.api, post_(r.stream ? to_.path : to_.whole_path, body), r.stream,
+                           asked_by(*to_.api, r, body.size()));
     }
     std::string body_of(request_spec r) const {
         r.max_tokens = 1;
@@ -198,12 +199,12 @@ private:
         r.prompt = prompt;
         const std::string body = body_of(r);
         const int n = tokenized(body);
-        return n > 0 ? n : used_by(body);
+        return n > 0 ? n : used_by(r, body);
     }
     int of_ids(const std::string& ids) {
         request_spec r = common_;
         r.token_ids = id_list(ids);
-        return used_by(body_of(r));
+        return used_by(r, body_of(r));
     }
 
     const load_target& to_;

@@ -243,6 +243,24 @@ TEST_CASE("LMDeploy") {
     CHECK(value(page, quantity::requests_done) == -1);
 }
 
+TEST_CASE("Dynamo's front end: what it calls queued has what is being read, and no row") {
+    const std::string finished = "dynamo_frontend_requests_total{endpoint=\"completions\",status=";
+    const metrics_page page = page_of(
+        gauge("dynamo_frontend_queued_requests", "dynamo_frontend_queued_requests 2\n") +
+        gauge("dynamo_frontend_inflight_requests", "dynamo_frontend_inflight_requests 3\n") +
+        histogram("dynamo_frontend_input_sequence_tokens", "model=\"m\"", "676", "5") +
+        counter("dynamo_frontend_output_tokens_total",
+                "dynamo_frontend_output_tokens_total{model=\"m\"} 1208\n") +
+        counter("dynamo_frontend_requests_total",
+                finished + "\"success\"} 5\n" + finished + "\"error\"} 1\n"));
+    REQUIRE(found_in(page) == server_kind::dynamo);
+    CHECK(value(page, quantity::running) == -1);
+    CHECK(value(page, quantity::waiting) == -1);
+    CHECK(value(page, quantity::prompt_tokens) == 676);
+    CHECK(value(page, quantity::generation_tokens) == 1208);
+    CHECK(value(page, quantity::requests_done) == 5);
+}
+
 TEST_CASE("dcgm-exporter, of two accelerators: millijoules, percent and megahertz") {
     const auto both = [](const std::string& name, const char* type, const char* a, const char* b) {
         const std::string labels = ",device=\"nvidia0\",modelName=\"H200\",hostname=\"h\"} ";
