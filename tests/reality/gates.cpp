@@ -2,14 +2,17 @@
 // server, says in the environment what it can do, and chooses the test cases:
 //   SERVER_URL      of the server that runs (for "process:" and "killed:" its command, SERVER_START)
 //   SERVER_API, SERVER_MODEL, SERVER_READY, SERVER_EXTRA_BODY
-//   SERVER_LENGTHS  forced, capped, or refused where it does not take ignore_eos
+//   SERVER_LENGTHS  forced, capped, or refused where it does not take ignore_eos; "characters" where
+//                   what it tells of a prompt are those, and no tokens
 //   SERVER_CONTEXT  tokens of prompt and answer together, where it refuses more
 //   SERVER_PAGE     its page of metrics, a path or a URL; SERVER_TTFT, SERVER_TPOT: its own sums on it;
-//                   SERVER_GAUGES is "queued" where it does not tell how many requests run
+//                   SERVER_GAUGES is "queued" where it does not tell how many requests run, "none"
+//                   where nor how many wait
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -28,7 +31,7 @@ api_format server_api() {
         {"openai_chat", openai_chat}, {"openai_completions", openai_completions}, {"tgi", tgi},
         {"triton", triton}, {"ollama", ollama}, {"ollama_generate", ollama_generate},
         {"llama_cpp", llama_cpp}, {"sglang", sglang}, {"plain_text", plain_text},
-        {"anthropic", anthropic}};
+        {"anthropic", anthropic}, {"openai_embeddings", openai_embeddings}, {"rerank", rerank}};
     const std::string wanted = reported("SERVER_API");
     for (const auto& [name, api] : all)
         if (wanted == name) return api;
@@ -58,10 +61,13 @@ scenario few(const any_workload& workload) {
             .repeats = 1,
             .options = options()};
 }
+/// Embeddings and scores have no length of their own.
+bool generates() { return server_api() != openai_embeddings && server_api() != rerank; }
+auto first_part() { return generates() ? ttft : e2e; }
 /// The same with a prompt of few words, and an answer of as few: some models never stop.
 scenario one_phrase() {
     scenario s = few(prompts({"the way home"}));
-    s.options.max_tokens = 8;
+    if (generates()) s.options.max_tokens = 8;
     return s;
 }
 bool is_forced() { return reported("SERVER_LENGTHS") == "forced"; }
@@ -79,7 +85,7 @@ void all_ok(const result& r) {
         CAPTURE(x.error);
         CHECK(x.status == request_status::ok);
         CHECK(x.first_token_ns >= x.sent_ns);
-        CHECK(x.output_tokens > 0);
+        CHECK((x.output_tokens > 0) == generates());
     }
 }
 /// A line of what was met: run.sh collects them.
@@ -124,7 +130,7 @@ TEST_CASE("process: it is started, gated and ended") {
           .arrivals = closed_loop(2),
           .warmup = 8,
           .requests = 40,
-          .slos = {p90(ttft) <= 20_s, mean(e2e) <= 60_s, error_rate <= 5_pct,
+          .slos = {p90(first_part()) <= 20_s, mean(e2e) <= 60_s, error_rate <= 5_pct,
                    startup_time <= 890_s},
           .options = options()});
 }
@@ -137,7 +143,7 @@ TEST_CASE("killed: a server that is gone in mid-run is no pass") {
                           .arrivals = closed_loop(2),
                           .warmup = 0,
                           .duration = 60_s,
-                          .slos = {p90(ttft) <= 60_s, error_rate <= 5_pct},
+                          .slos = {p90(first_part()) <= 60_s, error_rate <= 5_pct},
                           .limits = {.first_event = 20_s, .between_events = 20_s},
                           .options = options()});
     long long ok = 0;
@@ -180,6 +186,37 @@ TEST_CASE("running: prompts are as long as asked for, answers as long as forced"
                        std::to_string(first.output_tokens) + " of 24 in " +
                        std::to_string(first.events) + " events, by " +
                        to_string(first.token_source));
+}
+
+TEST_CASE("scores: the health gate passes") {
+    gate({.target = server(),
+          .workload = synthetic{.prompt_tokens = lognormal(40, 0.4)},
+          .arrivals = closed_loop(2),
+          .warmup = 8,
+          .requests = 40,
+          .slos = {p90(e2e) <= 20_s, error_rate <= 5_pct},
+          .options = options()});
+}
+
+TEST_CASE("scores: inputs are as long as asked for, where the server counts tokens") {
+    scenario s = few(synthetic{.prompt_tokens = fixed(64)});
+    s.requests = 40;
+    const result r = run(s);
+    all_ok(r);
+    const bool counts = reported("SERVER_LENGTHS") != "characters";
+    int least = r.requests()[0].prompt_tokens, most = least;
+    for (const record& x : r.requests()) {
+        least = std::min(least, x.prompt_tokens);
+        most = std::max(most, x.prompt_tokens);
+    }
+    // A reranker reads the query with each document.
+    if (counts) CHECK(least >= 60);
+    if (counts && server_api() == openai_embeddings) CHECK(most <= 68);
+    if (!counts) CHECK(most == 0);
+    CHECK(std::isfinite(r.measured(input_throughput)) == counts);
+    met("inputs", counts ? "of 64 tokens counted as " + std::to_string(least) + " to " +
+                               std::to_string(most)
+                         : "its usage counts characters, which are no tokens of ours");
 }
 
 TEST_CASE("whole: an answer in one piece tells its tokens") {
@@ -321,30 +358,36 @@ TEST_CASE("reasoning: it is told from the answer that comes after it") {
 // ---- its page of metrics
 
 TEST_CASE("page: what it tells can be gated, and agrees with what we sent") {
-    const bool reports_running = reported("SERVER_GAUGES") != "queued";
+    const std::string gauges = reported("SERVER_GAUGES");
     gate({.target = server(),
           .workload = taken(synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(64)}),
           .arrivals = closed_loop(2),
           .warmup = 4,
           .duration = 10_s,  // its gauges are read once a second
           .repeats = 2,
-          .slos = reports_running
-                      ? slo_list{p90(ttft) <= 20_s, max(running_requests) <= 4,
-                                 max(queued_requests) <= 4}
-                      : slo_list{p90(ttft) <= 20_s, max(queued_requests) <= 4},
+          .slos = gauges == "none"     ? slo_list{p90(ttft) <= 20_s}
+                  : gauges == "queued" ? slo_list{p90(ttft) <= 20_s, max(queued_requests) <= 4}
+                                       : slo_list{p90(ttft) <= 20_s, max(running_requests) <= 4,
+                                                  max(queued_requests) <= 4},
           .options = options()});
 }
 
 TEST_CASE("its own times: TTFT and TPOT beside its own") {
     const std::string ttft_sum = reported("SERVER_TTFT"), tpot_sum = reported("SERVER_TPOT"),
                       tpot_count = reported("SERVER_TPOT_COUNT");
+    const std::string_view sum = "_sum";
+    const std::string ttft_count =
+        ttft_sum.ends_with(sum) ? ttft_sum.substr(0, ttft_sum.size() - sum.size()) + "_count" : "";
+    const double first_count = ttft_count.empty() ? 0 : on_page(ttft_count);
     const double first = on_page(ttft_sum), each = on_page(tpot_sum), count = on_page(tpot_count);
     scenario s = few(taken(synthetic{.prompt_tokens = fixed(64), .output_tokens = fixed(32)}));
     s.arrivals = closed_loop(1);
     s.requests = 40;
     const result r = run(s);
     all_ok(r);
-    const double sent = static_cast<double>(r.requests().size());
+    // By the server's own count where it has one: it may have been asked how it counts tokens.
+    const double sent = ttft_count.empty() ? static_cast<double>(r.requests().size())
+                                           : on_page(ttft_count) - first_count;
     const double own_ttft = (on_page(ttft_sum) - first) / sent,
                  own_tpot = (on_page(tpot_sum) - each) / (on_page(tpot_count) - count);
     const double ours = r.measured(mean(ttft_from_send)), ours_each = r.measured(mean(tpot));

@@ -17,7 +17,9 @@ PATHS = {
     "tgi": "/generate_stream", "triton": "/v2/models/{model}/generate_stream",
     "ollama": "/api/chat", "ollama_generate": "/api/generate", "llama_cpp": "/completion",
     "sglang": "/generate", "plain_text": "/generate", "anthropic": "/v1/messages",
+    "openai_embeddings": "/v1/embeddings", "rerank": "/v1/rerank",
 }
+IN_ONE_PIECE = ("openai_embeddings", "rerank")
 HERE = str(pathlib.Path(__file__).resolve().parents[2]).encode()
 NOISE = ("python_", "process_", "go_", "promhttp_", "http_")
 
@@ -42,6 +44,8 @@ def body_of(api, model, stream, prompt=PROMPT, tokens=8, is_forced=True):
                    "sampling_params": {"max_new_tokens": tokens, "ignore_eos": True}},
         "plain_text": {"prompt": prompt, "max_tokens": tokens},
         "anthropic": {"model": model, "messages": chat, "max_tokens": tokens, "stream": stream},
+        "openai_embeddings": {"model": model, "input": prompt},
+        "rerank": {"model": model, "query": prompt.split()[0], "documents": prompt.split()[1:]},
     }[api]
 
 
@@ -90,6 +94,7 @@ def main():
     p.add_argument("directory", type=pathlib.Path)
     p.add_argument("--apis", default="openai_chat")
     p.add_argument("--model", default="tiny")
+    p.add_argument("--rerank-model", default="tiny")
     p.add_argument("--context", type=int, default=0, help="0: no question of a prompt too long")
     p.add_argument("--page", default="", help="its path, or where it is as a whole")
     p.add_argument("--refuses-ignore-eos", action="store_true")
@@ -108,7 +113,8 @@ def main():
     first = apis[0]
     path = {api: PATHS[api].format(model=a.model) for api in apis}
 
-    def body(api, stream, model=a.model, prompt=PROMPT, is_forced=not a.refuses_ignore_eos):
+    def body(api, stream, model=None, prompt=PROMPT, is_forced=not a.refuses_ignore_eos):
+        model = model or (a.rerank_model if api == "rerank" else a.model)
         return body_of(api, model, stream, prompt, is_forced=is_forced)
     if a.key:
         keep("wrong_key.http", post(at, path[first], body(first, True), a.key))
@@ -118,7 +124,8 @@ def main():
         keep("reasoning.whole.http", post(at, path[first], body_of(first, a.model, False, tokens=16)))
         return
     for api in apis:
-        keep(f"{api}.stream.http", post(at, path[api], body(api, True)))
+        if api not in IN_ONE_PIECE:
+            keep(f"{api}.stream.http", post(at, path[api], body(api, True)))
         if api not in ("tgi", "triton", "plain_text"):
             keep(f"{api}.whole.http", post(at, path[api], body(api, False)))
     if a.refuses_ignore_eos:

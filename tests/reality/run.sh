@@ -71,7 +71,7 @@ trap 'exit 1' INT TERM
 check() {
     local log=$home/check-$1.log status=0
     echo "   $1"
-    env SERVER_URL="${url:-}" SERVER_API="$api" SERVER_MODEL="$model" SERVER_READY="$ready" \
+    env SERVER_URL="${url:-}" SERVER_API="$api" SERVER_MODEL="$(model_of "$api")" SERVER_READY="$ready" \
         SERVER_LENGTHS="$lengths" SERVER_CONTEXT="$context" SERVER_PAGE="$page" SERVER_GAUGES="$gauges" \
         SERVER_TTFT="$own_ttft" SERVER_TPOT="$own_tpot" SERVER_TPOT_COUNT="$own_tpot_count" \
         SERVER_EXTRA_BODY="$extra_body" LLMBENCH_REPORT_DIR="$home/report-$1" "${@:3}" \
@@ -108,10 +108,10 @@ meet() {
     # A page on a port of its own is where the server's start has said.
     [[ $page != told ]] || page=$(< "$home/page")
     python3 "$reality/record.py" "$url" "$home/recorded" --apis "$apis" --model "$model" \
-        --context "${context:-0}" --page "$page" "${asks[@]}"
-    check running "running:*"
+        --rerank-model "$(model_of rerank)" --context "${context:-0}" --page "$page" "${asks[@]}"
+    check running "$(loads):*"
     [[ ! $whole ]] || check whole "whole:*"
-    [[ $api == plain_text || $api == *generate* ]] || check conversations "conversations:*"
+    [[ $api == plain_text || $api == *generate* || $(loads) == scores ]] || check conversations "conversations:*"
     [[ ! $wrong_model ]] || check "wrong model" "model:*"
     [[ ! $context ]] || check overflow "overflow:*"
     [[ ! $cache ]] || check cache "cache:*"
@@ -119,7 +119,7 @@ meet() {
     [[ ! $own_ttft ]] || check "own times" "its own times:*"
     for each in "${all[@]:1}"; do
         api=$each
-        check "$each" "running:*"
+        check "$each" "$(loads):*"
     done
     api=${all[0]}
     end_server
@@ -148,6 +148,10 @@ meet() {
     fi
     SERVER_START="bash '$reality/killed.sh' '$build' '$server' {port}" started killed "killed:*"
 }
+# model_of API: a server may have another one that scores
+model_of() { if [[ $1 == rerank && $rerank_model ]]; then echo "$rerank_model"; else echo "$model"; fi; }
+# loads: the test cases of a load on $api
+loads() { if [[ $api == openai_embeddings || $api == rerank ]]; then echo scores; else echo running; fi; }
 # started NAME TEST_CASES: a check that starts the server itself, by $SERVER_START
 started() { check "$1" "$2" SERVER_START="$SERVER_START"; }
 

@@ -25,6 +25,13 @@ const answered answers[] = {
     {"bentoml-1.4.39/openai_chat.whole.http", openai_chat, 7, 16, 1, "length"},
     {"bentoml-1.4.39/openai_completions.stream.http", openai_completions, 4, 16, 16, "length"},
     {"bentoml-1.4.39/plain_text.stream.http", plain_text, 0, 16, 16, ""},
+    // Its last event but those of usage and the end has a role again, and no content.
+    {"dynamo-1.4.2/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"dynamo-1.4.2/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
+    {"dynamo-1.4.2/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
+    {"dynamo-1.4.2/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
+    // 12 characters, which are not those of what is asked here.
+    {"infinity-0.0.78/openai_embeddings.whole.http", openai_embeddings, 12, 0, 1, "stop"},
     // Its event of usage has a choice that says nothing.
     {"litellm-1.106.2/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
     {"litellm-1.106.2/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
@@ -64,6 +71,11 @@ const answered answers[] = {
     // It tells a usage of 0, and the true one after it; a prompt is put into the model's template.
     {"ollama-0.17.4/openai_completions.stream.http", openai_completions, 18, 8, 8, "length"},
     {"ollama-0.17.4/openai_completions.whole.http", openai_completions, 18, 8, 1, "length"},
+    // What llama-server said.
+    {"smg-1.13.0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"smg-1.13.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
+    {"smg-1.13.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
+    {"smg-1.13.0/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     // No [DONE], but for a reason and usage in the last event.
     {"transformers-5.23.0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
     {"transformers-5.23.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
@@ -90,6 +102,15 @@ const refused refusals[] = {
     {"bentoml-1.4.39/bad_json.http", openai_chat, 400, "JSONDecodeError"},
     {"bentoml-1.4.39/plain_error_early.http", plain_text, 500, "check the server log"},
     {"bentoml-1.4.39/plain_overload.http", plain_text, 429, "Too many requests"},
+    {"dynamo-1.4.2/wrong_model.http", openai_chat, 404, "HTTP 404: Model not found"},
+    {"dynamo-1.4.2/overflow.http", openai_chat, 400, "maximum context length is 2048"},
+    {"dynamo-1.4.2/bad_json.http", openai_chat, 400, "EOF while parsing"},
+    {"dynamo-1.4.2/no_engine.http", openai_chat, 500, "Failed to generate completions"},
+    // Its engine was killed in mid-stream: an error, and behind it [DONE].
+    {"dynamo-1.4.2/engine_killed.http", openai_chat, 200, "Internal server error"},
+    {"infinity-0.0.78/wrong_model.http", openai_embeddings, 400, "Engine for model name"},
+    {"infinity-0.0.78/wrong_key.http", openai_embeddings, 401, "HTTP 401: Unauthorized"},
+    {"infinity-0.0.78/bad_json.http", openai_embeddings, 422, "JSON decode error"},
     {"litellm-1.106.2/wrong_model.http", openai_chat, 400, "Invalid model name"},
     {"litellm-1.106.2/overflow.http", openai_chat, 400,
      "exceeds the available context size"},
@@ -113,6 +134,11 @@ const refused refusals[] = {
     {"mistralrs-0.8.1/bad_json.http", openai_chat, 400, "HTTP 400: Failed to parse the request body"},
     {"ollama-0.17.4/wrong_model.http", ollama, 404, "HTTP 404: model 'no-such-model' not found"},
     {"ollama-0.17.4/bad_json.http", ollama, 400, "HTTP 400: unexpected EOF"},
+    {"smg-1.13.0/wrong_model.http", openai_chat, 404,
+     "No worker available for model 'no-such-model'"},
+    {"smg-1.13.0/overflow.http", openai_chat, 400, "exceeds the available context size"},
+    {"smg-1.13.0/bad_json.http", openai_chat, 400, "JSON syntax error"},
+    {"smg-1.13.0/no_worker.http", openai_chat, 404, "No worker available for model 'tiny'"},
     {"transformers-5.23.0/ignore_eos.http", openai_chat, 422,
      "HTTP 422: Unexpected fields in the request: {'ignore_eos'}"},
     {"transformers-5.23.0/wrong_model.http", openai_chat, 400,
@@ -143,7 +169,7 @@ record record_of(const char* file, api_format api, int tokens, std::size_t n,
     a.push_back(scripted::close());  // each said so, or answered a request that asked for it
     const scripted::server server({a});
     scenario s = asking(endpoint{.url = server.url(), .model = "tiny", .api = api});
-    s.options.max_tokens = tokens;
+    if (api != openai_embeddings) s.options.max_tokens = tokens;
     s.options.stream = streams;
     return only_record(s);
 }

@@ -184,7 +184,7 @@ void read_scored(const picojson::value& v, stream_event& e, const asked_answer& 
     const picojson::value* meta = member(v, "meta");
     const picojson::value* tokens = meta ? member(*meta, "tokens") : nullptr;
     if (tokens && e.prompt_tokens < 0) e.prompt_tokens = count_member(*tokens, "input_tokens");
-    // Infinity counts characters where it was not told otherwise. Of a word they may be tokens, too.
+    // Infinity counts characters where it was not told otherwise. Of a word they may be tokens.
     if (asked.characters >= 8 && e.prompt_tokens == asked.characters) e.prompt_tokens = -1;
 }
 inline void read_embeddings(const picojson::value& v, stream_event& e, stream_memory& memory) {

@@ -148,7 +148,8 @@ inline constexpr series_kind counter = series_kind::counter, gauge = series_kind
 inline constexpr const char vllm[] = "0.26", vllm_old[] = "before 0.26", sglang[] = "016d860",
                             tgi[] = "53fdbe6", trtllm[] = "050f80d", llama[] = "00dc805",
                             llama_new[] = "0.6.0-dev, build 11434",
-                            lmdeploy[] = "0168eed", dynamo[] = "1.4.2", dcgm[] = "d5e5f51", unknown[] = "",
+                            lmdeploy[] = "0168eed", dynamo[] = "1.4.2", dcgm[] = "d5e5f51",
+                            unknown[] = "",
                             triton[] = "TensorRT-LLM backend", triton_core[] = "2.51",
                             amd[] = "AIPerf's collector, 57aef7c";
 
@@ -255,8 +256,8 @@ inline constexpr server_name rows[] = {
     // Each token is counted twice there.
     {s::lmdeploy, q::generation_tokens, counter, "lmdeploy:generation_tokens_total", lmdeploy},
 
-    // Of its front end. dynamo_frontend_queued_requests has all requests without a first token, those
-    // that are being read too, and dynamo_frontend_inflight_requests has these and the others.
+    // Of its front end. dynamo_frontend_queued_requests has all without a first token, those that
+    // are being read too, and dynamo_frontend_inflight_requests has these and the others.
     // dynamo_frontend_cached_tokens is observed only where an engine tells it.
     {s::dynamo, q::prompt_tokens, histogram, "dynamo_frontend_input_sequence_tokens", dynamo},
     {s::dynamo, q::generation_tokens, counter, "dynamo_frontend_output_tokens_total", dynamo},

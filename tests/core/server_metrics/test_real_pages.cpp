@@ -22,6 +22,8 @@ struct reported {
     std::vector<quantity> quantities;
 };
 const std::vector<reported> pages = {
+    {"dynamo-1.4.2/metrics.txt",
+     {quantity::prompt_tokens, quantity::generation_tokens, quantity::requests_done}},
     {"llama-server-11434/metrics.txt",
      {quantity::running, quantity::waiting, quantity::prefill_time, quantity::decode_time,
       quantity::prompt_tokens, quantity::generation_tokens, quantity::prefix_queries,
@@ -57,6 +59,12 @@ TEST_CASE("real pages tell what the table says that they tell") {
         const double tokens = r.value(quantity::generation_tokens);
         CHECK((std::isnan(tokens) ? r.value(quantity::requests_done) : tokens) > 0);
     }
+}
+
+TEST_CASE("a router's page is no engine's") {
+    const metrics_page page = page_of(text_of("smg-1.13.0/metrics.txt"));
+    CHECK(!page.families.empty());
+    CHECK(!found_in(page));
 }
 
 TEST_CASE("llama-server's prompt tokens are those that its cache had, and the others") {
