@@ -31062,7 +31062,7 @@ inline namespace v0 {
 namespace detail {
 
 /// Set by the first SIGINT or SIGTERM of a run: the load ends, what is there is reported.
-inline std::atomic<bool> interrupted{false};
+inline std::atomic<bool> stop_asked{false};
 /// Process groups to end when a second signal ends us at once.
 inline std::atomic<pid_t> groups_to_end[16];
 inline void add_group_to_end(pid_t group) {
@@ -31083,7 +31083,7 @@ inline std::atomic<int> servers_started{0};
 inline std::atomic<std::uint64_t> gates_executed{0};
 
 inline void on_interrupt(int signal) {
-    if (interrupted.exchange(true)) {
+    if (stop_asked.exchange(true)) {
         for (auto& g : groups_to_end)
             if (const pid_t pid = g.load(); pid > 0) ::kill(-pid, SIGKILL);
         ::_exit(128 + signal);
@@ -31357,7 +31357,7 @@ private:
             if (now > until)
                 why = printed("rank %d of %d waited %.0f s for the others: one of them has died, "
                               "or never came", index_, count_, waited_s);
-            else if (interrupted.load() && waited_s > 0.3)
+            else if (stop_asked.load() && waited_s > 0.3)
                 why = printed("the run was interrupted while rank %d of %d waited for the others: "
                               "one of them may have died", index_, count_);
             if (why.empty()) continue;
@@ -33593,10 +33593,10 @@ private:
     void on_writable() override { called_ = true; }
     /// False where nothing happens until then, or somebody interrupts the program.
     bool wait(long long until_ns) {
-        const bool was_interrupted = interrupted.load();
+        const bool was_interrupted = stop_asked.load();
         called_ = readable_ = false;
         for (long long now = now_ns(); !called_; now = now_ns()) {
-            if (now >= until_ns || interrupted.load() != was_interrupted) return false;
+            if (now >= until_ns || stop_asked.load() != was_interrupted) return false;
             net_->wait(std::min(until_ns, now + look_up_ns), now);
             net_->each();
         }
@@ -35145,7 +35145,7 @@ public:
     /// Before the load begins, what may be due at once. What does not fit in the memory for it is
     /// built when it is due, and what that takes is the client's own delay.
     void prepare_first() {
-        while (!interrupted.load() && prepare()) {}
+        while (!stop_asked.load() && prepare()) {}
     }
     std::size_t ready() const { return ready_.size(); }
 
@@ -35158,7 +35158,7 @@ public:
         const long long until =
             now_ns() + ns_of(std::min(sent_.limits.connect.seconds(), batches));
         std::size_t begun = 0;
-        for (long long now = now_ns(); now < until && !interrupted.load(); now = now_ns()) {
+        for (long long now = now_ns(); now < until && !stop_asked.load(); now = now_ns()) {
             const bool none_failed = pool_.idle() + pool_.opening() == begun;
             while (none_failed && begun < wanted && pool_.opening() < at_a_time) {
                 pool_.open_ahead();
@@ -35294,7 +35294,7 @@ private:
     void check(long long now) {
         next_check_ns_ = now + check_interval_ns;
         book_.try_hand_over();
-        if (interrupted.load()) return cut_off("interrupted");
+        if (stop_asked.load()) return cut_off("interrupted");
         if (shared_.deadline_ns > 0 && now > shared_.deadline_ns)
             return cut_off("LLMBENCH_TIME_BUDGET is spent");
         // What has come in is read before anything is said to have come too late.
@@ -36964,7 +36964,7 @@ private:
                        " answered: " +
                        (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) +
                        ")";
-            if (interrupted.load()) return "was interrupted while starting";
+            if (stop_asked.load()) return "was interrupted while starting";
             last = blocking_get(server, ready, "", std::min(2.0, within_s));
             if (last.status == 200) return {};
             sleep_s(0.02);
@@ -37334,7 +37334,7 @@ inline void rest(const server_pages& pages) {
     sleep_s(0.2);
     if (!pages.first_is_servers) return;
     const long long until = now_ns() + ns_of(5);
-    while (now_ns() < until && !interrupted.load()) {
+    while (now_ns() < until && !stop_asked.load()) {
         const parsed_page read = read_page(pages.all[0]);
         const page_reading r = reading_of({read.page}, true, {});
         const double left = r.value(server_quantity::running) + r.value(server_quantity::waiting);
@@ -38954,7 +38954,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     note_end(p, target, d);
     note_lags(d);
     if (!p.shard.is_whole()) d.ranks = {part_of(d, p.shard, state.start_ns)};
-    d.interrupted = interrupted.load();
+    d.interrupted = stop_asked.load();
     d.cut_short = terms.deadline_ns > 0 && now_ns() > terms.deadline_ns;
     return d;
 }
@@ -39272,7 +39272,7 @@ private:
 
 /// Waits for a time of the machine's clock, or for a signal.
 inline void wait_for_unix_time(double at_s) {
-    for (double left = at_s - unix_s(); left > 0 && !interrupted.load(); left = at_s - unix_s())
+    for (double left = at_s - unix_s(); left > 0 && !stop_asked.load(); left = at_s - unix_s())
         sleep_s(std::min(left, 0.05));
 }
 /// That time on the clock that a load goes by.
@@ -39320,7 +39320,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
     page_watch pages(p.shard.index == 0 ? target.pages() : none, named_series(p.judged->slos));
     repeat_data d = run_repeat(p, target, arm, repeat, gate_number, terms);
     wait_for_unix_time(ends_s);
-    if (!interrupted.load()) note_server_clock(target.load(), lead);
+    if (!stop_asked.load()) note_server_clock(target.load(), lead);
     for (rank_part& r : d.ranks) {
         r.off_s = static_cast<double>(r.start_ns - planned_ns) * 1e-9;
         r.lead = lead;
@@ -39944,7 +39944,7 @@ private:
         return report_directory() + printed("/profile-%d-%s.log", gate_, part);
     }
     profile_step carried_out(const std::string& command, const char* part, double within_s) {
-        const bool was_interrupted = interrupted.load();
+        const bool was_interrupted = stop_asked.load();
         const long long until = now_ns() + ns_of(within_s);
         const process what{.command = filled_in(command, "{url}", target_.facts().url),
                            .env = {{"LLMBENCH_URL", target_.facts().url}}};
@@ -39963,7 +39963,7 @@ private:
         server_process& p = *running_.back();
         std::string how;
         while ((how = p.how_it_ended()).empty() && now_ns() < until &&
-               interrupted.load() == was_interrupted)
+               stop_asked.load() == was_interrupted)
             sleep_s(0.01);
         s.heard = !how.empty();
         s.done = how == "exited with status 0";
@@ -40002,7 +40002,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
     constexpr double least_for_stop_s = 5;
     const auto left_s = [&] { return seconds_until(deadline_ns); };
     taken_profile t{.wanted = true};
-    if (interrupted.load()) t.none = "the run was interrupted";
+    if (stop_asked.load()) t.none = "the run was interrupted";
     else if (left_s() < lasts_s + least_for_stop_s)
         t.none = "LLMBENCH_TIME_BUDGET leaves no time for " + time_text(lasts_s) +
                  " of load and the writing after it";
@@ -40193,7 +40193,7 @@ private:
         while (repeats_.count() < repeats_.most()) {
             if (repeats_.is_out_of_time(repeats_.next_slot()) || !repeats_.measure())
                 return repeats_.announce_stop();
-            if (mode_.is_shard && !interrupted.load()) continue;  // the others go on, too
+            if (mode_.is_shard && !stop_asked.load()) continue;  // the others go on, too
             const int count = repeats_.count();
             if (!mode_.judges() || !is_analysed_after(count)) {
                 if (fault_of_gate(all_.seen)) return;
@@ -40612,7 +40612,7 @@ inline gate_report opened_gate(const scenario& s, const char* file, int line, co
 /// among those of other threads, and what the environment asks of it.
 class execution {
 public:
-    bool may_be_skipped() const { return asked_.skip_without_server && !interrupted.load(); }
+    bool may_be_skipped() const { return asked_.skip_without_server && !stop_asked.load(); }
 
     /// Without evidence.
     result ended_by(gate_outcome outcome, const std::string& why) {
@@ -40734,7 +40734,7 @@ public:
         }
         if (model_ || is_made_up(scenario_)) enter_virtual_time();
         const gate_to_run what = prepared();
-        if (interrupted.load()) throw no_server("the run was interrupted before this gate began");
+        if (stop_asked.load()) throw no_server("the run was interrupted before this gate began");
         gate_run run(what.asked, scenario_, what.mode, shown_progress());
         if (run.bring_up()) run.measure();
         return reported(what, run.finished());
@@ -40839,7 +40839,7 @@ private:
         std::optional<gate_run> run;
         const bool is_up = ranks.all_or_none(
             [&] {
-                if (interrupted.load())
+                if (stop_asked.load())
                     throw no_server("the run was interrupted before this gate began");
                 run.emplace(what.asked, scenario_, what.mode,
                             ranks.is_first() ? surroundings_of_program().shown(asked_.progress)
@@ -41214,7 +41214,7 @@ public:
             }
             slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
         }
-        if (interrupted.load()) note_interruption();
+        if (stop_asked.load()) note_interruption();
         for (setting_under_test& s : all_) s.all.found = assess(s.all.seen, s.all.judged_by);
     }
 
@@ -41226,7 +41226,7 @@ private:
     }
     /// Which round is measured next; -1: none.
     int next_slot() {
-        if (interrupted.load() || !is_anything_left()) return -1;
+        if (stop_asked.load() || !is_anything_left()) return -1;
         const int slot = slots_.next(measured_rounds());
         if (slot < rounds_) return slot;
         for (setting_under_test& s : all_) {
@@ -41266,7 +41266,7 @@ private:
         const int number = slots_.begin();
         bool whole = true;
         for (const std::size_t i : turns_of_round(all_.size(), slot))
-            if (whole && all_[i].has_turns() && !interrupted.load()) {
+            if (whole && all_[i].has_turns() && !stop_asked.load()) {
                 const long long began = now_ns();
                 whole = take_turn(all_[i], slot, number);
                 all_[i].took_ns += now_ns() - began;
@@ -41337,7 +41337,7 @@ private:
         } catch (const std::invalid_argument& e) {
             lose(gate_outcome::refused, false, e);
         } catch (const no_server& e) {
-            lose(gate_outcome::invalid, !interrupted.load(), e);
+            lose(gate_outcome::invalid, !stop_asked.load(), e);
         } catch (const std::exception& e) {
             lose(gate_outcome::invalid, false, e);
         }
@@ -41438,7 +41438,7 @@ public:
         });
         const run_mode mode = mode_of(whole, asked_, budget_began_ns());
         std::vector<setting_under_test> under_test = parts_of(whole);
-        if (interrupted.load())
+        if (stop_asked.load())
             throw no_server("the run was interrupted before this comparison began");
         // What is announced, and how far it is: all turns of all settings.
         whole = with_judging(std::move(whole), [&](planned_judging& j) {
@@ -41624,7 +41624,7 @@ int serve_simulated(const engine& e, int port) {
     try {
         const detail::simulated_host host(e, port);
         detail::say("listening on " + host.url() + "\n");
-        while (!detail::interrupted.load()) detail::sleep_s(0.05);
+        while (!detail::stop_asked.load()) detail::sleep_s(0.05);
     } catch (const std::exception& error) {
         std::cerr << "llmbench: cannot serve on port " << std::to_string(port) << ": "
                   << error.what() << "\n";

@@ -85,7 +85,7 @@ int serve_simulated(const engine& e, int port) {
     try {
         const detail::simulated_host host(e, port);
         detail::say("listening on " + host.url() + "\n");
-        while (!detail::interrupted.load()) detail::sleep_s(0.05);
+        while (!detail::stop_asked.load()) detail::sleep_s(0.05);
     } catch (const std::exception& error) {
         std::cerr << "llmbench: cannot serve on port " << std::to_string(port) << ": "
                   << error.what() << "\n";

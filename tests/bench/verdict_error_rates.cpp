@@ -911,15 +911,15 @@ bool saturation_part(const study& all) {
     return all_met(targets);
 }
 
-struct part {
+struct study_part {
     const char* name;
     bool (*run)(const study&);
 };
-constexpr part parts[] = {{"replayed", replayed_part},
-                          {"noisy", noisy_part},
-                          {"fresh", fresh_part},
-                          {"baselines", baseline_part},
-                          {"saturation", saturation_part}};
+constexpr study_part parts[] = {{"replayed", replayed_part},
+                                {"noisy", noisy_part},
+                                {"fresh", fresh_part},
+                                {"baselines", baseline_part},
+                                {"saturation", saturation_part}};
 
 // ---- the program --------------------------------------------------------------------------------
 
@@ -937,7 +937,7 @@ std::string read_options(int argc, char** argv, options& o) {
         const std::string given = i + 1 < argc ? argv[++i] : "";
         if (name == "--only") {
             if (std::none_of(std::begin(parts), std::end(parts),
-                             [&](const part& p) { return given == p.name; }))
+                             [&](const study_part& p) { return given == p.name; }))
                 return "--only is \"" + printable(given, 40) +
                        "\": the parts are replayed, noisy, fresh, baselines and saturation";
             o.only = given;
@@ -967,7 +967,7 @@ int main(int argc, char** argv) {
     std::printf("Capacity %.2f requests/s; %lld measured requests a run after %lld of warm-up.\n",
                 all.capacity, requests_a_run, warmup_requests);
     bool met = true;
-    for (const part& p : parts)
+    for (const study_part& p : parts)
         if (o.only.empty() || o.only == p.name) met &= p.run(all);
     return o.quick && !met ? 1 : 0;
 }

@@ -52,9 +52,9 @@ inline repeat repeat_at(hard_world& world, virtual_server& server, const endpoin
     world.suffer(h);
     const long long began = now_ns();
     if (interrupted_after_s > 0)
-        world.at(began + ns_of(interrupted_after_s), [] { interrupted = true; });
+        world.at(began + ns_of(interrupted_after_s), [] { stop_asked = true; });
     r.seen = run_repeat(r.what, target, run_arm::candidate, 0, 1);
-    interrupted = false;
+    stop_asked = false;
     r.took_s = static_cast<double>(now_ns() - began) * 1e-9;
     r.met = world.met;
     r.served = server.log();

@@ -148,7 +148,7 @@ private:
         while (repeats_.count() < repeats_.most()) {
             if (repeats_.is_out_of_time(repeats_.next_slot()) || !repeats_.measure())
                 return repeats_.announce_stop();
-            if (mode_.is_shard && !interrupted.load()) continue;  // the others go on, too
+            if (mode_.is_shard && !stop_asked.load()) continue;  // the others go on, too
             const int count = repeats_.count();
             if (!mode_.judges() || !is_analysed_after(count)) {
                 if (fault_of_gate(all_.seen)) return;

@@ -204,7 +204,7 @@ inline gate_report opened_gate(const scenario& s, const char* file, int line, co
 /// among those of other threads, and what the environment asks of it.
 class execution {
 public:
-    bool may_be_skipped() const { return asked_.skip_without_server && !interrupted.load(); }
+    bool may_be_skipped() const { return asked_.skip_without_server && !stop_asked.load(); }
 
     /// Without evidence.
     result ended_by(gate_outcome outcome, const std::string& why) {
@@ -326,7 +326,7 @@ public:
         }
         if (model_ || is_made_up(scenario_)) enter_virtual_time();
         const gate_to_run what = prepared();
-        if (interrupted.load()) throw no_server("the run was interrupted before this gate began");
+        if (stop_asked.load()) throw no_server("the run was interrupted before this gate began");
         gate_run run(what.asked, scenario_, what.mode, shown_progress());
         if (run.bring_up()) run.measure();
         return reported(what, run.finished());
@@ -431,7 +431,7 @@ private:
         std::optional<gate_run> run;
         const bool is_up = ranks.all_or_none(
             [&] {
-                if (interrupted.load())
+                if (stop_asked.load())
                     throw no_server("the run was interrupted before this gate began");
                 run.emplace(what.asked, scenario_, what.mode,
                             ranks.is_first() ? surroundings_of_program().shown(asked_.progress)

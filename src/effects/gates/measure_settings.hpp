@@ -75,7 +75,7 @@ public:
         });
         const run_mode mode = mode_of(whole, asked_, budget_began_ns());
         std::vector<setting_under_test> under_test = parts_of(whole);
-        if (interrupted.load())
+        if (stop_asked.load())
             throw no_server("the run was interrupted before this comparison began");
         // What is announced, and how far it is: all turns of all settings.
         whole = with_judging(std::move(whole), [&](planned_judging& j) {

@@ -85,7 +85,7 @@ private:
         return report_directory() + printed("/profile-%d-%s.log", gate_, part);
     }
     profile_step carried_out(const std::string& command, const char* part, double within_s) {
-        const bool was_interrupted = interrupted.load();
+        const bool was_interrupted = stop_asked.load();
         const long long until = now_ns() + ns_of(within_s);
         const process what{.command = filled_in(command, "{url}", target_.facts().url),
                            .env = {{"LLMBENCH_URL", target_.facts().url}}};
@@ -104,7 +104,7 @@ private:
         server_process& p = *running_.back();
         std::string how;
         while ((how = p.how_it_ended()).empty() && now_ns() < until &&
-               interrupted.load() == was_interrupted)
+               stop_asked.load() == was_interrupted)
             sleep_s(0.01);
         s.heard = !how.empty();
         s.done = how == "exited with status 0";
@@ -143,7 +143,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
     constexpr double least_for_stop_s = 5;
     const auto left_s = [&] { return seconds_until(deadline_ns); };
     taken_profile t{.wanted = true};
-    if (interrupted.load()) t.none = "the run was interrupted";
+    if (stop_asked.load()) t.none = "the run was interrupted";
     else if (left_s() < lasts_s + least_for_stop_s)
         t.none = "LLMBENCH_TIME_BUDGET leaves no time for " + time_text(lasts_s) +
                  " of load and the writing after it";

@@ -259,7 +259,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     note_end(p, target, d);
     note_lags(d);
     if (!p.shard.is_whole()) d.ranks = {part_of(d, p.shard, state.start_ns)};
-    d.interrupted = interrupted.load();
+    d.interrupted = stop_asked.load();
     d.cut_short = terms.deadline_ns > 0 && now_ns() > terms.deadline_ns;
     return d;
 }

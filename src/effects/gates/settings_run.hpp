@@ -94,7 +94,7 @@ public:
             }
             slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
         }
-        if (interrupted.load()) note_interruption();
+        if (stop_asked.load()) note_interruption();
         for (setting_under_test& s : all_) s.all.found = assess(s.all.seen, s.all.judged_by);
     }
 
@@ -106,7 +106,7 @@ private:
     }
     /// Which round is measured next; -1: none.
     int next_slot() {
-        if (interrupted.load() || !is_anything_left()) return -1;
+        if (stop_asked.load() || !is_anything_left()) return -1;
         const int slot = slots_.next(measured_rounds());
         if (slot < rounds_) return slot;
         for (setting_under_test& s : all_) {
@@ -146,7 +146,7 @@ private:
         const int number = slots_.begin();
         bool whole = true;
         for (const std::size_t i : turns_of_round(all_.size(), slot))
-            if (whole && all_[i].has_turns() && !interrupted.load()) {
+            if (whole && all_[i].has_turns() && !stop_asked.load()) {
                 const long long began = now_ns();
                 whole = take_turn(all_[i], slot, number);
                 all_[i].took_ns += now_ns() - began;
@@ -217,7 +217,7 @@ private:
         } catch (const std::invalid_argument& e) {
             lose(gate_outcome::refused, false, e);
         } catch (const no_server& e) {
-            lose(gate_outcome::invalid, !interrupted.load(), e);
+            lose(gate_outcome::invalid, !stop_asked.load(), e);
         } catch (const std::exception& e) {
             lose(gate_outcome::invalid, false, e);
         }

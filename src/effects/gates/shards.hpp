@@ -118,7 +118,7 @@ private:
 
 /// Waits for a time of the machine's clock, or for a signal.
 inline void wait_for_unix_time(double at_s) {
-    for (double left = at_s - unix_s(); left > 0 && !interrupted.load(); left = at_s - unix_s())
+    for (double left = at_s - unix_s(); left > 0 && !stop_asked.load(); left = at_s - unix_s())
         sleep_s(std::min(left, 0.05));
 }
 /// That time on the clock that a load goes by.

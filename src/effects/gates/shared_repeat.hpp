@@ -52,7 +52,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
     page_watch pages(p.shard.index == 0 ? target.pages() : none, named_series(p.judged->slos));
     repeat_data d = run_repeat(p, target, arm, repeat, gate_number, terms);
     wait_for_unix_time(ends_s);
-    if (!interrupted.load()) note_server_clock(target.load(), lead);
+    if (!stop_asked.load()) note_server_clock(target.load(), lead);
     for (rank_part& r : d.ranks) {
         r.off_s = static_cast<double>(r.start_ns - planned_ns) * 1e-9;
         r.lead = lead;

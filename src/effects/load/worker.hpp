@@ -69,7 +69,7 @@ public:
     /// Before the load begins, what may be due at once. What does not fit in the memory for it is
     /// built when it is due, and what that takes is the client's own delay.
     void prepare_first() {
-        while (!interrupted.load() && prepare()) {}
+        while (!stop_asked.load() && prepare()) {}
     }
     std::size_t ready() const { return ready_.size(); }
 
@@ -82,7 +82,7 @@ public:
         const long long until =
             now_ns() + ns_of(std::min(sent_.limits.connect.seconds(), batches));
         std::size_t begun = 0;
-        for (long long now = now_ns(); now < until && !interrupted.load(); now = now_ns()) {
+        for (long long now = now_ns(); now < until && !stop_asked.load(); now = now_ns()) {
             const bool none_failed = pool_.idle() + pool_.opening() == begun;
             while (none_failed && begun < wanted && pool_.opening() < at_a_time) {
                 pool_.open_ahead();
@@ -218,7 +218,7 @@ private:
     void check(long long now) {
         next_check_ns_ = now + check_interval_ns;
         book_.try_hand_over();
-        if (interrupted.load()) return cut_off("interrupted");
+        if (stop_asked.load()) return cut_off("interrupted");
         if (shared_.deadline_ns > 0 && now > shared_.deadline_ns)
             return cut_off("LLMBENCH_TIME_BUDGET is spent");
         // What has come in is read before anything is said to have come too late.

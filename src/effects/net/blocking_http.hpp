@@ -59,10 +59,10 @@ private:
     void on_writable() override { called_ = true; }
     /// False where nothing happens until then, or somebody interrupts the program.
     bool wait(long long until_ns) {
-        const bool was_interrupted = interrupted.load();
+        const bool was_interrupted = stop_asked.load();
         called_ = readable_ = false;
         for (long long now = now_ns(); !called_; now = now_ns()) {
-            if (now >= until_ns || interrupted.load() != was_interrupted) return false;
+            if (now >= until_ns || stop_asked.load() != was_interrupted) return false;
             net_->wait(std::min(until_ns, now + look_up_ns), now);
             net_->each();
         }

@@ -226,7 +226,7 @@ private:
             if (now > until)
                 why = printed("rank %d of %d waited %.0f s for the others: one of them has died, "
                               "or never came", index_, count_, waited_s);
-            else if (interrupted.load() && waited_s > 0.3)
+            else if (stop_asked.load() && waited_s > 0.3)
                 why = printed("the run was interrupted while rank %d of %d waited for the others: "
                               "one of them may have died", index_, count_);
             if (why.empty()) continue;

@@ -13,7 +13,7 @@ inline namespace v0 {
 namespace detail {
 
 /// Set by the first SIGINT or SIGTERM of a run: the load ends, what is there is reported.
-inline std::atomic<bool> interrupted{false};
+inline std::atomic<bool> stop_asked{false};
 /// Process groups to end when a second signal ends us at once.
 inline std::atomic<pid_t> groups_to_end[16];
 inline void add_group_to_end(pid_t group) {
@@ -34,7 +34,7 @@ inline std::atomic<int> servers_started{0};
 inline std::atomic<std::uint64_t> gates_executed{0};
 
 inline void on_interrupt(int signal) {
-    if (interrupted.exchange(true)) {
+    if (stop_asked.exchange(true)) {
         for (auto& g : groups_to_end)
             if (const pid_t pid = g.load(); pid > 0) ::kill(-pid, SIGKILL);
         ::_exit(128 + signal);

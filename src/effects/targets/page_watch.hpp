@@ -27,7 +27,7 @@ inline void rest(const server_pages& pages) {
     sleep_s(0.2);
     if (!pages.first_is_servers) return;
     const long long until = now_ns() + ns_of(5);
-    while (now_ns() < until && !interrupted.load()) {
+    while (now_ns() < until && !stop_asked.load()) {
         const parsed_page read = read_page(pages.all[0]);
         const page_reading r = reading_of({read.page}, true, {});
         const double left = r.value(server_quantity::running) + r.value(server_quantity::waiting);

@@ -103,7 +103,7 @@ private:
                        " answered: " +
                        (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) +
                        ")";
-            if (interrupted.load()) return "was interrupted while starting";
+            if (stop_asked.load()) return "was interrupted while starting";
             last = blocking_get(server, ready, "", std::min(2.0, within_s));
             if (last.status == 200) return {};
             sleep_s(0.02);

@@ -152,12 +152,12 @@ TEST_CASE("a profile is ended after a load that cannot be, and after an interrup
     CHECK(idle.server.log().size() == 2);
 
     asked_server stopped({says("200 OK", "")});
-    stopped.during_load = [] { interrupted = true; };
+    stopped.during_load = [] { stop_asked = true; };
     const taken_profile t = stopped.profile();
     CHECK(t.none.empty());
     CHECK(stopped.server.log().size() == 2);
     check_none(stopped.profile(), "the run was interrupted");
-    interrupted = false;
+    stop_asked = false;
     CHECK(stopped.server.log().size() == 2);
 }
 
