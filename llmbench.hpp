@@ -21496,8 +21496,9 @@ inline planned_workloads planned_workloads_of(const scenario& s, const arrival_d
                                               const api_traits& api) {
     if (const auto* m = s.workload.what().get<mix_of_parts>())
         return planned_mix(*m, s, arrivals, *files, api);
+    planned_workloads one = {planned_part(s, arrivals, files, api), {}, {}, {}};
     check_somebody_stays(s.options);
-    return {planned_part(s, arrivals, files, api), {}, {}, {}};
+    return one;
 }
 
 /// What the baseline's load is instead, where it is the target asked otherwise.

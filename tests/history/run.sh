@@ -81,8 +81,8 @@ expect "two things at once are refused" tool 2 --page page.html --accept pass --
 rm -rf h && mkdir h
 for day in {10..30}; do
     value=$([[ $day -lt 24 ]] && echo 0.010 || echo 0.012)
-    echo '{"schema":"llmbench/history/1","id":"n'$day'","at":"2026-06-'$day'T02:00:00Z","gate":"chat",' \
-        '"cohort":"c","commit":"c0ffee'$day'","watched":{},"outcome":"passed","values":' \
+    echo '{"schema":"llmbench/history/1","id":"n'"$day"'","at":"2026-06-'"$day"'T02:00:00Z","gate":"chat",' \
+        '"cohort":"c","commit":"c0ffee'"$day"'","watched":{},"outcome":"passed","values":' \
         '{"mean(tpot)":['"$value"'1,'"$value"'2,'"$value"$((day % 7))']}}'
 done > h/nights.jsonl
 expect "a step to bisect" tool 0 --bisect chat

@@ -110,6 +110,7 @@ job() {
     rm -rf "$work/clone"
     git clone --quiet --branch "$2" "$hub" "$work/clone"
     cd "$work/clone"
+    # shellcheck disable=SC2016  # the script expands them
     printf '%s\n' '#!/usr/bin/env bash' 'ls "$LLMBENCH_HISTORY_DIR" > seen 2>/dev/null' \
         '[[ ${LLMBENCH_HISTORY:-} == append ]] || exit 0' \
         'mkdir -p "$LLMBENCH_HISTORY_DIR" && echo night > "$LLMBENCH_HISTORY_DIR/$RANDOM$RANDOM.jsonl"' > gates
