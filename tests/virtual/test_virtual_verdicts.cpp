@@ -121,7 +121,7 @@ TEST_CASE("one wave of whole answers shows no miss of a throughput") {
     s.warmup = 0;
     s.slos = {output_throughput >= 800_tps, request_throughput >= 100_rps};  // 16 in 0.12 s: 133
     const result r = run(s);
-    for (const std::size_t i : {0, 1}) {
+    for (const std::size_t i : {0u, 1u}) {
         const slo_verdict& v = r.verdicts()[i];
         CHECK(v.outcome == verdict::invalid);
         CHECK(holds(v.reason, "0 answers ended in the steady window"));

@@ -40,7 +40,7 @@ std::string body_of(const plan& p, std::size_t index) {
 }  // namespace
 
 TEST_CASE("an order without a list is an order, and each one is as likely") {
-    for (const std::uint64_t n : {1, 2, 3, 7, 64, 1000}) {
+    for (const std::uint64_t n : {1u, 2u, 3u, 7u, 64u, 1000u}) {
         std::set<std::uint64_t> places;
         for (std::uint64_t i = 0; i < n; ++i) places.insert(shuffled(77, i, n));
         CHECK(places.size() == n);
