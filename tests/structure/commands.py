@@ -7,7 +7,8 @@ only git and what every Debian has.
 It reads bash well enough to see each word that is called as it stands there, in $( ) and behind env,
 exec, timeout and the like too, and what Python gives subprocess as a list. What it cannot see: a name in
 a variable, what is handed to a function, what C++ starts, and what those programs call in turn; of these
-CALLED_BY says what is known.
+CALLED_BY says what is known. The tests that a newcomer's `ci/test.sh` starts are held against what that
+installs, with the scripts that they name and what these import.
 """
 import ast
 import re
@@ -32,6 +33,10 @@ PACKAGES = {
     "python3-venv": "python3", "debootstrap": "debootstrap", "qemu-user": "qemu-aarch64",
 }
 CALLED_BY = {"parallel": ["bzip2"]}
+MODULES = {"yaml": "python3-yaml", "jsonschema": "python3-jsonschema"}
+# Labels of the tests that ci/test.sh leaves to --all, and what it calls before the others.
+ONLY_ALL = {"all", "real", "browser", "examples", "consumer", "rates"}
+NEWCOMERS = "need_compiler need_python"
 # By whom scripts are started; None: by hand, on machines of their own.
 STARTED_BY = {"tests/reality/": None, "tests/bench/": None, "ci/packaging/": None,
               "ci/shards/": "ci/test.sh", "ci/": ""}
@@ -280,6 +285,15 @@ def called_by_python(text):
                     yield node.lineno, str(first.value)
 
 
+def imported_by_python(text):
+    for node in ast.walk(ast.parse(text)):
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else \
+            [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+        for name in names:
+            if name.split(".")[0] not in sys.stdlib_module_names:
+                yield node.lineno, name.split(".")[0]
+
+
 def sourced(path, text):
     """The text of a script, with that of what it sources, or is sourced with."""
     if path.parent.name == "ci":
@@ -297,7 +311,8 @@ def functions_of(text):
 def packages_of(text):
     """What such a text asks ci/common.sh to install."""
     common = (ROOT / "ci/common.sh").read_text(encoding="utf-8")
-    bodies = dict(re.findall(r"^(need_\w+)\(\) \{\n(.*?)^\}", common, re.MULTILINE | re.DOTALL))
+    bodies = dict(re.findall(r"^(need_\w+)\(\) \{(.*?)(?:^| )\}$", common,
+                             re.MULTILINE | re.DOTALL))
     for need in set(re.findall(r"\bneed_\w+", text)):
         text += bodies.get(need, "")
     asked = re.findall(r"\bmissing\+=\(([^)]*)\)|\b(?:try_)?install ([^|;&\n]*)", text)
@@ -322,6 +337,9 @@ def missing(path, text, starter):
         for name in [word, *CALLED_BY.get(word, [])]:
             if "/" not in name and not name.startswith("$") and name not in there:
                 yield line, name
+    for line, name in [] if is_shell else imported_by_python(text):
+        if not (path.parent / f"{name}.py").exists() and MODULES.get(name) not in packages:
+            yield line, name
 
 
 def starter_of(path):
@@ -332,6 +350,27 @@ def starter_of(path):
     return "ci/test.sh"
 
 
+def newcomers():
+    """The scripts of the tests that ci/test.sh starts without --all, and those that these name."""
+    text = (ROOT / "tests/CMakeLists.txt").read_text(encoding="utf-8")
+    labels = {}
+    for names, given in re.findall(r"set_tests_properties\(([\w\s]+?)\s+PROPERTIES\s+LABELS\s+(\"[^\"]+\"|\w+)", text):
+        for name in names.split():
+            labels[name] = set(given.strip('"').split(";"))
+    for name, label, script in re.findall(r"llmbench_script_test\((\S+)\s+(\w+)\s+([\w/.-]+)", text):
+        if ONLY_ALL & labels.get(name, {label}):
+            continue
+        path = ROOT / "tests" / script
+        text_of_test = path.read_text(encoding="utf-8")
+        yield path
+        # A script that looks for a module does without it.
+        suffixes = "sh" if re.search(r"-c 'import \w+'", text_of_test) else "py|sh"
+        for named in re.findall(rf"(?<=[/ ])[\w./-]+\.(?:{suffixes})\b", text_of_test):
+            for folder in (path.parent, ROOT):
+                if (folder / named).is_file():
+                    yield (folder / named).resolve()
+
+
 def main(arguments):
     if arguments:
         checked = [(Path(arguments[0]).resolve(), "given", " ".join(arguments[1:]))]
@@ -339,6 +378,7 @@ def main(arguments):
         scripts = [*ROOT.glob("ci/**/*.sh"), ROOT / ".ci/run", *ROOT.glob("tests/**/*.sh"),
                    *ROOT.glob("tests/**/*.py"), *ROOT.glob("ci/*.py")]
         checked = [(p, starter_of(p), None) for p in sorted(scripts)]
+        checked += [(p, "ci/test.sh without --all", NEWCOMERS) for p in sorted(set(newcomers()))]
     found = seen = 0
     for path, starter, needs in checked:
         if starter is None or path.name == "common.sh" and path.parent.name == "ci":
@@ -348,8 +388,8 @@ def main(arguments):
         seen += 1
         for line, name in missing(path, text, calls):
             found += 1
-            by = "what was given" if needs is not None else starter
-            print(f"{path.name if needs is not None else path.relative_to(ROOT)}:{line} calls "
+            by = "what was given" if starter == "given" else starter
+            print(f"{path.name if starter == 'given' else path.relative_to(ROOT)}:{line} calls "
                   f"{name}, and {by} installs no package that has it")
     if seen == 0:
         print("there are no scripts")
