@@ -185,6 +185,40 @@ void print_relative(int trials, bool quick, levels& to) {
     }
 }
 
+// ---- nights that somebody vouches for
+
+/// A given spread counts as four nights' worth until there are ten: right, and wrong by half or twice.
+void print_given(int trials, levels& to) {
+    std::printf("\n| nights of 1 %%, repeats of 1 %%; given spread | after 1/2/5/9 nights: unchanged "
+                "passes | at the limit: pass/fail | +10 found |\n| --- | --- | --- | --- |\n");
+    constexpr int counts[] = {1, 2, 5, 9};
+    for (const double given : {0.005, 0.01, 0.02}) {
+        cell c[4];
+        for (int k = 0; k < 4; ++k)
+            for (int i = 0; i < trials; ++i) {
+                generator g(static_cast<std::uint64_t>(i) * 7919 + static_cast<std::uint64_t>(k));
+                const drawn d = nights_of({}, counts[k], g);
+                const learned_history h = learned_from(d.nights, segments_of({}, d.nights), false, given);
+                add(c[k].unchanged, h, d.today, 0, line);
+                add(c[k].at_limit, h, d.today, line, line);
+                add(c[k].beyond10, h, d.today, line + std::log(1.10), line);
+            }
+        std::printf("| %.1f %% |", 100 * given);
+        for (const cell& x : c) std::printf(" %.0f", x.unchanged.passed());
+        std::printf(" |");
+        for (const cell& x : c) std::printf(" %.1f/%.1f", x.at_limit.passed(), x.at_limit.failed());
+        std::printf(" |");
+        for (const cell& x : c) {
+            std::printf(" %.0f", x.beyond10.failed());
+            if (given < 0.01) continue;
+            to.share_at_most(x.at_limit.passed(), 5.6, "given spread: passes at the limit");
+            to.share_at_most(x.at_limit.failed(), 1.4, "given spread: fails at the limit");
+        }
+        std::printf(" |\n");
+        std::fflush(stdout);
+    }
+}
+
 // ---- nights that are not
 
 struct other {
@@ -556,6 +590,7 @@ int main(int argc, char** argv) {
     std::printf("%d trials a cell; pass/fail in %%\n\n", trials);
     levels to{quick ? trials : 0};
     print_relative(trials, quick, to);
+    print_given(trials, to);
     print_others(trials, quick, to);
     if (!quick) print_beside(std::max(200, trials / 3));
     print_absolute(trials, to);
