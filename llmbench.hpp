@@ -57,167 +57,171 @@
 //   [C31] from the bytes of a body to events
 //   [C32] the timeline of one answer
 //   [C33] from bytes to the timeline of an answer
-//   [C34] histograms of lateness and of gaps
-//   [C35] client stalls: when the client did not run
-//   [C36] what each of several programs that sent a load says of itself
-//   [C37] server metrics of a repeat
-//   [C38] whether a load has settled
-//   [C39] what one repeat measured
-//   [C40] the requests of a repeat, as they end
-//   [C41] repeats that are shared
-//   [C42] whether an answer can have come as its numbers say
-//   [C43] what a server's prefix cache had of the prompts
-//   [C44] bounds on what was measured where the client may have been late
-//   [C45] tokens and requests per second
-//   [C46] metrics that a server reports of itself
-//   [C47] metrics of requests and of repeats
-//   [C48] how a run changes from its first third to its last
-//   [C49] statistics of several repeats together
-//   [C50] the fields of a repeat
-//   [C51] when a thread of the client did not run, as it knows itself
-//   [C52] the fields of a record
-//   [C53] one repeat of the parts that several programs sent of it
-//   [C54] what a history says of one statistic of one gate
-//   [C55] from which night on a level holds
-//   [C56] what a history knows: its level, what nights and repeats differ by
-//   [C57] which levels were accepted, and what they drifted by
-//   [C58] a run held against a history
-//   [C59] what a history says of the noise of repeats, for limits that are no baseline's
-//   [C60] lines of a history's files
-//   [C61] what runs must have in common to be nights of one history
-//   [C62] what a server and its machine say of themselves, for a history
-//   [C63] from the lines of a history to its nights
-//   [C64] the rule: interim analyses, bounds, prior noise
-//   [C65] what is decided on an objective, and why
-//   [C66] what verdicts are given on
-//   [C67] the history that a gate is held against
-//   [C68] what evidence is held against
-//   [C69] counts: fractions, and quantiles of fresh traffic
-//   [C70] errors of a baseline
-//   [C71] what the client can say against its own numbers
-//   [C72] verdicts on a drift
-//   [C73] distances from a limit
-//   [C74] repeats whose noise a history knows
-//   [C75] pairs: repeats in turns with those of a baseline
-//   [C76] values: times, speeds and rates
-//   [C77] a run held against the nights of main
-//   [C78] what the numbers alone say of an objective
-//   [C79] verdicts that the client may have decided
-//   [C80] how many requests a verdict rests on at least
-//   [C81] what a server's answers can say against its numbers
-//   [C82] verdicts that stand although tokens were buffered
-//   [C83] servers that cannot keep up
-//   [C84] what a server's state explains
-//   [C85] the cross-check of our numbers with the server's
-//   [C86] what makes a measurement invalid
-//   [C87] the verdicts of a gate
-//   [C88] what a calibration finds
-//   [C89] limits that have become too easy
-//   [C90] from verdicts to an exit code
-//   [C91] calibration
-//   [C92] a sentence for each cause
-//   [C93] decisions in sentences
-//   [C94] verdicts in words
-//   [C95] settings beside each other: turns, ratios, what differs significantly
-//   [C96] settings beside each other: from what was measured of each
-//   [C97] settings beside each other, in words
-//   [C98] files of others' making, value by value
-//   [C99] datasets
-//   [C100] traces
-//   [C101] when requests are sent
-//   [C102] arrivals
-//   [C103] lengths
-//   [C104] prompts of a given number of tokens
-//   [C105] places of a trace
-//   [C106] the part of a load that one of several programs sends
-//   [C107] conversations, recorded and made up
-//   [C108] prompts that stand alone
-//   [C109] where prompts come from
-//   [C110] the plan of a gate
-//   [C111] from a workload to its part of the plan
-//   [C112] the hash of all that a plan sends
-//   [C113] the requests of a plan
-//   [C114] what of its prompts a workload lets a prefix cache have
-//   [C115] what a plan says of the evidence that it will bring
-//   [C116] the search for a capacity
-//   [C117] what probes say of a load
-//   [C118] the capacity that probes show
-//   [C119] the capacity of a candidate beside that of a baseline
-//   [C120] a capacity held against a live baseline's
-//   [C121] a load that is searched
-//   [C122] which SLOs a scenario can have
-//   [C123] the options of requests
-//   [C124] the load that is profiled
-//   [C125] from a scenario to its plan
-//   [C126] a plan in words
-//   [C127] where a gate's server stood
-//   [C128] what of a scenario does not go with several settings
-//   [C129] JSON files of other tools
-//   [C130] one run of another tool, as its file tells it
-//   [C131] result files of AIPerf
-//   [C132] result files of guidellm
-//   [C133] files that tell of their requests in lists, one value of each request in each
-//   [C134] result files of SGLang's bench_serving
-//   [C135] result files of vLLM bench serve
-//   [C136] which tool wrote a result file, and what it tells
-//   [C137] runs of another tool as the repeats of one gate
-//   [C138] engine model
-//   [C139] what a request asks the simulated server
-//   [C140] answers of the simulated server
-//   [C141] the simulated server's page of metrics
-//   [C142] what the simulated server says besides answers
-//   [C143] an engine with the pace of a server that was measured
-//   [C144] our requests in other tools' definitions
-//   [C145] the rows of a table: each metric over the repeats of an arm
-//   [C146] points and round steps of drawings
-//   [C147] distributions: quantiles as lines, of each repeat and of all
-//   [C148] the curve of a search: objectives over the load
-//   [C149] how requests ended, and what their answers say of tokens
-//   [C150] how long made-up prompts were to be, and were
-//   [C151] what each of several programs did, over all repeats
-//   [C152] what a server told of itself, over all repeats
-//   [C153] timelines: repeats in windows of equal length
-//   [C154] all that reports tell of a gate's numbers, computed once
-//   [C155] what other runs of a gate would find
-//   [C156] what a result keeps of the nights that it was held against
-//   [C157] the fields of a gate: its servers, its load, what it was judged by
-//   [C158] stored results
-//   [C159] the fields of what was measured on a server
-//   [C160] calibration.json
-//   [C161] what result.json tells of events.bin
-//   [C162] the fields of a verdict
-//   [C163] from a gate that was measured to its line of a history
-//   [C164] one line of records.jsonl
-//   [C165] shards of a load, put together
-//   [C166] a repeat as bytes, for another program of the same run
-//   [C167] from the lines of a history to what a gate is held against
-//   [C168] the progress line
-//   [C169] what reports tell of several settings
-//   [C170] several settings in result.json
-//   [C171] what came of a profile
-//   [C172] what reports are made of
-//   [C173] rehearsals: gates on a model of their server
-//   [C174] result.json and calibration.json
-//   [C175] several settings on the console
-//   [C176] words in Markdown
-//   [C177] several settings in summary.md
-//   [C178] how gates are headed
-//   [C179] what reports say of the nights that a gate was held against
-//   [C180] words of reports
-//   [C181] junit.xml, summary.md, annotations, metrics.txt
-//   [C182] what a console can show
-//   [C183] the console
-//   [C184] the pace of a server in the result of a run
-//   [C185] the report page: style, icons and script
-//   [C186] the report page: drawings
-//   [C187] the report page: verdicts
-//   [C188] the report page: distributions
-//   [C189] the report page: gates beside each other
-//   [C190] the report page: what a search found
-//   [C191] the report page: what else a gate has to say
-//   [C192] the report page: several settings beside each other
-//   [C193] the report page: timelines
-//   [C194] the report page: the whole
+//   [C34] patterns that a hostile answer cannot slow down
+//   [C35] JSON that a schema allows
+//   [C36] whether an answer is right
+//   [C37] histograms of lateness and of gaps
+//   [C38] client stalls: when the client did not run
+//   [C39] what each of several programs that sent a load says of itself
+//   [C40] server metrics of a repeat
+//   [C41] whether a load has settled
+//   [C42] what one repeat measured
+//   [C43] the requests of a repeat, as they end
+//   [C44] repeats that are shared
+//   [C45] whether an answer can have come as its numbers say
+//   [C46] what a server's prefix cache had of the prompts
+//   [C47] bounds on what was measured where the client may have been late
+//   [C48] tokens and requests per second
+//   [C49] metrics that a server reports of itself
+//   [C50] metrics of requests and of repeats
+//   [C51] how a run changes from its first third to its last
+//   [C52] statistics of several repeats together
+//   [C53] the fields of a repeat
+//   [C54] when a thread of the client did not run, as it knows itself
+//   [C55] the fields of a record
+//   [C56] one repeat of the parts that several programs sent of it
+//   [C57] what a history says of one statistic of one gate
+//   [C58] from which night on a level holds
+//   [C59] what a history knows: its level, what nights and repeats differ by
+//   [C60] which levels were accepted, and what they drifted by
+//   [C61] a run held against a history
+//   [C62] what a history says of the noise of repeats, for limits that are no baseline's
+//   [C63] lines of a history's files
+//   [C64] what runs must have in common to be nights of one history
+//   [C65] what a server and its machine say of themselves, for a history
+//   [C66] from the lines of a history to its nights
+//   [C67] the rule: interim analyses, bounds, prior noise
+//   [C68] what is decided on an objective, and why
+//   [C69] what verdicts are given on
+//   [C70] the history that a gate is held against
+//   [C71] what evidence is held against
+//   [C72] counts: fractions, and quantiles of fresh traffic
+//   [C73] errors of a baseline
+//   [C74] what the client can say against its own numbers
+//   [C75] verdicts on a drift
+//   [C76] distances from a limit
+//   [C77] repeats whose noise a history knows
+//   [C78] pairs: repeats in turns with those of a baseline
+//   [C79] values: times, speeds and rates
+//   [C80] a run held against the nights of main
+//   [C81] what the numbers alone say of an objective
+//   [C82] verdicts that the client may have decided
+//   [C83] how many requests a verdict rests on at least
+//   [C84] what a server's answers can say against its numbers
+//   [C85] verdicts that stand although tokens were buffered
+//   [C86] servers that cannot keep up
+//   [C87] what a server's state explains
+//   [C88] the cross-check of our numbers with the server's
+//   [C89] what makes a measurement invalid
+//   [C90] the verdicts of a gate
+//   [C91] what a calibration finds
+//   [C92] limits that have become too easy
+//   [C93] from verdicts to an exit code
+//   [C94] calibration
+//   [C95] a sentence for each cause
+//   [C96] decisions in sentences
+//   [C97] verdicts in words
+//   [C98] settings beside each other: turns, ratios, what differs significantly
+//   [C99] settings beside each other: from what was measured of each
+//   [C100] settings beside each other, in words
+//   [C101] files of others' making, value by value
+//   [C102] datasets
+//   [C103] traces
+//   [C104] questions and their keys
+//   [C105] when requests are sent
+//   [C106] arrivals
+//   [C107] lengths
+//   [C108] prompts of a given number of tokens
+//   [C109] places of a trace
+//   [C110] the part of a load that one of several programs sends
+//   [C111] conversations, recorded and made up
+//   [C112] prompts that stand alone
+//   [C113] where prompts come from
+//   [C114] the plan of a gate
+//   [C115] from a workload to its part of the plan
+//   [C116] the hash of all that a plan sends
+//   [C117] the requests of a plan
+//   [C118] what of its prompts a workload lets a prefix cache have
+//   [C119] what a plan says of the evidence that it will bring
+//   [C120] the search for a capacity
+//   [C121] what probes say of a load
+//   [C122] the capacity that probes show
+//   [C123] the capacity of a candidate beside that of a baseline
+//   [C124] a capacity held against a live baseline's
+//   [C125] a load that is searched
+//   [C126] which SLOs a scenario can have
+//   [C127] the options of requests
+//   [C128] the load that is profiled
+//   [C129] from a scenario to its plan
+//   [C130] a plan in words
+//   [C131] where a gate's server stood
+//   [C132] what of a scenario does not go with several settings
+//   [C133] JSON files of other tools
+//   [C134] one run of another tool, as its file tells it
+//   [C135] result files of AIPerf
+//   [C136] result files of guidellm
+//   [C137] files that tell of their requests in lists, one value of each request in each
+//   [C138] result files of SGLang's bench_serving
+//   [C139] result files of vLLM bench serve
+//   [C140] which tool wrote a result file, and what it tells
+//   [C141] runs of another tool as the repeats of one gate
+//   [C142] engine model
+//   [C143] what a request asks the simulated server
+//   [C144] answers of the simulated server
+//   [C145] the simulated server's page of metrics
+//   [C146] what the simulated server says besides answers
+//   [C147] an engine with the pace of a server that was measured
+//   [C148] our requests in other tools' definitions
+//   [C149] the rows of a table: each metric over the repeats of an arm
+//   [C150] points and round steps of drawings
+//   [C151] distributions: quantiles as lines, of each repeat and of all
+//   [C152] the curve of a search: objectives over the load
+//   [C153] how requests ended, and what their answers say of tokens
+//   [C154] how long made-up prompts were to be, and were
+//   [C155] what each of several programs did, over all repeats
+//   [C156] what a server told of itself, over all repeats
+//   [C157] timelines: repeats in windows of equal length
+//   [C158] all that reports tell of a gate's numbers, computed once
+//   [C159] what other runs of a gate would find
+//   [C160] what a result keeps of the nights that it was held against
+//   [C161] the fields of a gate: its servers, its load, what it was judged by
+//   [C162] stored results
+//   [C163] the fields of what was measured on a server
+//   [C164] calibration.json
+//   [C165] what result.json tells of events.bin
+//   [C166] the fields of a verdict
+//   [C167] from a gate that was measured to its line of a history
+//   [C168] one line of records.jsonl
+//   [C169] shards of a load, put together
+//   [C170] a repeat as bytes, for another program of the same run
+//   [C171] from the lines of a history to what a gate is held against
+//   [C172] the progress line
+//   [C173] what reports tell of several settings
+//   [C174] several settings in result.json
+//   [C175] what came of a profile
+//   [C176] what reports are made of
+//   [C177] rehearsals: gates on a model of their server
+//   [C178] result.json and calibration.json
+//   [C179] several settings on the console
+//   [C180] words in Markdown
+//   [C181] several settings in summary.md
+//   [C182] how gates are headed
+//   [C183] what reports say of the nights that a gate was held against
+//   [C184] words of reports
+//   [C185] junit.xml, summary.md, annotations, metrics.txt
+//   [C186] what a console can show
+//   [C187] the console
+//   [C188] the pace of a server in the result of a run
+//   [C189] the report page: style, icons and script
+//   [C190] the report page: drawings
+//   [C191] the report page: verdicts
+//   [C192] the report page: distributions
+//   [C193] the report page: gates beside each other
+//   [C194] the report page: what a search found
+//   [C195] the report page: what else a gate has to say
+//   [C196] the report page: several settings beside each other
+//   [C197] the report page: timelines
+//   [C198] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -763,6 +767,8 @@ enum class token_throughput : unsigned char {
 };
 enum class request_throughput_t : unsigned char { request_throughput };  ///< completed requests/s
 enum class fraction_metric : unsigned char { error_rate };  ///< fraction of requests
+/// Of the questions asked, the fraction answered rightly; one whose request failed is not.
+enum class answer_metric : unsigned char { accuracy };
 enum class run_time_metric : unsigned char { startup_time };             ///< spawn to ready
 // Server metrics: what the server reports on its Prometheus page, read once a second.
 /// Means over what it finished in the steady window; its own clock, so no network is in them.
@@ -793,6 +799,7 @@ using enum event_metric;
 using enum token_throughput;
 using enum request_throughput_t;
 using enum fraction_metric;
+using enum answer_metric;
 using enum run_time_metric;
 using enum server_time;
 using enum queue_gauge;
@@ -812,8 +819,8 @@ enum class metric_id : unsigned char {
     ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send,
     first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap, prefill_speed,
     decode_speed, tokens_per_event, output_throughput, total_throughput, prefill_throughput,
-    decode_throughput, input_throughput, request_throughput, error_rate, startup_time, goodput,
-    drift, ratio, server_metric, queue_time, server_prefill_time, server_decode_time,
+    decode_throughput, input_throughput, request_throughput, error_rate, accuracy, startup_time,
+    goodput, drift, ratio, server_metric, queue_time, server_prefill_time, server_decode_time,
     queued_requests, running_requests, kv_cache_usage, preemptions, prefix_cache_hits,
     acceptance_length, energy_per_token, cached_share, capacity_in_rate, capacity_in_users
 };
@@ -858,6 +865,9 @@ struct metric_traits<request_throughput_t>
 template <>
 struct metric_traits<fraction_metric>
     : run_traits<fraction, bound_side::at_most, metric_id::error_rate> {};
+template <>
+struct metric_traits<answer_metric>
+    : run_traits<fraction, bound_side::at_least, metric_id::accuracy> {};
 template <>
 struct metric_traits<run_time_metric>
     : run_traits<time_span, bound_side::at_most, metric_id::startup_time> {};
@@ -1592,6 +1602,35 @@ struct dataset {
     types::text answers{};        ///< of `vqa`: the annotations, which say how long answers are
 };
 
+/// How a file of questions is written.
+enum class question_format : unsigned char {
+    gsm8k,    ///< GSM8K, JSONL of {"question", "answer": "... #### 42"}
+    qa_jsonl  ///< JSONL of {"question", "answer"}, perhaps with "choices", "pattern" or "schema"
+};
+using enum question_format;
+
+/// How an answer is held against its key; a graded answer is what follows the reasoning.
+enum class answer_grade : unsigned char {
+    exact,        ///< the same text, but for space around it
+    last_number,  ///< the number behind the last ####, else the last one, compared as numbers
+    choice,       ///< a letter: alone on the first line, after "answer is", in \boxed{}, the last
+    pattern,      ///< an ECMAScript expression found in the last 4096 bytes
+    schema        ///< JSON that the line's schema, or that of response_format, allows
+};
+using enum answer_grade;
+
+/// Questions whose answers are known. Each is asked once a repeat, as it stands there, at
+/// temperature 0 unless `options` say otherwise; its answer is as long as it gets, or
+/// `options.max_tokens`. The share of right answers is `accuracy`; a failed request is wrong.
+struct questions {
+    types::text path{};
+    question_format format = qa_jsonl;
+    types::maybe<answer_grade> grade{};  ///< default: last_number of gsm8k, else what a line has
+    types::text before{};                ///< stands before each question: examples, the form wanted
+    types::text after{};
+    types::maybe<int> max_items{};       ///< drawn by the seed; default: all of them
+};
+
 struct prompt_list {
     types::list<types::text> items{};
 };
@@ -1609,6 +1648,7 @@ public:
     any_workload(const synthetic& s) : what_(detail::box::make(s)) {}
     any_workload(const conversations& c) : what_(detail::box::make(c)) {}
     any_workload(const dataset& d) : what_(detail::box::make(d)) {}
+    any_workload(const questions& q) : what_(detail::box::make(q)) {}
     any_workload(const prompt_list& p) : what_(detail::box::make(p)) {}
     any_workload(const mix_of_parts& m);
     const detail::box& what() const { return what_; }
@@ -1744,6 +1784,8 @@ struct engine_faults {
     fraction reset_rate{};        ///< fraction of answers cut by a reset after the first content
     fraction stall_rate{};        ///< fraction of answers that say nothing more after it
     fraction garbage_rate{};      ///< fraction of answers that go on in bytes that are no HTTP
+    fraction wrong_answers{};     ///< of the questions that it could answer, always the same ones
+    fraction wrong_in_batch{};    ///< the same of those that share their batch with others
     types::whole stop_after = 0;  ///< after so many requests the server is gone; 0: never
     /// After so many requests its metrics begin anew, as those of a restarted server; 0: never.
     types::whole restart_after = 0;
@@ -2044,6 +2086,8 @@ struct record {
     int text_bytes = 0;             ///< of generated text; 256 for a fragment of a tool call
     int most_prompt_tokens = 0;     ///< that what was sent can be
     int choices = 0;                ///< answers that share the stream
+    types::maybe<bool> right{};  ///< the answer to a question; none where there was no question
+    types::text graded{};  ///< what was read in it, up to 80 bytes; empty: nothing could be
     int resends = 0;  ///< times it was sent again: its kept connection was closed without an answer
 };
 
@@ -2429,6 +2473,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <algorithm>  // equal, count_if, min, max, any_of, all_of, equal_range, find_if, sort, ...
 #include <array>
 #include <bit>  // endian, countr_zero, bit_width
+#include <bitset>
 #include <cctype>  // isalnum
 #include <cfloat>  // DBL_MAX
 #include <charconv>  // from_chars, to_chars, from_chars_result
@@ -2456,7 +2501,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <system_error>  // errc
 #include <tuple>  // fields that are checked alike
 #include <type_traits>  // is_same_v, which JSON a value becomes, conditional_t, is_const_v
-#include <utility>  // move, pair, exchange, as_const, swap
+#include <utility>  // move, pair, exchange, swap, as_const
 #include <variant>
 #include <vector>  // erase_if
 
@@ -3152,11 +3197,13 @@ inline double student_t_quantile(double p, double df) {
     return bisect(0, high, p, [&](double t) { return student_t_cdf(t, df); });
 }
 
-/// 95 % quantile of the chi-square distribution, within 3 % (Wilson and Hilferty 1931).
-inline double chi_square_95(double df) {
+/// The quantile of the chi-square distribution that the normal one has at z, within 3 % from its
+/// median on (Wilson and Hilferty 1931); below it errs to the small side.
+inline double chi_square_quantile(double z, double df) {
     const double spread = 2 / (9 * df);
-    return df * std::pow(1 - spread + 1.6449 * std::sqrt(spread), 3);
+    return df * std::pow(1 - spread + z * std::sqrt(spread), 3);
 }
+inline double chi_square_95(double df) { return chi_square_quantile(1.6449, df); }
 
 /// One-sided Clopper-Pearson (1934) bounds of a share after k hits in n trials, each at error level
 /// alpha. k and n may be fractional (counts divided by a design effect).
@@ -4150,6 +4197,8 @@ inline constexpr metric_facts metric_table[] = {
      .is_hurt_by_lateness = true},
     {.id = metric_id::error_rate, .name = "error_rate", .unit = metric_unit::fraction,
      .of = metric_of::requests},
+    {.id = metric_id::accuracy, .name = "accuracy", .unit = metric_unit::fraction,
+     .side = bound_side::at_least, .of = metric_of::requests},
     {.id = metric_id::startup_time, .name = "startup_time", .of = metric_of::start},
     {.id = metric_id::goodput, .name = "goodput", .unit = metric_unit::fraction,
      .side = bound_side::at_least, .of = metric_of::requests},
@@ -4223,7 +4272,8 @@ static_assert(is_as_typed<latency_metric>(metric_id::prefill_speed) &&
               is_as_typed<event_metric>(metric_id::output_throughput) &&
               is_as_typed<token_throughput>(metric_id::request_throughput) &&
               is_as_typed<request_throughput_t>(metric_id::error_rate) &&
-              is_as_typed<fraction_metric>(metric_id::startup_time) &&
+              is_as_typed<fraction_metric>(metric_id::accuracy) &&
+              is_as_typed<answer_metric>(metric_id::startup_time) &&
               is_as_typed<run_time_metric>(metric_id::goodput) &&
               is_as_typed<server_time>(metric_id::queued_requests) &&
               is_as_typed<queue_gauge>(metric_id::running_requests) &&
@@ -4251,6 +4301,10 @@ constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::lo
 constexpr bool is_drift(metric_id m) { return facts_of(m).of == metric_of::thirds; }
 /// Of two statistics of a repeat.
 constexpr bool is_ratio(metric_id m) { return facts_of(m).of == metric_of::ratio; }
+/// Of the same questions in both arms, so that their difficulty cancels.
+constexpr bool may_be_relative(metric_id m) {
+    return !is_request_fraction(m) || m == metric_id::accuracy;
+}
 /// Judged by what repeats spread by: not by counts, and not within one of them.
 constexpr bool is_judged_by_spread(metric_id m) {
     return !is_request_fraction(m) && !is_of_start(m) && !is_drift(m);
@@ -8276,7 +8330,585 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] histograms of lateness and of gaps ==================================================
+// ===== [C34] patterns that a hostile answer cannot slow down =====================================
+// std::regex backtracks: an answer that nearly matches may take it hours, or its stack. This one
+// follows all ways at once (Thompson 1968), so a byte costs no more than the pattern is long. What
+// only backtracking can do, \1 and (?=...), is refused.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// An ECMAScript expression over bytes. Throws std::invalid_argument where it is none.
+class text_pattern {
+public:
+    static constexpr std::size_t most_steps = 4000;
+
+    text_pattern() = default;
+    explicit text_pattern(std::string_view source) : source_(source) {
+        alternatives(0);
+        if (at_ != source_.size()) wrong("a ) that nothing opens");
+        add({op::match});
+    }
+
+    /// Whether it is found anywhere in the text.
+    bool found_in(std::string_view s) const {
+        std::vector<std::size_t> now, next;
+        std::vector<std::size_t> seen(steps_.size(), 0);
+        for (std::size_t i = 0; i <= s.size(); ++i) {
+            bool matches = false;
+            const auto follow = [&](std::vector<std::size_t>& from) {
+                for (std::size_t k = 0; k < from.size(); ++k) {
+                    const step& t = steps_[from[k]];
+                    const auto also = [&](std::size_t to) {
+                        if (seen[to] == i + 1) return;
+                        seen[to] = i + 1;
+                        from.push_back(to);
+                    };
+                    switch (t.what) {
+                    case op::match: matches = true; break;
+                    case op::fork: also(t.to); also(t.other); break;
+                    case op::begin: if (i == 0) also(from[k] + 1); break;
+                    case op::end: if (i == s.size()) also(from[k] + 1); break;
+                    case op::edge:
+                    case op::no_edge:
+                        if (is_edge(s, i) == (t.what == op::edge)) also(from[k] + 1);
+                        break;
+                    case op::byte: break;
+                    }
+                }
+            };
+            if (!steps_.empty() && seen[0] != i + 1) {  // it may begin here, too
+                seen[0] = i + 1;
+                now.push_back(0);
+            }
+            follow(now);
+            if (matches) return true;
+            if (i == s.size()) break;
+            next.clear();
+            for (const std::size_t k : now) {
+                if (steps_[k].what != op::byte || seen[k + 1] == i + 2) continue;
+                if (!steps_[k].bytes[static_cast<unsigned char>(s[i])]) continue;
+                seen[k + 1] = i + 2;
+                next.push_back(k + 1);
+            }
+            std::swap(now, next);
+        }
+        return false;
+    }
+
+private:
+    using byte_set = std::bitset<256>;
+    static constexpr std::size_t no_limit = ~std::size_t{0};
+    enum class op : unsigned char { byte, fork, begin, end, edge, no_edge, match };
+    struct step {
+        op what = op::match;
+        std::size_t to = 0, other = 0;  // of a fork
+        byte_set bytes{};
+    };
+    static bool is_word(char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '_';
+    }
+    static bool is_edge(std::string_view s, std::size_t i) {
+        return (i > 0 && is_word(s[i - 1])) != (i < s.size() && is_word(s[i]));
+    }
+    [[noreturn]] void wrong(const std::string& what) const {
+        refuse({"the pattern \"", printable(source_, 60), "\" has ", what});
+    }
+    bool more() const { return at_ < source_.size(); }
+    bool take(char c) {
+        if (!more() || source_[at_] != c) return false;
+        ++at_;
+        return true;
+    }
+    void add(const step& s) {
+        if (steps_.size() == most_steps)
+            wrong(printed("over %zu steps when its counts are written out", most_steps));
+        steps_.push_back(s);
+    }
+    void add_bytes(const byte_set& b) { add({op::byte, 0, 0, b}); }
+    /// A fork before what stands from here on.
+    void insert_fork(std::size_t at) {
+        add({});
+        for (std::size_t i = steps_.size() - 1; i > at; --i) {
+            steps_[i] = steps_[i - 1];
+            if (steps_[i].what != op::fork) continue;
+            if (steps_[i].to >= at) ++steps_[i].to;
+            if (steps_[i].other >= at) ++steps_[i].other;
+        }
+        steps_[at] = {op::fork, at + 1, steps_.size(), {}};
+    }
+
+    void alternatives(int depth) {
+        if (depth > 50) wrong("groups over 50 deep");
+        const std::size_t from = steps_.size();
+        sequence(depth);
+        if (!take('|')) return;
+        insert_fork(from);
+        const std::size_t leave = steps_.size();
+        add({op::fork, 0, 0, {}});
+        steps_[from].other = steps_.size();
+        alternatives(depth + 1);
+        steps_[leave].to = steps_[leave].other = steps_.size();
+    }
+    void sequence(int depth) {
+        while (more() && source_[at_] != '|' && source_[at_] != ')') {
+            const std::size_t from = steps_.size();
+            atom(depth);
+            repeated(from);
+        }
+    }
+    void atom(int depth) {
+        const char c = source_[at_++];
+        switch (c) {
+        case '^': return add({op::begin});
+        case '$': return add({op::end});
+        case '.': return add_bytes(~(byte_set().set('\n').set('\r')));
+        case '[': return add_bytes(bracket());
+        case '\\': return escape();
+        case '*': case '+': case '?': case '{':
+            wrong(std::string("a ") + c + " with nothing before it");
+        case '(':
+            if (take('?') && !take(':')) wrong("a (?, of which only (?: is known");
+            alternatives(depth + 1);
+            if (!take(')')) wrong("a ( without its )");
+            return;
+        default: add_bytes(one(c));
+        }
+    }
+    static byte_set one(char c) { return byte_set().set(static_cast<unsigned char>(c)); }
+    static byte_set all_of(bool (*is)(char)) {
+        byte_set b;
+        for (int c = 0; c < 256; ++c) b[static_cast<std::size_t>(c)] = is(static_cast<char>(c));
+        return b;
+    }
+    /// What a backslash and this stand for.
+    byte_set escaped(char c) const {
+        switch (c) {
+        case 'd': return all_of([](char k) { return k >= '0' && k <= '9'; });
+        case 'D': return ~escaped('d');
+        case 'w': return all_of(is_word);
+        case 'W': return ~escaped('w');
+        case 's':
+            return all_of([](char k) { return k == ' ' || (k >= '\t' && k <= '\r'); });
+        case 'S': return ~escaped('s');
+        case 'n': return one('\n');
+        case 'r': return one('\r');
+        case 't': return one('\t');
+        case 'f': return one('\f');
+        case 'v': return one('\v');
+        default: break;
+        }
+        if (is_word(c)) wrong(std::string("\\") + c + ", which is not known here");
+        return one(c);
+    }
+    char next_of_escape() {
+        if (!more()) wrong("a \\ at its end");
+        return source_[at_++];
+    }
+    void escape() {
+        const char c = next_of_escape();
+        if (c == 'b' || c == 'B') return add({c == 'b' ? op::edge : op::no_edge});
+        add_bytes(escaped(c));
+    }
+    byte_set bracket() {
+        byte_set b;
+        const bool is_not = take('^');
+        const auto item = [&] {
+            const char c = source_[at_++];
+            return c == '\\' ? escaped(next_of_escape()) : one(c);
+        };
+        const auto first = [](const byte_set& of) {
+            std::size_t i = 0;
+            while (i < 255 && !of[i]) ++i;
+            return i;
+        };
+        while (more() && source_[at_] != ']') {
+            const byte_set low = item();
+            b |= low;
+            if (at_ + 1 >= source_.size() || source_[at_] != '-' || source_[at_ + 1] == ']')
+                continue;
+            ++at_;
+            const byte_set high = item();
+            if (low.count() != 1 || high.count() != 1 || first(low) > first(high))
+                wrong("a range in [] whose ends are not in order");
+            for (std::size_t i = first(low); i <= first(high); ++i) b.set(i);
+        }
+        if (!take(']')) wrong("a [ without its ]");
+        return is_not ? ~b : b;
+    }
+    /// One repeated as often as the quantifier behind it says. Lazy or not, it is found or not.
+    void repeated(std::size_t from) {
+        std::size_t least = 0, most = no_limit;
+        if (take('+')) least = 1;
+        else if (take('?')) most = 1;
+        else if (take('{')) {
+            least = most = count();
+            if (take(',')) most = more() && source_[at_] != '}' ? count() : no_limit;
+            if (!take('}')) wrong("a { without its }");
+            if (most < least) wrong("a count whose ends are not in order");
+        } else if (!take('*')) {
+            return;
+        }
+        take('?');
+        if (more() && std::string_view("*+?{").find(source_[at_]) != std::string_view::npos)
+            wrong("two quantifiers in a row");
+        const std::vector<step> body(steps_.begin() + static_cast<std::ptrdiff_t>(from),
+                                     steps_.end());
+        steps_.resize(from);
+        const auto append = [&](std::size_t away) {
+            for (step s : body) {
+                s.to += away - from;
+                s.other += away - from;
+                add(s);
+            }
+        };
+        for (std::size_t i = 0; i < least; ++i) append(steps_.size());
+        const bool is_loop = most == no_limit;
+        for (std::size_t i = least; i < (is_loop ? least + 1 : most); ++i) {
+            const std::size_t fork = steps_.size();
+            add({op::fork, fork + 1, 0, {}});
+            append(steps_.size());
+            if (is_loop) add({op::fork, fork, fork, {}});
+            steps_[fork].other = steps_.size();
+        }
+    }
+    std::size_t count() {
+        const std::size_t from = at_;
+        while (more() && source_[at_] >= '0' && source_[at_] <= '9') ++at_;
+        const auto n = parsed_number<std::size_t>(source_.substr(from, at_ - from));
+        if (!n || *n > 1000) wrong("a count that is no number from 0 to 1000");
+        return *n;
+    }
+
+    std::string source_{};
+    std::size_t at_ = 0;
+    std::vector<step> steps_{};
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C35] JSON that a schema allows ===========================================================
+// The keywords that say what a structured answer looks like. Any other one is refused before the
+// load, as nobody could say that an answer keeps to it.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Characters of UTF-8.
+inline double characters_in(std::string_view s) {
+    double n = 0;
+    for (const char c : s) n += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+    return n;
+}
+inline bool is_of_type(const picojson::value& v, std::string_view type) {
+    if (type == "object") return v.is<picojson::object>();
+    if (type == "array") return v.is<picojson::array>();
+    if (type == "string") return v.is<std::string>();
+    if (type == "boolean") return v.is<bool>();
+    if (type == "null") return v.is<picojson::null>();
+    if (!v.is<double>()) return false;
+    return type == "number" || v.get<double>() == std::floor(v.get<double>());
+}
+inline bool is_type_name(std::string_view type) {
+    for (const char* known : {"object", "array", "string", "boolean", "null", "number", "integer"})
+        if (type == known) return true;
+    return false;
+}
+
+/// What of a value a bound is on: itself, or its length.
+struct schema_bound {
+    std::string_view keyword;
+    char of;         // 'n'umber, 's'tring, 'a'rray, 'o'bject
+    bool is_least;
+    bool is_open = false;
+};
+inline constexpr schema_bound schema_bounds[] = {
+    {"minimum", 'n', true},       {"maximum", 'n', false},
+    {"exclusiveMinimum", 'n', true, true}, {"exclusiveMaximum", 'n', false, true},
+    {"minLength", 's', true},     {"maxLength", 's', false},
+    {"minItems", 'a', true},      {"maxItems", 'a', false},
+    {"minProperties", 'o', true}, {"maxProperties", 'o', false}};
+
+/// Throws std::invalid_argument, naming the keyword and where it stands.
+inline void check_schema(const picojson::value& schema, const std::string& path = "schema") {
+    if (schema.is<bool>()) return;
+    if (!schema.is<picojson::object>()) refuse({path, " is no object: a schema is one"});
+    for (const auto& [keyword, v] : schema.get<picojson::object>()) {
+        const std::string here = path + "." + printable(keyword, 60);
+        const auto must_be = [&](bool is_so, const char* what) {
+            if (!is_so) refuse({here, " must be ", what});
+        };
+        bool is_bound = false;
+        for (const schema_bound& b : schema_bounds)
+            if (keyword == b.keyword) {
+                is_bound = true;
+                must_be(v.is<double>(), "a number");
+            }
+        if (is_bound || keyword == "const") continue;
+        // These allow and forbid nothing.
+        if (keyword == "title" || keyword == "description" || keyword == "$schema") continue;
+        if (keyword == "type") {
+            const bool is_list = v.is<picojson::array>();
+            const picojson::array types =
+                is_list ? v.get<picojson::array>() : picojson::array{v};
+            for (const picojson::value& t : types)
+                must_be(t.is<std::string>() && is_type_name(t.get<std::string>()),
+                        "one of object, array, string, boolean, null, number, integer, or a "
+                        "list of them");
+        } else if (keyword == "enum") {
+            must_be(v.is<picojson::array>(), "a list");
+        } else if (keyword == "required") {
+            must_be(v.is<picojson::array>(), "a list of names");
+            for (const picojson::value& name : v.get<picojson::array>())
+                must_be(name.is<std::string>(), "a list of names");
+        } else if (keyword == "properties") {
+            must_be(v.is<picojson::object>(), "an object of schemas");
+            for (const auto& [name, of] : v.get<picojson::object>())
+                check_schema(of, here + "." + printable(name, 60));
+        } else if (keyword == "items" || keyword == "additionalProperties") {
+            check_schema(v, here);
+        } else {
+            refuse({here, " is a keyword that is not checked here: type, enum, const, properties, "
+                          "required, items, additionalProperties and bounds of numbers and "
+                          "lengths are"});
+        }
+    }
+}
+
+/// Whether a schema that was checked allows a value.
+inline bool schema_allows(const picojson::value& schema, const picojson::value& v) {
+    if (schema.is<bool>()) return schema.get<bool>();
+    const auto any = [](const picojson::value& one_or_list, auto&& is) {
+        if (!one_or_list.is<picojson::array>()) return is(one_or_list);
+        for (const picojson::value& one : one_or_list.get<picojson::array>())
+            if (is(one)) return true;
+        return false;
+    };
+    for (const auto& [keyword, said] : schema.get<picojson::object>()) {
+        for (const schema_bound& b : schema_bounds) {
+            if (keyword != b.keyword) continue;
+            double n = 0;
+            if (b.of == 'n' && v.is<double>()) n = v.get<double>();
+            else if (b.of == 's' && v.is<std::string>()) n = characters_in(v.get<std::string>());
+            else if (b.of == 'a' && v.is<picojson::array>())
+                n = static_cast<double>(v.get<picojson::array>().size());
+            else if (b.of == 'o' && v.is<picojson::object>())
+                n = static_cast<double>(v.get<picojson::object>().size());
+            else continue;
+            const double over = b.is_least ? n - said.get<double>() : said.get<double>() - n;
+            if (over < 0 || (b.is_open && over == 0)) return false;
+        }
+        if (keyword == "type" && !any(said, [&](const picojson::value& t) {
+                return is_of_type(v, t.get<std::string>());
+            }))
+            return false;
+        if (keyword == "const" && !(v == said)) return false;
+        if (keyword == "enum" && !any(said, [&](const picojson::value& e) { return v == e; }))
+            return false;
+        if (keyword == "required" && v.is<picojson::object>())
+            for (const picojson::value& name : said.get<picojson::array>())
+                if (!v.contains(name.get<std::string>())) return false;
+        if (keyword == "items" && v.is<picojson::array>())
+            for (const picojson::value& item : v.get<picojson::array>())
+                if (!schema_allows(said, item)) return false;
+        if (keyword == "properties" && v.is<picojson::object>())
+            for (const auto& [name, of] : said.get<picojson::object>())
+                if (v.contains(name) && !schema_allows(of, v.get(name))) return false;
+        if (keyword == "additionalProperties" && v.is<picojson::object>()) {
+            const picojson::value* known = member(schema, "properties");
+            for (const auto& [name, item] : v.get<picojson::object>())
+                if (!(known && known->contains(name)) && !schema_allows(said, item)) return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C36] whether an answer is right ==========================================================
+// Graded is what was answered, never what was thought. An answer in which nothing can be found is
+// unreadable, which counts as wrong and is told apart.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline const char* grade_name(answer_grade g) {
+    return name_at({"exact", "last_number", "choice", "pattern", "schema"}, g);
+}
+
+/// What is right. The key is a text, a number, a letter, a pattern or a schema.
+struct wanted_answer {
+    answer_grade by = exact;
+    std::string key{};
+    int choices = 0;
+    std::shared_ptr<const text_pattern> found{};     // compiled once, by whoever reads the key
+    std::shared_ptr<const picojson::value> allowed{};
+};
+
+enum class graded_as : unsigned char { right, wrong, unreadable };
+struct graded_answer {
+    graded_as is = graded_as::unreadable;
+    std::string read{};  // what was held against the key
+};
+
+/// What was said, but for space around it.
+inline std::string_view without_space(std::string_view s) {
+    constexpr std::string_view space = " \t\r\n\v\f";
+    s.remove_prefix(std::min(s.find_first_not_of(space), s.size()));
+    return s.substr(0, s.find_last_not_of(space) + 1);
+}
+/// "1,234.50" as it is compared; nothing where it is no number.
+inline std::optional<double> graded_number(std::string_view s) {
+    std::string plain(without_space(s));
+    while (!plain.empty() && plain.back() == '.') plain.pop_back();
+    if (!plain.empty() && plain.front() == '$') plain.erase(0, 1);
+    if (!plain.empty() && plain.front() == '+') plain.erase(0, 1);
+    plain.erase(std::remove(plain.begin(), plain.end(), ','), plain.end());
+    for (const char c : plain)  // no inf, no nan, no 0x1p3
+        if (std::string_view("0123456789.-").find(c) == std::string_view::npos) return {};
+    return parsed_number<double>(plain);
+}
+/// The numbers of a text, one after the other: digits, commas between thousands, a point, a sign
+/// where no digit or letter stands before it.
+template <class Each>
+void each_number(std::string_view s, Each&& each) {
+    const auto digit = [&](std::size_t i) { return i < s.size() && s[i] >= '0' && s[i] <= '9'; };
+    for (std::size_t i = 0; i < s.size();) {
+        const bool bare = s[i] == '.' && digit(i + 1) && (i == 0 || !digit(i - 1));
+        if (!digit(i) && !bare) { ++i; continue; }
+        std::size_t from = i;
+        if (from > 0 && s[from - 1] == '-' &&
+            (from == 1 || std::string_view(" \t\n(=:$*{\"'").find(s[from - 2]) !=
+                              std::string_view::npos))
+            --from;
+        bool has_point = false;
+        for (; i < s.size(); ++i) {
+            const bool point = s[i] == '.' && !has_point && digit(i + 1);
+            const bool comma = s[i] == ',' && !has_point && digit(i + 1) && digit(i + 2) &&
+                               digit(i + 3) && !digit(i + 4);
+            if (!digit(i) && !point && !comma) break;
+            has_point = has_point || point;
+        }
+        each(s.substr(from, i - from));
+    }
+}
+inline std::string_view last_number_in(std::string_view s) {
+    const auto mark = s.rfind("####");
+    std::string_view found;
+    if (mark != std::string_view::npos)
+        each_number(s.substr(mark + 4), [&](std::string_view n) { if (found.empty()) found = n; });
+    if (found.empty()) each_number(s, [&](std::string_view n) { found = n; });
+    return found;
+}
+
+/// The letter of a choice that a model named, '\0' where it named none. No space is before it.
+inline char choice_in(std::string_view s, int choices) {
+    const auto letter = [&](char c) {
+        const char upper = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+        return upper >= 'A' && upper < 'A' + choices ? upper : '\0';
+    };
+    const auto is_word = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '_' || c == '\'' || (static_cast<unsigned char>(c) & 0x80);
+    };
+    const auto alone = [&](std::size_t i) {
+        return (i == 0 || !is_word(s[i - 1])) && (i + 1 >= s.size() || !is_word(s[i + 1]));
+    };
+    constexpr std::string_view around = " \t\r*_().:[]\"'`$";
+    const auto first_behind = [&](std::size_t i) {
+        i = std::min(s.find_first_not_of(around, i), s.size());
+        return i < s.size() && alone(i) ? letter(s[i]) : '\0';
+    };
+    // A first line that is a letter and no word more.
+    const std::string_view line = s.substr(0, s.find('\n'));
+    const std::size_t at = std::min(line.find_first_not_of(around), line.size());
+    if (at < line.size() && line.find_first_not_of(around, at + 1) == std::string_view::npos &&
+        letter(line[at]))
+        return letter(line[at]);
+    char found = '\0';
+    std::size_t found_at = 0;
+    const auto look_behind = [&](std::string_view mark) {
+        for (std::size_t i = s.size(); i-- > found_at;)
+            if (same_ignoring_case(s.substr(i, mark.size()), mark)) {
+                const char c = first_behind(i + mark.size());
+                if (!c) continue;
+                found = c;
+                found_at = i;
+                return;
+            }
+    };
+    look_behind("answer is");
+    look_behind("\\boxed{");
+    if (found) return found;
+    // "A" alone begins sentences, too: a letter in lower case is none, and no A before a word.
+    for (std::size_t i = s.size(); i-- > 0;) {
+        if (s[i] < 'A' || !letter(s[i]) || s[i] > 'Z' || !alone(i)) continue;
+        const bool is_article = (s[i] == 'A' || s[i] == 'I') && i + 2 < s.size() &&
+                                s[i + 1] == ' ' && s[i + 2] >= 'a' && s[i + 2] <= 'z';
+        if (!is_article) return s[i];
+    }
+    return '\0';
+}
+
+inline graded_answer graded(std::string_view text, const wanted_answer& wanted) {
+    constexpr std::size_t most_searched = 4096;
+    const std::string_view said = without_space(text);
+    const auto held = [](bool is_right, std::string_view read) {
+        return graded_answer{is_right ? graded_as::right : graded_as::wrong, std::string(read)};
+    };
+    if (said.empty()) return {};
+    switch (wanted.by) {
+    case exact: return held(said == without_space(wanted.key), said);
+    case last_number: {
+        const std::string_view found = last_number_in(said);
+        const auto n = graded_number(found), key = graded_number(wanted.key);
+        if (!n) return {};
+        return held(key && *n == *key, found);
+    }
+    case choice: {
+        const char c = choice_in(said, wanted.choices);
+        if (!c) return {};
+        return held(wanted.key == std::string(1, c), std::string(1, c));
+    }
+    case pattern: {
+        const std::string_view end =
+            said.substr(said.size() - std::min(said.size(), most_searched));
+        return held(wanted.found && wanted.found->found_in(end), end);
+    }
+    case schema: {
+        picojson::value v;
+        if (!parse_json(said, v)) return {};
+        return held(wanted.allowed && schema_allows(*wanted.allowed, v), said);
+    }
+    }
+    return {};
+}
+
+/// Enters into the record of a question what became of it. A failed request is a wrong answer,
+/// and so is one in which nothing can be read; one that nobody waited for is none.
+inline void grade(record& r, const wanted_answer& wanted, std::string_view words) {
+    constexpr std::size_t most_kept = 80;
+    if (r.status == request_status::left) return;
+    r.right = false;
+    if (r.status != request_status::ok) return;
+    const graded_answer g = graded(words, wanted);
+    r.right = g.is == graded_as::right;
+    r.graded = printable(g.read, most_kept);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C37] histograms of lateness and of gaps ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8389,7 +9021,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] client stalls: when the client did not run ==========================================
+// ===== [C38] client stalls: when the client did not run ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8508,7 +9140,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] what each of several programs that sent a load says of itself =======================
+// ===== [C39] what each of several programs that sent a load says of itself =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8574,7 +9206,7 @@ inline std::string skew_fault(const std::vector<rank_part>& parts, double most_s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] server metrics of a repeat ==========================================================
+// ===== [C40] server metrics of a repeat ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8714,7 +9346,7 @@ inline bool is_of_gauge(metric_id m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] whether a load has settled ==========================================================
+// ===== [C41] whether a load has settled ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8810,7 +9442,7 @@ inline std::string warmup_sentence(const warmup_seen& w, const std::string& whos
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] what one repeat measured ============================================================
+// ===== [C42] what one repeat measured ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8978,7 +9610,7 @@ inline bool spans(const record& r, long long time_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] the requests of a repeat, as they end ===============================================
+// ===== [C43] the requests of a repeat, as they end ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9105,7 +9737,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] repeats that are shared =============================================================
+// ===== [C44] repeats that are shared =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9193,7 +9825,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] whether an answer can have come as its numbers say ==================================
+// ===== [C45] whether an answer can have come as its numbers say ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9293,7 +9925,7 @@ inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] what a server's prefix cache had of the prompts =====================================
+// ===== [C46] what a server's prefix cache had of the prompts =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9333,7 +9965,7 @@ inline prefix_hits prefix_hits_of(const repeat_list& arm, const selection& which
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] bounds on what was measured where the client may have been late =====================
+// ===== [C47] bounds on what was measured where the client may have been late =====================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9567,7 +10199,7 @@ inline moved_gaps moved_gaps_of(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] tokens and requests per second ======================================================
+// ===== [C48] tokens and requests per second ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9647,7 +10279,7 @@ inline double window_rate(metric_id m, const repeat_data& d,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] metrics that a server reports of itself =============================================
+// ===== [C49] metrics that a server reports of itself =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9858,7 +10490,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] metrics of requests and of repeats ==================================================
+// ===== [C50] metrics of requests and of repeats ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9998,7 +10630,11 @@ inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, s
     return stack.back();
 }
 
-/// Misses of a fraction, one per measured request in order. Throws std::invalid_argument of a
+/// Whether a measured request counts in a fraction: all do, but where answers are graded.
+inline bool counts_in(metric_id m, const record& r) {
+    return is_measured(r) && (m != metric_id::accuracy || r.right);
+}
+/// Misses of a fraction, one per request that counts, in order. Throws std::invalid_argument of a
 /// goodput without a condition: whoever asks a result for one was refused by no plan.
 inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
                                    timing_bound how = timing_bound::measured) {
@@ -10007,10 +10643,11 @@ inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data
     const selects selected(what, d);
     std::vector<bool> misses;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
-        if (!selected(d.records[i])) continue;
-        misses.push_back(what.metric == metric_id::goodput
-                             ? !satisfies(what.where, d, i, how)
-                             : has_failed(d.records[i]));
+        const record& r = d.records[i];
+        if (!selected(r) || !counts_in(what.metric, r)) continue;
+        misses.push_back(what.metric == metric_id::goodput    ? !satisfies(what.where, d, i, how)
+                         : what.metric == metric_id::accuracy ? !*r.right
+                                                              : has_failed(r));
     }
     return misses;
 }
@@ -10221,7 +10858,7 @@ struct fraction_counts {
     }
     double value(metric_id m) const {
         if (all == 0) return not_a_number;
-        return m == metric_id::goodput ? 1 - misses / all : misses / all;
+        return m == metric_id::error_rate ? misses / all : 1 - misses / all;
     }
 };
 
@@ -10272,7 +10909,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] how a run changes from its first third to its last ==================================
+// ===== [C51] how a run changes from its first third to its last ==================================
 // Each third of the steady window is cut into slices of equal length; what the slices of one third
 // differ by says how well a third is known, whatever the traffic of it happens to be.
 
@@ -10347,7 +10984,7 @@ inline std::vector<double> slices_of(const statistic_data& drift, const repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] statistics of several repeats together ==============================================
+// ===== [C52] statistics of several repeats together ==============================================
 // The data as a whole, as tables and files show them: the largest value of all repeats, a
 // percentile of all their requests, a mean over all of them. It is never outside of what the single
 // repeats have.
@@ -10456,7 +11093,7 @@ inline double pooled_value(const statistic_data& what, const repeat_list& arm,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] the fields of a repeat ==============================================================
+// ===== [C53] the fields of a repeat ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10708,7 +11345,7 @@ inline void move_clock(repeat_facts& d, long long by_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] when a thread of the client did not run, as it knows itself =========================
+// ===== [C54] when a thread of the client did not run, as it knows itself =========================
 // No clock: whoever has it says what time it is, with readings that are taken anyway.
 
 namespace llmbench {
@@ -10812,7 +11449,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] the fields of a record ==============================================================
+// ===== [C55] the fields of a record ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10864,6 +11501,13 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
     v.whole({"most_prompt_tokens", "that what was sent can be", at_times}, r.most_prompt_tokens,
             bytes);
     v.whole({"choices", "answers that share the stream", at_times}, r.choices, few);
+    bool right = r.right && *r.right;
+    if (v.has("right", static_cast<bool>(r.right))) {
+        v.flag({"right", "the answer to a question", at_times}, right);
+        if (v.assigns()) r.right = right;
+    }
+    if (v.has("graded", !r.graded.empty()))
+        v.quoted({"graded", "what was read in it", at_times}, r.graded, true);
     v.whole({"resends", "times it was sent again", at_times}, r.resends, few);
 }
 
@@ -10877,7 +11521,7 @@ inline void move_clock(record& r, long long by_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] one repeat of the parts that several programs sent of it ============================
+// ===== [C56] one repeat of the parts that several programs sent of it ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10951,7 +11595,7 @@ inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] what a history says of one statistic of one gate ====================================
+// ===== [C57] what a history says of one statistic of one gate ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10987,7 +11631,7 @@ struct history_series {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] from which night on a level holds ===================================================
+// ===== [C58] from which night on a level holds ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11162,7 +11806,7 @@ inline std::vector<history_segment> segments_of(const history_series& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] what a history knows: its level, what nights and repeats differ by ==================
+// ===== [C59] what a history knows: its level, what nights and repeats differ by ==================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11358,7 +12002,7 @@ inline learned_history learned_from(const std::vector<night_level>& nights,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] which levels were accepted, and what they drifted by ================================
+// ===== [C60] which levels were accepted, and what they drifted by ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11450,7 +12094,7 @@ inline history_read history_read_as(const history_series& s, bool at_most, bool 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] a run held against a history ========================================================
+// ===== [C61] a run held against a history ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11630,7 +12274,7 @@ inline double chance_to_find(const learned_history& h, double beyond,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] what a history says of the noise of repeats, for limits that are no baseline's ======
+// ===== [C62] what a history says of the noise of repeats, for limits that are no baseline's ======
 
 namespace llmbench {
 inline namespace v0 {
@@ -11664,7 +12308,7 @@ inline bool is_beyond_belief(double own_variance, std::size_t repeats, double be
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] lines of a history's files ==========================================================
+// ===== [C63] lines of a history's files ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11885,7 +12529,7 @@ inline history_lines in_order(history_lines all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] what runs must have in common to be nights of one history ===========================
+// ===== [C64] what runs must have in common to be nights of one history ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11992,7 +12636,7 @@ inline cohort read_cohort(const std::string& json, const std::string& file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] what a server and its machine say of themselves, for a history ======================
+// ===== [C65] what a server and its machine say of themselves, for a history ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12181,7 +12825,7 @@ inline std::vector<named_text> watched_facts(const fingerprint& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] from the lines of a history to its nights ===========================================
+// ===== [C66] from the lines of a history to its nights ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12280,7 +12924,7 @@ inline history_lines as_of(history_lines all, const std::string& when) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] the rule: interim analyses, bounds, prior noise =====================================
+// ===== [C67] the rule: interim analyses, bounds, prior noise =====================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -12291,6 +12935,7 @@ namespace detail {
 // moderated variance as in Smyth (2004), with 8 prior degrees of freedom.
 inline constexpr double prior_sd = 0.04;
 inline constexpr double prior_startup_sd = 0.10;
+inline constexpr double prior_accuracy_sd = 0.01;  // of the log ratio of a pair
 inline constexpr double prior_df = 8;
 inline constexpr double noisy_sd = 0.05, noisy_df = 3;  // what is believed of a noisy machine
 inline constexpr int first_analysis = 2, last_analysis = 5;
@@ -12471,7 +13116,7 @@ inline interim_analysis analysis_of_repeats(const std::vector<double>& distances
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] what is decided on an objective, and why ============================================
+// ===== [C68] what is decided on an objective, and why ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12486,6 +13131,7 @@ enum class because : unsigned char {
     // the numbers
     too_close, too_few_to_fail, all_together, cut_off, cached, cached_in_both,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
+    wrong_answers,
     no_size, no_finite_value, pairs_spread, repeats_spread, thirds,
     // values that are missing
     nothing_measured, no_value, no_value_in, stored_lacks, start_unknown, too_few_values,
@@ -12536,7 +13182,15 @@ inline double as_number(std::size_t n) { return static_cast<double>(n); }
 /// What k misses in n trials show, dependence divided out.
 struct miss_counts {
     double k = 0, n = 0, effect = 1, allowed = 0;
+    double flip_variance = not_a_number;  // W: of the answers to the same questions, in a run
+    double flipping = 0, most_flipping = 0;  // questions not always alike, and what they may be
+    double run_effect = 0;                   // of what whole runs moved by
     double product = 0;  // of the repeats' fractions over the allowed one, 0: no evidence
+    miss_counts with_misses(double other) const {
+        miss_counts c = *this;
+        c.k = other;
+        return c;
+    }
     double upper(double alpha) const {
         return clopper_pearson_upper(k / effect, n / effect, alpha);
     }
@@ -12548,7 +13202,7 @@ struct miss_counts {
         double low = -1, high = n;
         while (high - low > 1) {
             const double mid = std::floor((low + high) / 2);
-            (miss_counts{mid, n, effect, allowed, 0}.upper(alpha) <= allowed ? low : high) = mid;
+            (with_misses(mid).upper(alpha) <= allowed ? low : high) = mid;
         }
         return low;
     }
@@ -12556,7 +13210,7 @@ struct miss_counts {
         double low = 0, high = n + 1;
         while (high - low > 1) {
             const double mid = std::floor((low + high) / 2);
-            (miss_counts{mid, n, effect, allowed, 0}.lower(alpha) > allowed ? high : low) = mid;
+            (with_misses(mid).lower(alpha) > allowed ? high : low) = mid;
         }
         return high;
     }
@@ -12653,7 +13307,7 @@ inline double headroom(const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] what verdicts are given on ==========================================================
+// ===== [C69] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12753,7 +13407,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] the history that a gate is held against =============================================
+// ===== [C70] the history that a gate is held against =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12801,7 +13455,7 @@ inline history_noise noise_by(const history_terms& h, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] what evidence is held against =======================================================
+// ===== [C71] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12842,6 +13496,8 @@ struct believed_noise {
 };
 inline believed_noise believed_noise_of(const evidence& e, const terms& t, const slo& s) {
     if (is_of_start(s.what.metric)) return {prior_startup_sd, false};
+    // Of the same questions, most of which are always right or always wrong.
+    if (s.what.metric == metric_id::accuracy) return {prior_accuracy_sd, false};
     // The log ratio of a pair has the noise of both its runs, that of two statistics theirs.
     const bool is_of_two = is_ratio(s.what.metric) || (s.factor > 0 && e.has_live_baseline());
     const double uncalibrated =
@@ -12866,7 +13522,7 @@ inline judging_rule rule_for(const evidence& e, const terms& t, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] counts: fractions, and quantiles of fresh traffic ===================================
+// ===== [C72] counts: fractions, and quantiles of fresh traffic ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12924,8 +13580,10 @@ inline double product_of_fractions(const std::vector<double>& fractions, double 
     return product;
 }
 
-/// Whether repeats are clusters of misses: of everything but the quantiles of fresh traffic.
+/// Whether repeats are clusters of misses: of everything but the quantiles of fresh traffic, and
+/// answers, whose questions are the same in each.
 inline bool fails_by_repeats(const slo& s, const judging_rule& r) {
+    if (s.what.metric == metric_id::accuracy) return false;
     return is_request_fraction(s.what.metric) || r.traffic != fresh;
 }
 
@@ -12952,7 +13610,8 @@ inline double effect_of(const evidence& e, const terms& t, const slo& s,
                         const std::vector<std::vector<bool>>& misses) {
     const bool is_fresh = t.rule.traffic == fresh;
     const double own = design_effect(misses, 20, is_fresh);
-    if (fails_by_repeats(s, t.rule)) return std::max(own, burst_size(misses, allowed_misses(s)));
+    if (is_request_fraction(s.what.metric) || fails_by_repeats(s, t.rule))
+        return std::max(own, burst_size(misses, allowed_misses(s)));
     std::vector<std::vector<double>> values;
     std::vector<double> pooled;
     for (std::size_t i = 0; i < misses.size(); ++i) {
@@ -12968,6 +13627,67 @@ inline double effect_of(const evidence& e, const terms& t, const slo& s,
         for (const double v : values[i]) beyond[i].push_back(is_worse(s.at_most, v, lower));
     return std::max(own, design_effect(beyond, 20, is_fresh)) +
            effect_of_runs(s, prior_sd_of(e, t, s), values);
+}
+
+/// Trials that are the same in each repeat, such as questions, of which most are always right or
+/// always wrong. Given these, repeats differ by what flips, so pooled counts vary by less than
+/// independent trials would (Hoeffding 1956): by an effect below 1, unless flips come in bursts or
+/// whole runs move.
+inline void add_flips(miss_counts& c, const evidence& e, const statistic_data& what,
+                      std::size_t repeats) {
+    struct trial {
+        double misses = 0, times = 0;
+        double variance() const { return misses * (times - misses) / (times * (times - 1)); }
+    };
+    std::map<long long, trial> trials;
+    const auto each = [&](std::size_t i, auto&& f) {
+        const selects selected(what, e.candidate[i]);
+        for (const record& r : e.candidate[i].records)
+            if (selected(r) && counts_in(what.metric, r)) f(r, trials[r.conversation]);
+    };
+    std::vector<double> fractions;
+    for (std::size_t i = 0; i < repeats; ++i) {
+        double misses = 0, n = 0;
+        each(i, [&](const record& r, trial& t) {
+            t.misses += !*r.right;
+            ++t.times;
+            misses += !*r.right;
+            ++n;
+        });
+        if (n > 0) fractions.push_back(misses / n);
+    }
+    const auto runs = static_cast<double>(fractions.size());
+    if (runs < 2) return;
+    const double n = c.n / runs, binomial = n * c.allowed * (1 - c.allowed);
+    c.flip_variance = 0;
+    for (const auto& [place, t] : trials) {
+        if (t.times < 2 || t.misses == 0 || t.misses == t.times) continue;
+        c.flip_variance += t.variance() * t.times / runs;
+        ++c.flipping;
+    }
+    c.most_flipping = chi_square_quantile(2.3263, 2 * c.flipping + 2) / 2;  // Poisson, 99 %
+    const double one = c.flipping > 0 ? c.flip_variance / c.flipping : runs / (4 * (runs - 1));
+    // Batches of neighbours, by what differs from the same trials of other repeats.
+    double squares = 0, expected = 0;
+    for (std::size_t i = 0; i < repeats; ++i) {
+        std::vector<double> off;
+        each(i, [&](const record& r, const trial& t) {
+            off.push_back(!*r.right - t.misses / t.times);
+            expected += t.misses * (t.times - t.misses) / (t.times * t.times);
+        });
+        const std::size_t batches = std::min<std::size_t>(20, off.size() / 5);
+        for (std::size_t b = 0; b < std::max<std::size_t>(batches, 1); ++b) {
+            double sum = 0;
+            for (std::size_t k = b * off.size() / std::max<std::size_t>(batches, 1);
+                 k < (b + 1) * off.size() / std::max<std::size_t>(batches, 1); ++k)
+                sum += off[k];
+            squares += sum * sum;
+        }
+    }
+    const double bursts = expected > 0 ? std::max(1.0, squares / expected) : 1;
+    const double least = chi_square_quantile(-0.8416, runs - 1);
+    c.run_effect = sample_variance(fractions) * (runs - 1) / least * n * n / binomial;
+    c.effect = std::max(std::min(1.0, c.most_flipping * one / binomial) * bursts, c.run_effect);
 }
 
 /// The quantile, and the limits that would just pass at this level and just fail.
@@ -13009,6 +13729,8 @@ inline miss_counts counted_misses(const evidence& e, const terms& t, const slo& 
         if (n > 0) fractions.push_back(k / n);
     }
     if (c.n > 0) c.effect = effect_of(e, t, s, misses);
+    if (s.what.metric == metric_id::accuracy && t.rule.traffic != fresh)
+        add_flips(c, e, s.what, misses.size());
     if (fails_by_repeats(s, t.rule)) c.product = product_of_fractions(fractions, c.allowed);
     return c;
 }
@@ -13111,8 +13833,15 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
         if (c.n == 0) continue;
         d.repeats = static_cast<int>(i + 1);
         d.counted = analysis_of_misses{c, levels};
-        const verdict outcome = d.counted->outcome();
+        verdict outcome = d.counted->outcome();
         if (i + 1 < first) break;
+        d.why.clear();
+        const bool is_early = t.rule.traffic != fresh && s.what.metric == metric_id::accuracy &&
+                              d.repeats < std::min(first_fail, t.rule.most);
+        if (outcome == verdict::fail && is_early) {
+            outcome = verdict::inconclusive;
+            d.why = {{because::too_few_to_fail}};
+        }
         if (of_errors || outcome != verdict::inconclusive) d.outcome = outcome;
         const bool is_final = of_errors ? outcome == verdict::fail
                                         : d.outcome != verdict::inconclusive;
@@ -13128,7 +13857,7 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] errors of a baseline ================================================================
+// ===== [C73] errors of a baseline ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13161,7 +13890,7 @@ inline cause errors_of_baseline(const evidence& e, const terms& t, const slo& li
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] what the client can say against its own numbers =====================================
+// ===== [C74] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13294,7 +14023,7 @@ inline own_check self_check_of(const evidence& e) { return self_check_of(e, e); 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] verdicts on a drift =================================================================
+// ===== [C75] verdicts on a drift =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13403,7 +14132,7 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] distances from a limit ==============================================================
+// ===== [C76] distances from a limit ==============================================================
 // Values differ from run to run by a fraction of themselves, so they are compared with their limit
 // on a log scale. A metric that can be zero has an offset, below which its ratios mean nothing: it
 // is compared on log(x + offset) (Tukey's started logarithm, Exploratory Data Analysis, 1977).
@@ -13456,7 +14185,7 @@ inline double fraction_of_limit(const slo& s, double distance) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] repeats whose noise a history knows =================================================
+// ===== [C77] repeats whose noise a history knows =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13482,7 +14211,7 @@ inline interim_analysis analysis_believing(const std::vector<double>& distances,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C78] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13503,7 +14232,7 @@ inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] values: times, speeds and rates =====================================================
+// ===== [C79] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13856,7 +14585,7 @@ inline decision judge_fresh_mean(const evidence& e, const terms& t, const slo& s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] a run held against the nights of main ===============================================
+// ===== [C80] a run held against the nights of main ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13996,7 +14725,7 @@ inline void estimate_by_nights(decision& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] what the numbers alone say of an objective ==========================================
+// ===== [C81] what the numbers alone say of an objective ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14007,7 +14736,7 @@ namespace detail {
 inline decision judge_repeats(const evidence& e, const terms& t, const slo& s, bool to_the_end,
                               bool is_guard = false) {
     const bool is_fresh = t.rule.traffic == fresh && !is_of_start(s.what.metric);
-    const bool counts = is_request_fraction(s.what.metric) ||
+    const bool counts = (is_request_fraction(s.what.metric) && s.factor <= 0) ||
                         (is_fresh && s.what.kind == statistic_kind::percentile);
     const bool mean = is_fresh && s.what.kind == statistic_kind::mean;
     const bool by_nights = s.factor > 0 && t.history.is_there();
@@ -14093,7 +14822,7 @@ inline decision judge_evidence(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] verdicts that the client may have decided ===========================================
+// ===== [C82] verdicts that the client may have decided ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14242,7 +14971,7 @@ inline decision settled(const evidence& e, const terms& t, decision v,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] how many requests a verdict rests on at least =======================================
+// ===== [C83] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -14350,7 +15079,7 @@ inline cause window_fault(const evidence& e, const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] what a server's answers can say against its numbers =================================
+// ===== [C84] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14582,7 +15311,7 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] verdicts that stand although tokens were buffered ===================================
+// ===== [C85] verdicts that stand although tokens were buffered ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14612,7 +15341,7 @@ inline bool stands_though_buffered(const evidence& e, const terms& t, const answ
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] servers that cannot keep up =========================================================
+// ===== [C86] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14717,7 +15446,7 @@ inline cause over_saturation_of(const evidence& e, const arm_list& arms) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] what a server's state explains ======================================================
+// ===== [C87] what a server's state explains ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14799,7 +15528,7 @@ inline std::vector<cause> server_state_of(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] the cross-check of our numbers with the server's ====================================
+// ===== [C88] the cross-check of our numbers with the server's ====================================
 // What its page counts in the time of a repeat is compared with what we sent and received.
 
 namespace llmbench {
@@ -14939,7 +15668,7 @@ inline cause server_metrics_fault(const evidence& e, const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] what makes a measurement invalid ====================================================
+// ===== [C89] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15060,7 +15789,7 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] the verdicts of a gate ==============================================================
+// ===== [C90] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15094,8 +15823,26 @@ inline slo error_limit(const std::vector<slo>& slos) {
     return stated == slos.end() ? error_guard() : *stated;
 }
 
-/// What does not pass, with what the server's own state says to that.
-inline decision explained(decision v, const std::vector<cause>& state) {
+/// What was wrong with the answers that were: some were cut off, unreadable, or never came.
+inline cause wrong_answers(const evidence& e, const statistic_data& what, std::size_t repeats) {
+    double wrong = 0, cut = 0, unreadable = 0, failed = 0;
+    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i) {
+        const selects selected(what, e.candidate[i]);
+        for (const record& r : e.candidate[i].records) {
+            if (!selected(r) || !counts_in(what.metric, r) || *r.right) continue;
+            ++wrong;
+            if (r.status != request_status::ok) ++failed;
+            else if (stream_event::is_at_length(r.finish_reason.c_str())) ++cut;
+            else if (r.graded.empty()) ++unreadable;
+        }
+    }
+    return {because::wrong_answers, {wrong, cut, unreadable, failed}};
+}
+
+/// What does not pass, with what the server's own state says to that; of answers, what they lack.
+inline decision explained(decision v, const evidence& e, const std::vector<cause>& state) {
+    if (v.what.what.metric == metric_id::accuracy && v.repeats > 0)
+        v.why.push_back(wrong_answers(e, v.what.what, static_cast<std::size_t>(v.repeats)));
     const bool is_open = v.outcome == verdict::fail || v.outcome == verdict::inconclusive;
     if (is_open && is_of_service(v.what.what.metric) && v.repeats > 0)
         v.why.insert(v.why.end(), state.begin(), state.end());
@@ -15243,7 +15990,7 @@ inline std::vector<decision> judge_each(const evidence& e, const terms& t, const
     std::vector<decision> out;
     bias.reset();
     for (const slo& s : t.slos)
-        out.push_back(explained(settled(e, t, judged(e, t, g, ended, s), &bias), g.state));
+        out.push_back(explained(settled(e, t, judged(e, t, g, ended, s), &bias), e, g.state));
     if (!states_error_rate(t.slos)) out.push_back(judged_guard(e, t, g, ended));
     return out;
 }
@@ -15292,7 +16039,7 @@ inline findings assess(const evidence& e, const terms& t) {
 inline decision judged_also(const evidence& e, terms t, const slo& s) {
     t.slos.push_back(s);
     const grounds g = grounds_of(e);
-    return explained(settled(e, t, judged(e, t, g, ended_part_of(e, g), s)), g.state);
+    return explained(settled(e, t, judged(e, t, g, ended_part_of(e, g), s)), e, g.state);
 }
 
 /// Whether more repeats are measured for a verdict: one that is only advised costs none, unless the
@@ -15316,7 +16063,7 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] what a calibration finds ============================================================
+// ===== [C91] what a calibration finds ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15334,7 +16081,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] limits that have become too easy ====================================================
+// ===== [C92] limits that have become too easy ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15382,7 +16129,7 @@ inline std::optional<easy_limit> too_easy(const terms& t, const verdict_numbers&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] from verdicts to an exit code =======================================================
+// ===== [C93] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15474,7 +16221,7 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] calibration =========================================================================
+// ===== [C94] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15526,7 +16273,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] a sentence for each cause ===========================================================
+// ===== [C95] a sentence for each cause ===========================================================
 // Numbers stand in braces, in the order in which a cause has them:
 //   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
 //   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
@@ -15575,6 +16322,7 @@ inline constexpr cause_sentence cause_sentences[] = {
      "limit, {.3g%} % may"},
     {because::failed_in_tail, "failed_in_tail", "{0} of {0} failed, up to {.2g%} % may, and {n} "
      "leaves {.3g%} % beyond it"},
+    {because::wrong_answers, "wrong_answers", nullptr},
     {because::no_size, "no_size", "{0} of {0} repeats have {so many failures that the statistic is "
      "infinite|no good answer in the steady window, so that the statistic is zero}"},
     {because::no_finite_value, "no_finite_value",
@@ -15835,6 +16583,16 @@ inline std::string client_part_text(const cause& c) {
            shown(c.numbers[3]) + limit;
 }
 
+/// "41 wrong: 9 cut off, 6 unreadable, 2 failed".
+inline std::string wrong_answers_text(const cause& c) {
+    std::string out = printed("%.0f wrong", c.numbers[0]), kinds;
+    const char* const names[] = {"cut off", "unreadable", "failed"};
+    for (std::size_t i = 0; i < 3; ++i)
+        if (c.numbers[i + 1] > 0)
+            kinds += printed("%s%.0f %s", kinds.empty() ? ": " : ", ", c.numbers[i + 1], names[i]);
+    return out + kinds;
+}
+
 /// "carries at least 11.4 req/s and less than 12.6 req/s".
 inline std::string carries_text(const cause& c, const verdict_numbers& of) {
     const double low = c.numbers[0], high = c.numbers[1];
@@ -15851,6 +16609,7 @@ inline std::string described(const cause& c, const verdict_numbers& of = {}) {
     std::string out = prefix_of(c.of);
     if (c.what == because::all_together) return out + all_together_text(c, of);
     if (c.what == because::client_part) return out + client_part_text(c);
+    if (c.what == because::wrong_answers) return out + wrong_answers_text(c);
     if (c.what == because::carries) return out + carries_text(c, of);
     sentence_places places(c, of);
     std::string_view says = sentence_of(c.what).says;
@@ -15881,7 +16640,7 @@ inline std::string described(const cause& c, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] decisions in sentences ==============================================================
+// ===== [C96] decisions in sentences ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15967,6 +16726,15 @@ struct arithmetic {
                         "(one-sided Clopper-Pearson); allowed fraction of misses %.6g",
                         c.k, c.n, c.effect, c.k / c.effect, c.n / c.effect, l.upper(), l.at.pass,
                         l.lower(), l.at.fail, c.allowed);
+        if (!std::isnan(c.flip_variance)) {
+            line += printed("; of the same questions %.0f were not always alike, %.4g at most, "
+                            "with a variance of %.6g a run; design effect of whole runs %.3f",
+                            c.flipping, c.most_flipping, c.flip_variance, c.run_effect);
+            add("flip_variance", {c.flip_variance});
+            add("questions_flipping", {c.flipping});
+            add("questions_flipping_at_most", {c.most_flipping});
+            add("design_effect_of_runs", {c.run_effect});
+        }
         add("misses", {c.k});
         add("trials", {c.n});
         add("design_effect", {c.effect});
@@ -16157,7 +16925,7 @@ inline std::string difference_text(const cross_check& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] verdicts in words ===================================================================
+// ===== [C97] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16296,7 +17064,7 @@ inline std::string room_text(const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] settings beside each other: turns, ratios, what differs significantly ===============
+// ===== [C98] settings beside each other: turns, ratios, what differs significantly ===============
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -16487,7 +17255,7 @@ inline compared_statistic compared(const statistic_data& what,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] settings beside each other: from what was measured of each ==========================
+// ===== [C99] settings beside each other: from what was measured of each ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16566,7 +17334,7 @@ inline slo statistic_alone(const statistic_data& what, double typical) {
 /// Why a statistic of a setting says too little to be compared, "" where it does not.
 inline std::string fault_of_statistic(const measured_setting& m, const statistic_data& what,
                                       const std::vector<double>& values) {
-    if (is_request_fraction(what.metric)) return "a fraction";
+    if (!may_be_relative(what.metric)) return "a fraction";
     std::size_t infinite = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
         if (std::isnan(values[i]))
@@ -16591,7 +17359,7 @@ inline values_in_rounds values_of_setting(const measured_setting& m,
     const repeat_list& arm = m.seen.candidate;
     values_in_rounds v;
     if (arm.empty() || !m.lost.empty()) return v.fault = reported.excluded, v;
-    if (is_request_fraction(what.metric)) {
+    if (!may_be_relative(what.metric)) {
         v.measured = {pooled_value(what, arm)};
         v.fault = "a fraction";
         return v;
@@ -16656,7 +17424,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] settings beside each other, in words ================================================
+// ===== [C100] settings beside each other, in words ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16744,7 +17512,7 @@ inline std::string left_out_text(const settings_comparison& c, const compared_st
 
 /// What a statistic shows, after its name: "a is best; b and c do not differ significantly".
 inline std::string shown_text(const settings_comparison& c, const compared_statistic& s) {
-    if (is_request_fraction(s.what.metric)) return "a fraction is shown and not compared";
+    if (!may_be_relative(s.what.metric)) return "a fraction is shown and not compared";
     const std::string alike = alike_text(c, s), left_out = left_out_text(c, s);
     std::string out;
     const auto add = [&](const std::string& words) {
@@ -16847,7 +17615,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] files of others' making, value by value =============================================
+// ===== [C101] files of others' making, value by value ============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -17051,7 +17819,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] datasets ============================================================================
+// ===== [C102] datasets ===========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17067,6 +17835,7 @@ struct dialogue_turn {
 struct dialogue {
     std::vector<chat_message> before{};  // what comes before the first turn
     std::vector<dialogue_turn> turns{};
+    std::shared_ptr<const wanted_answer> wanted{};  // of a question
 };
 
 /// Without the model's vocabulary nobody knows; close for English, high for most other writing.
@@ -17416,7 +18185,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] traces =============================================================================
+// ===== [C103] traces =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17583,7 +18352,169 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] when requests are sent =============================================================
+// ===== [C104] questions and their keys ===========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline const char* format_name(question_format f) { return name_at({"gsm8k", "qa_jsonl"}, f); }
+
+/// The schema that a request's response_format holds (OpenAI's shape), or null.
+inline picojson::value schema_of_requests(const request_options& o) {
+    picojson::value v;
+    if (!parse_json(str(o.extra_body), v)) return {};
+    const picojson::value* asked = member(v, "response_format");
+    const picojson::value* named = asked ? member(*asked, "json_schema") : nullptr;
+    const picojson::value* schema = named ? member(*named, "schema") : nullptr;
+    return schema ? *schema : picojson::value();
+}
+
+/// One line of a file of questions.
+class question_reader {
+public:
+    question_reader(const byte_stream& in, const questions& q, const picojson::value& schema)
+        : in_(in), asked_(q), schema_of_all_(schema) {}
+
+    dialogue read(const picojson::value& v, long long line) const {
+        if (!v.is<picojson::object>()) in_.refuse(line, "an object is expected here");
+        const dialogue_reader fields(in_, line, 1);
+        dialogue d;
+        d.turns.push_back({.prompt = fields.text_of(v, "question")});
+        const std::vector<std::string> choices = choices_of(v, line);
+        for (std::size_t i = 0; i < choices.size(); ++i)
+            d.turns[0].prompt += std::string("\n") + letter(i) + ". " + choices[i];
+        d.turns[0].prompt = str(asked_.before) + d.turns[0].prompt + str(asked_.after);
+        d.wanted = std::make_shared<const wanted_answer>(key_of(v, choices, line));
+        return d;
+    }
+
+private:
+    static char letter(std::size_t i) { return static_cast<char>('A' + static_cast<int>(i)); }
+    std::vector<std::string> choices_of(const picojson::value& v, long long line) const {
+        std::vector<std::string> choices;
+        if (!member(v, "choices")) return choices;
+        for (const picojson::value& c : array_member(v, "choices")) {
+            if (!c.is<std::string>()) in_.refuse(line, "choices must be a list of strings");
+            choices.push_back(c.get<std::string>());
+        }
+        if (choices.size() < 2 || choices.size() > 26)
+            in_.refuse(line, printed("choices has %zu strings: 2 to 26 are allowed",
+                                     choices.size()));
+        return choices;
+    }
+    answer_grade grade_of(const picojson::value& v, bool has_choices) const {
+        if (asked_.grade) return *asked_.grade;
+        return asked_.format == gsm8k ? last_number
+               : member(v, "pattern") ? pattern
+               : member(v, "schema")  ? schema
+               : has_choices          ? choice
+                                      : exact;
+    }
+    wanted_answer key_of(const picojson::value& v, const std::vector<std::string>& choices,
+                         long long line) const {
+        wanted_answer w{.by = grade_of(v, !choices.empty()),
+                        .choices = static_cast<int>(choices.size())};
+        const std::string by = grade_name(w.by);
+        if (w.by == pattern || w.by == schema) {
+            const picojson::value* own = member(v, by.c_str());
+            if (!own && w.by == schema && !schema_of_all_.is<picojson::null>())
+                own = &schema_of_all_;
+            if (!own)
+                in_.refuse(line, by + " is missing: graded by " + by + ", a question needs one" +
+                                     (w.by == schema ? ", its own or that of response_format in "
+                                                       "options.extra_body" : ""));
+            try {
+                if (w.by == schema) {
+                    check_schema(*own);
+                    w.allowed = std::make_shared<const picojson::value>(*own);
+                    w.key = own->serialize();
+                } else {
+                    w.key = own->is<std::string>() ? own->get<std::string>() : "";
+                    if (w.key.empty()) refuse({"pattern is not a string with something in it"});
+                    w.found = std::make_shared<const text_pattern>(w.key);
+                }
+            } catch (const std::invalid_argument& wrong) {
+                in_.refuse(line, wrong.what());
+            }
+            return w;
+        }
+        const picojson::value* answer = member(v, "answer");
+        if (answer && answer->is<std::string>()) w.key = answer->get<std::string>();
+        else if (answer && !std::isnan(number_in(*answer))) w.key = json_number(number_in(*answer));
+        if (without_space(w.key).empty())
+            in_.refuse(line, "answer is missing or empty: a question without a key cannot be "
+                             "graded");
+        if (w.by == choice) w.key = chosen(*answer, w.key, choices, line);
+        if (w.by == last_number) {
+            w.key = std::string(last_number_in(w.key));
+            if (!graded_number(w.key))
+                in_.refuse(line, "answer has no number: graded by last_number, a key needs one");
+        }
+        return w;
+    }
+    /// The letter that the key is or stands for.
+    std::string chosen(const picojson::value& answer, const std::string& key,
+                       const std::vector<std::string>& choices, long long line) const {
+        if (choices.empty())
+            in_.refuse(line, "choices is missing: graded by choice, a question needs them");
+        std::optional<std::size_t> place;
+        if (!answer.is<std::string>()) {
+            for (std::size_t i = 0; i < choices.size(); ++i)
+                if (number_in(answer) == static_cast<double>(i)) place = i;
+        } else {
+            const std::string_view said = without_space(key);
+            std::size_t alike = 0;
+            for (std::size_t i = 0; i < choices.size(); ++i) {
+                if (said != without_space(choices[i])) continue;
+                place = i;
+                ++alike;
+            }
+            const bool is_letter = said.size() == 1 && said[0] >= 'A' &&
+                                   said[0] < 'A' + static_cast<int>(choices.size());
+            if (alike > 1 || (is_letter && place && letter(*place) != said[0]))
+                in_.refuse(line, "answer \"" + printable(said, 40) + "\" may be several of the "
+                                 "choices: name one by its index, the first is 0");
+            if (is_letter) place = static_cast<std::size_t>(said[0] - 'A');
+        }
+        if (!place)
+            in_.refuse(line, "answer \"" + printable(key, 40) +
+                                 printed("\" is none of the %zu choices: it is a letter from A "
+                                         "on, an index from 0 on, or the text of one",
+                                         choices.size()));
+        return std::string(1, letter(*place));
+    }
+
+    const byte_stream& in_;
+    const questions& asked_;
+    const picojson::value& schema_of_all_;
+};
+
+/// The questions of a file: all of them, or so many, drawn by the seed, in an order of the seed's.
+inline std::vector<dialogue> read_questions(byte_stream& in, const questions& q,
+                                            const request_options& o, std::uint64_t seed) {
+    constexpr std::size_t most = 1000000;
+    dialogue_sampler sampler(q.max_items ? static_cast<std::size_t>(*q.max_items) : most, seed);
+    const picojson::value of_requests = schema_of_requests(o);
+    const question_reader reader(in, q, of_requests);
+    std::map<std::string, long long> lines;
+    each_json_line(in, [&](const std::string&, const picojson::value& v, long long line) {
+        dialogue d = reader.read(v, line);
+        const auto [first, is_new] = lines.emplace(d.turns[0].prompt, line);
+        if (!is_new)
+            in.refuse(line, printed("the question stands on line %lld already: asked twice, it "
+                                    "would count twice", first->second));
+        sampler.offer(std::move(d));
+    });
+    if (lines.empty()) refuse({in.name(), ": it holds no questions"});
+    return sampler.take();
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C105] when requests are sent =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17746,7 +18677,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] arrivals ===========================================================================
+// ===== [C106] arrivals ===========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17852,7 +18783,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] lengths ============================================================================
+// ===== [C107] lengths ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17912,7 +18843,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] prompts of a given number of tokens ================================================
+// ===== [C108] prompts of a given number of tokens ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18111,7 +19042,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] places of a trace ==================================================================
+// ===== [C109] places of a trace ==================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -18187,7 +19118,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] the part of a load that one of several programs sends ==============================
+// ===== [C110] the part of a load that one of several programs sends ==============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18220,7 +19151,7 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] conversations, recorded and made up ================================================
+// ===== [C111] conversations, recorded and made up ================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -18329,7 +19260,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] prompts that stand alone ===========================================================
+// ===== [C112] prompts that stand alone ===========================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -18452,7 +19383,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] where prompts come from ============================================================
+// ===== [C113] where prompts come from ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18478,7 +19409,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] the plan of a gate =================================================================
+// ===== [C114] the plan of a gate =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18640,6 +19571,21 @@ inline own_place own_place_of(const planned_traffic& p, std::size_t index) {
     const trace_place place = place_of(p, index);
     const part_place of = part_of(p, place.conversation);
     return {of, {of.conversation, place.turn, of.conversation * of.part.stride}};
+}
+/// What is right where a question is asked, nullptr elsewhere.
+inline const wanted_answer* wanted_of(const plan_part& part, std::size_t conversation) {
+    const auto* asked = std::get_if<recorded_dialogues>(&part.source);
+    return asked ? asked->at(conversation, *part.files).wanted.get() : nullptr;
+}
+inline const wanted_answer* wanted_at(const planned_traffic& p, std::size_t index) {
+    const own_place of = own_place_of(p, index);
+    return wanted_of(of.part, of.at.conversation);
+}
+/// Whether questions are asked, perhaps among other things.
+inline bool asks_questions(const planned_traffic& p) {
+    bool any = false;
+    for_each_part(p, [&](const plan_part& part) { any = any || wanted_of(part, 0); });
+    return any;
 }
 /// Whether requests are turns of conversations.
 inline bool has_turns(const planned_traffic& p) { return p.stride > 1 || p.described.has_turns; }
@@ -18820,7 +19766,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] from a workload to its part of the plan ============================================
+// ===== [C115] from a workload to its part of the plan ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18902,6 +19848,31 @@ inline planned_workload workload_of(const dataset& d, const request_options& o,
             .forces_length = d.force_output || o.ignore_eos,
             .think_s = d.think.seconds(),
             .sent_as_given = !d.salted ? "prompts" : has_images ? "images" : ""};
+}
+
+/// What can be refused before the file is read.
+inline void check_questions(const questions& q, const request_options& o) {
+    if (q.path.empty()) refuse({"workload.path is empty: questions must name a file"});
+    if (q.max_items && !(*q.max_items >= 1 && *q.max_items <= 1000000))
+        refuse({printed("workload.max_items is %d: it runs from 1 to 1000000", *q.max_items)});
+    if (o.ignore_eos)
+        refuse({"options.ignore_eos is set, and workload is questions: an answer that may not end "
+                "cannot be graded"});
+    picojson::value extra;
+    if (parse_json(str(o.extra_body), extra) && count_member(extra, "n") > 1)
+        refuse({"options.extra_body asks for several choices (n), and workload is questions: one "
+                "answer is graded"});
+}
+inline planned_workload workload_of(const questions& q, const request_options& o,
+                                    const std::vector<dialogue>& sample) {
+    check_questions(q, o);
+    if (sample.empty()) refuse({str(q.path), " was not read"});
+    return {.source = recorded_dialogues{},
+            .text = printed("%zu questions of ", sample.size()) + file_name(str(q.path)) + " (" +
+                    format_name(q.format) + ", graded by " +
+                    grade_name(sample.front().wanted->by) + ")",
+            .forces_length = false,
+            .sent_as_given = "prompts"};
 }
 
 inline void check_conversations(const conversations& c) {
@@ -19022,6 +19993,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
                                     const workload_files& files, bool generates = true) {
     const box& w = s.workload.what();
     if (const auto* d = w.get<dataset>()) return workload_of(*d, s.options, files.dialogues);
+    if (const auto* q = w.get<questions>()) return workload_of(*q, s.options, files.dialogues);
     if (const auto* list = w.get<prompt_list>()) return workload_of(*list, s.options);
     if (s.options.max_tokens)
         refuse({printed("options.max_tokens is %d: a synthetic workload says its own output_tokens",
@@ -19039,7 +20011,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] the hash of all that a plan sends ==================================================
+// ===== [C116] the hash of all that a plan sends ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19084,7 +20056,7 @@ inline std::string trace_hash(const planned_traffic& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] the requests of a plan =============================================================
+// ===== [C117] the requests of a plan =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19181,7 +20153,7 @@ inline bool asks_about_images(const planned_traffic& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] what of its prompts a workload lets a prefix cache have ============================
+// ===== [C118] what of its prompts a workload lets a prefix cache have ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19239,7 +20211,7 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] what a plan says of the evidence that it will bring ================================
+// ===== [C119] what a plan says of the evidence that it will bring ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19280,7 +20252,7 @@ inline double most_skew_of_ranks(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] the search for a capacity ==========================================================
+// ===== [C120] the search for a capacity ==========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -19734,7 +20706,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] what probes say of a load ==========================================================
+// ===== [C121] what probes say of a load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19818,7 +20790,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] the capacity that probes show ======================================================
+// ===== [C122] the capacity that probes show ======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 namespace llmbench {
@@ -20105,7 +21077,7 @@ inline decision capacity_verdict(const evidence& e, const terms& t, const ground
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] the capacity of a candidate beside that of a baseline ==============================
+// ===== [C123] the capacity of a candidate beside that of a baseline ==============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -20354,7 +21326,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] a capacity held against a live baseline's ==========================================
+// ===== [C124] a capacity held against a live baseline's ==========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -20558,7 +21530,7 @@ inline decision judged_also_of_loads(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] a load that is searched ============================================================
+// ===== [C125] a load that is searched ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20820,7 +21792,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] which SLOs a scenario can have =====================================================
+// ===== [C126] which SLOs a scenario can have =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20832,6 +21804,7 @@ struct slo_context {
     std::string scores{};  // the API, where it generates nothing
     bool has_baseline = false;  // a live one or a stored one
     bool has_turns = false;
+    bool has_questions = true;
     bool saturates = true;
     bool in_users = false;  // the load is a number of them
     std::string arrivals{};  // as they are told
@@ -20851,6 +21824,7 @@ inline slo_context slo_context_of(const plan& p) {
             .scores = t.scores,
             .has_baseline = j.has_baseline || j.has_stored_baseline || j.has_history,
             .has_turns = has_turns(p),
+            .has_questions = t.described.is_there || asks_questions(t),
             .saturates = saturates(t.arrivals),
             .in_users = is_counted_in_users(t.arrivals),
             .arrivals = arrival_text(t.arrivals),
@@ -20876,6 +21850,9 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
         if (!(step.bound > 0 && std::isfinite(step.bound)))
             refuse({given, "the limit of ", metric_name(step.metric), " must be above zero"});
     }
+    if (w.metric == metric_id::accuracy && !c.has_questions)
+        refuse({given, "workload is not questions{...}, and without questions whose answers are "
+                       "known there is none that is right"});
     if (w.metric == metric_id::server_metric) selector_of(str(w.gauge));
     const bool is_of_output = concerns(w, &metric_facts::needs_stream) ||
                               concerns(w, &metric_facts::counts_output);
@@ -20900,7 +21877,7 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
         if (!(s.factor > 0 && std::isfinite(s.factor)))
             refuse({given, "the limit must be above zero"});
         if (!c.has_baseline) refuse({given, "the scenario has no baseline"});
-        if (is_request_fraction(metric))
+        if (!may_be_relative(metric))
             refuse({given,
                     "a fraction is judged against a limit of its own, not against the baseline's"});
         if (is_of_start(metric))
@@ -21050,7 +22027,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C123] the options of requests ============================================================
+// ===== [C127] the options of requests ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21163,7 +22140,7 @@ inline request_spec common_request(const request_options& o, const api_traits& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C124] the load that is profiled ==========================================================
+// ===== [C128] the load that is profiled ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21212,7 +22189,7 @@ inline plan profiled(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C125] from a scenario to its plan ========================================================
+// ===== [C129] from a scenario to its plan ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21369,6 +22346,32 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     return n;
 }
 
+/// A scenario whose answers are graded: they are as likely as they get.
+inline scenario with_questions(scenario s, const api_traits& api) {
+    if (!s.workload.what().get<questions>()) return s;
+    if (!api.generates)
+        refuse({"workload is questions, and ", api.name, " generates nothing to answer them"});
+    if (!s.options.temperature) s.options.temperature = 0.0;
+    return s;
+}
+/// One that only asks questions, with what it leaves out: each of them once a repeat, of fresh
+/// traffic in one of its stages.
+inline scenario with_questions(scenario s, std::size_t n, const api_traits& api) {
+    if (!s.workload.what().get<questions>() || n == 0) return s;
+    const auto all = static_cast<long long>(n);
+    const bool is_fresh = s.traffic == fresh;
+    const long long most = is_fresh ? all / 4 - s.warmup.requests() : all;
+    if (most < 1)
+        refuse({printed("traffic is fresh: its stages ask other questions, a quarter, a quarter "
+                        "and a half of the file, which has %lld: these are too few", all)});
+    if (s.requests > most)
+        refuse({printed("requests is %lld and there are %lld questions%s: each is asked once",
+                        static_cast<long long>(s.requests), most,
+                        is_fresh ? " for the first of three stages" : "")});
+    if (s.requests == 0 && s.duration.seconds() == 0) s.requests = most;
+    return with_questions(std::move(s), api);
+}
+
 /// What a workload and its options become.
 inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
                               const std::shared_ptr<const workload_files>& files,
@@ -21466,7 +22469,11 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
         all.parts.push_back(told_of("part \"" + str(of.name) + "\" of the mix", [&] {
             const auto own = std::make_shared<const workload_files>(
                 i < files.of_parts.size() ? files.of_parts[i] : workload_files());
-            plan_part part = planned_part(scenario_of(s, of), arrivals, own, api);
+            if (s.traffic == fresh && of.workload.what().get<questions>())
+                refuse({"traffic is fresh, which asks each question once, and in a mix they go "
+                        "round; let traffic be replayed"});
+            const scenario alone = with_questions(scenario_of(s, of), api);
+            plan_part part = planned_part(alone, arrivals, own, api);
             if (part.common.stream != (i == 0 ? part : all.parts[0]).common.stream)
                 refuse({"it is streamed and the first part is not, or the other way round; give "
                         "all parts the same options.stream"});
@@ -21518,6 +22525,7 @@ inline maybe<planned_workloads> planned_otherwise(
         const auto own = is_other && !files->of_baseline.empty()
                              ? std::make_shared<const workload_files>(files->of_baseline[0])
                              : files;
+        other = with_questions(other, own->dialogues.size(), api);
         planned_workloads w = planned_workloads_of(other, arrivals, own, api);
         if (!asked.model.empty())
             for_each_part(w, [&](plan_part& part) { part.common.model = str(asked.model); });
@@ -21530,10 +22538,11 @@ inline maybe<planned_workloads> planned_otherwise(
 /// Throws std::invalid_argument with one sentence for the first thing that is unsound.
 /// `files` holds what was read for it, `api` is the target's. A gate without objectives has its
 /// guard on errors to decide, a run without them only measures.
-inline plan planned(const scenario& s, std::uint64_t default_seed, workload_files files = {},
+inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_files files = {},
                     scenario_use use = scenario_use::measure,
                     const api_traits& api = apis[0]) {
     const auto read = std::make_shared<const workload_files>(std::move(files));
+    const scenario s = with_questions(asked, read->dialogues.size(), api);
     const arrival_data arrivals = planned_arrivals(s, read->trace);
     check_extent(s, arrivals, read->trace);
     check_counts(s);
@@ -21585,7 +22594,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C126] a plan in words ====================================================================
+// ===== [C130] a plan in words ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21712,7 +22721,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C127] where a gate's server stood ========================================================
+// ===== [C131] where a gate's server stood ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21752,7 +22761,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C128] what of a scenario does not go with several settings ===============================
+// ===== [C132] what of a scenario does not go with several settings ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21811,7 +22820,7 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C129] JSON files of other tools ==========================================================
+// ===== [C133] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -21969,7 +22978,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C130] one run of another tool, as its file tells it ======================================
+// ===== [C134] one run of another tool, as its file tells it ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22234,7 +23243,7 @@ inline repeat_data repeat_of(imported_run& run, int index) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C131] result files of AIPerf =============================================================
+// ===== [C135] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -22528,7 +23537,7 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C132] result files of guidellm ===========================================================
+// ===== [C136] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -22760,7 +23769,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C133] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C137] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 namespace llmbench {
@@ -22888,7 +23897,7 @@ struct odd_answers {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C134] result files of SGLang's bench_serving =============================================
+// ===== [C138] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 namespace llmbench {
@@ -23030,7 +24039,7 @@ inline imported_run read_sglang_run(const picojson::value& v, const std::string&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C135] result files of vLLM bench serve ===================================================
+// ===== [C139] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
 
 namespace llmbench {
@@ -23213,7 +24222,7 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C136] which tool wrote a result file, and what it tells ==================================
+// ===== [C140] which tool wrote a result file, and what it tells ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23271,7 +24280,7 @@ inline imported_run read_imported_run(std::string_view bytes, const std::string&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C137] runs of another tool as the repeats of one gate ====================================
+// ===== [C141] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -23529,7 +24538,7 @@ inline terms terms_of_files(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C138] engine model =======================================================================
+// ===== [C142] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -23741,7 +24750,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C139] what a request asks the simulated server ===========================================
+// ===== [C143] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23757,6 +24766,8 @@ struct question {
     int output_tokens = 1;
     int reasoning_tokens = 0;  // of these
     int documents = 1;         // to be ranked, or inputs
+    maybe<long long> result{};  // of the arithmetic that it is about
+    double rank = 0;            // of its words among all questions, from 0 to 1
     std::vector<std::uint64_t> blocks{};  // of the prompt, as the engine's cache knows them
 };
 
@@ -23837,6 +24848,26 @@ inline bool asks_for_stream(api_format api, std::string_view path, const picojso
     return says_yes(&body, "stream", api == ollama || api == ollama_generate);
 }
 
+/// The simulated server knows arithmetic, and nothing else: of the last two whole numbers with a +,
+/// - or * between them, the result.
+inline maybe<long long> result_of(const std::vector<std::string_view>& words) {
+    maybe<long long> result;
+    for (std::size_t i = 2; i < words.size(); ++i) {
+        const auto number = [](std::string_view s) {
+            while (!s.empty() && (s.back() == '?' || s.back() == '.')) s.remove_suffix(1);
+            const auto n = parsed_number<int>(s);
+            return n && *n >= 0 ? n : std::nullopt;
+        };
+        const auto a = number(words[i - 2]), b = number(words[i]);
+        if (!a || !b) continue;
+        const long long x = *a, y = *b;
+        if (words[i - 1] == "+") result = x + y;
+        if (words[i - 1] == "-") result = x - y;
+        if (words[i - 1] == "*") result = x * y;
+    }
+    return result;
+}
+
 inline question question_of(api_format api, std::string_view path, const picojson::value& body) {
     question q;
     q.api = api;
@@ -23844,7 +24875,10 @@ inline question question_of(api_format api, std::string_view path, const picojso
     q.wants_usage = api == triton ? says_yes(&body, "return_num_output_tokens")
                                   : says_yes(member(body, "stream_options"), "include_usage");
     const std::string prompt = prompt_of(body);
-    const std::vector<std::uint64_t> hashes = hashes_of(words_of(prompt));
+    const std::vector<std::string_view> words = words_of(prompt);
+    const std::vector<std::uint64_t> hashes = hashes_of(words);
+    q.result = result_of(words);
+    if (q.result) q.rank = generator(hashes.back(), 98).uniform();
     q.prompt_tokens = std::max(1, static_cast<int>(hashes.size()));
     for (std::size_t end = engine_model::block_tokens; end <= hashes.size();
          end += engine_model::block_tokens)
@@ -23856,7 +24890,8 @@ inline question question_of(api_format api, std::string_view path, const picojso
         traits_of(api).forces_lengths && (says_yes(&body, "ignore_eos") ||
                                           says_yes(member(body, "sampling_params"), "ignore_eos"));
     // Unforced answers end by themselves, always at the same place for the same prompt.
-    const int natural = 16 + static_cast<int>(hashes.empty() ? 0 : hashes.back() % 256);
+    const int natural =
+        16 + static_cast<int>(hashes.empty() ? 0 : hashes.back() % (q.result ? 64 : 256));
     q.output_tokens = forced ? most : std::min(most, natural);
     q.stops = q.output_tokens < most;
     for (const char* name : {"documents", "text_2", "items", "input"})
@@ -23871,7 +24906,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C140] answers of the simulated server ====================================================
+// ===== [C144] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -23884,17 +24919,23 @@ struct answer_facts {
     unsigned long long number = 0;  // in the answer's id
     int cached_tokens = 0;
     int output_tokens = 0;  // so far
+    bool is_wrong = false;  // by one
     std::string text{};     // so far, where the API says it again
 };
 
-/// The words of the tokens that come next. They depend on the request's id and on how many came
-/// before.
+/// The words of the tokens that come next. The last two are the result of what was asked, where the
+/// answer gets that far. The others depend on the request's id and on how many came before.
 inline std::string next_words(const answer_facts& f, const engine_model::emission& e) {
     std::string words;
-    for (int i = 0; i < e.tokens; ++i)
-        words += std::string(" ") +
-                 prompt_words[(e.id * 7 + static_cast<std::uint64_t>(f.output_tokens + i)) %
-                              std::size(prompt_words)];
+    for (int i = 0; i < e.tokens; ++i) {
+        const int left = f.asked.output_tokens - f.output_tokens - i;
+        if (f.asked.result && f.asked.stops && left <= 2)
+            words += left == 2 ? " ####" : printed(" %lld", *f.asked.result + f.is_wrong);
+        else
+            words += std::string(" ") +
+                     prompt_words[(e.id * 7 + static_cast<std::uint64_t>(f.output_tokens + i)) %
+                                  std::size(prompt_words)];
+    }
     return words;
 }
 inline void add_words(answer_facts& f, const std::string& words, const engine_model::emission& e) {
@@ -24211,7 +25252,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] the simulated server's page of metrics =============================================
+// ===== [C145] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -24383,7 +25424,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] what the simulated server says besides answers =====================================
+// ===== [C146] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24460,7 +25501,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C143] an engine with the pace of a server that was measured ==============================
+// ===== [C147] an engine with the pace of a server that was measured ==============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24511,7 +25552,7 @@ inline engine engine_at_pace(const measured_pace& m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C144] our requests in other tools' definitions ===========================================
+// ===== [C148] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -24692,7 +25733,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C145] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C149] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24721,7 +25762,7 @@ inline double run_value(metric_id id, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C146] points and round steps of drawings =================================================
+// ===== [C150] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24751,7 +25792,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C147] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C151] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24816,7 +25857,7 @@ inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C148] the curve of a search: objectives over the load ====================================
+// ===== [C152] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24875,7 +25916,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C149] how requests ended, and what their answers say of tokens ===========================
+// ===== [C153] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24999,7 +26040,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C150] how long made-up prompts were to be, and were ======================================
+// ===== [C154] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25046,7 +26087,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C151] what each of several programs did, over all repeats ================================
+// ===== [C155] what each of several programs did, over all repeats ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25119,7 +26160,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C152] what a server told of itself, over all repeats =====================================
+// ===== [C156] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25206,7 +26247,7 @@ inline std::string cross_check_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C153] timelines: repeats in windows of equal length ======================================
+// ===== [C157] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25340,7 +26381,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C154] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C158] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25448,6 +26489,7 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     for (const metric_facts& m : metric_table)
         if (is_throughput(m.id)) over_run(m.id);
     over_run(metric_id::error_rate);
+    if (!std::isnan(run_value(metric_id::accuracy, arm))) over_run(metric_id::accuracy);
     over_run(metric_id::startup_time);
     a.statuses = status_counts(arm);
     a.failures = failure_kinds(arm);
@@ -25544,7 +26586,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C155] what other runs of a gate would find ===============================================
+// ===== [C159] what other runs of a gate would find ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25723,7 +26765,7 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C156] what a result keeps of the nights that it was held against =========================
+// ===== [C160] what a result keeps of the nights that it was held against =========================
 // All that the rule needs: to judge again takes no folder, and gives the same bits.
 
 namespace llmbench {
@@ -25781,7 +26823,7 @@ inline void fields_of(field_visitor& v, history_terms& h) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C157] the fields of a gate: its servers, its load, what it was judged by =================
+// ===== [C161] the fields of a gate: its servers, its load, what it was judged by =================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26014,7 +27056,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C158] stored results =====================================================================
+// ===== [C162] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -26337,7 +27379,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C159] the fields of what was measured on a server ========================================
+// ===== [C163] the fields of what was measured on a server ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26498,7 +27540,7 @@ inline void fields_of(field_visitor& v, other_view& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C160] calibration.json ===================================================================
+// ===== [C164] calibration.json ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26563,7 +27605,7 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C161] what result.json tells of events.bin ===============================================
+// ===== [C165] what result.json tells of events.bin ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26589,7 +27631,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C162] the fields of a verdict ============================================================
+// ===== [C166] the fields of a verdict ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26666,7 +27708,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C163] from a gate that was measured to its line of a history =============================
+// ===== [C167] from a gate that was measured to its line of a history =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26789,7 +27831,7 @@ inline history_entry history_entry_of(const plan& p, cohort in, const fingerprin
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C164] one line of records.jsonl ==========================================================
+// ===== [C168] one line of records.jsonl ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26843,7 +27885,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C165] shards of a load, put together =====================================================
+// ===== [C169] shards of a load, put together =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26992,7 +28034,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C166] a repeat as bytes, for another program of the same run =============================
+// ===== [C170] a repeat as bytes, for another program of the same run =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27053,7 +28095,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C167] from the lines of a history to what a gate is held against =========================
+// ===== [C171] from the lines of a history to what a gate is held against =========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27178,7 +28220,7 @@ inline history_terms history_terms_of(const history_lines& lines, const cohort& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C168] the progress line ==================================================================
+// ===== [C172] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27241,7 +28283,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C169] what reports tell of several settings ==============================================
+// ===== [C173] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27258,7 +28300,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C170] several settings in result.json ====================================================
+// ===== [C174] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27333,7 +28375,7 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C171] what came of a profile =============================================================
+// ===== [C175] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27396,7 +28438,7 @@ inline void fields_of(field_visitor& v, taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C172] what reports are made of ===========================================================
+// ===== [C176] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27447,7 +28489,7 @@ struct environment_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C173] rehearsals: gates on a model of their server =======================================
+// ===== [C177] rehearsals: gates on a model of their server =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27518,7 +28560,7 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C174] result.json and calibration.json ===================================================
+// ===== [C178] result.json and calibration.json ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27639,7 +28681,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C175] several settings on the console ====================================================
+// ===== [C179] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27734,7 +28776,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C176] words in Markdown ==================================================================
+// ===== [C180] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27770,7 +28812,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C177] several settings in summary.md =====================================================
+// ===== [C181] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27812,7 +28854,7 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C178] how gates are headed ===============================================================
+// ===== [C182] how gates are headed ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27903,7 +28945,7 @@ inline std::string headline_text(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C179] what reports say of the nights that a gate was held against ========================
+// ===== [C183] what reports say of the nights that a gate was held against ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27960,7 +29002,7 @@ inline std::vector<std::string> nights_lines(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C180] words of reports ===================================================================
+// ===== [C184] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28262,7 +29304,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C181] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C185] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28576,7 +29618,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C182] what a console can show ============================================================
+// ===== [C186] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28605,7 +29647,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C183] the console ========================================================================
+// ===== [C187] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28795,7 +29837,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C184] the pace of a server in the result of a run ========================================
+// ===== [C188] the pace of a server in the result of a run ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28858,7 +29900,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C185] the report page: style, icons and script ===========================================
+// ===== [C189] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -29068,7 +30110,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C186] the report page: drawings ==========================================================
+// ===== [C190] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29323,7 +30365,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C187] the report page: verdicts ==========================================================
+// ===== [C191] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29496,7 +30538,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C188] the report page: distributions =====================================================
+// ===== [C192] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29613,7 +30655,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C189] the report page: gates beside each other ===========================================
+// ===== [C193] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29722,7 +30764,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C190] the report page: what a search found ===============================================
+// ===== [C194] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29810,7 +30852,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C191] the report page: what else a gate has to say =======================================
+// ===== [C195] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30006,7 +31048,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C192] the report page: several settings beside each other ================================
+// ===== [C196] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30101,7 +31143,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C193] the report page: timelines =========================================================
+// ===== [C197] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30271,7 +31313,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C194] the report page: the whole =========================================================
+// ===== [C198] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32250,6 +33292,8 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
         return d.kind == shape::empirical ? read_numbers(str(d.file), field)
                                           : std::vector<double>();
     };
+    const long long seed = s.seed;
+    const std::uint64_t seed_of_file = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed;
     const box& w = s.workload.what();
     if (const auto* made = w.get<synthetic>()) {
         f.prompt_values = numbers_of(made->prompt_tokens, "workload.prompt_tokens");
@@ -32257,18 +33301,20 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
     } else if (const auto* talk = w.get<conversations>()) {
         f.prompt_values = numbers_of(talk->user_tokens, "workload.user_tokens");
         f.output_values = numbers_of(talk->output_tokens, "workload.output_tokens");
+    } else if (const auto* q = w.get<questions>()) {
+        check_questions(*q, s.options);
+        byte_stream in = bytes_of(str(q->path), "workload.path");
+        f.dialogues = read_questions(in, *q, s.options, seed_of_file);
     } else if (const auto* d = w.get<dataset>()) {
         check_dataset(*d);
         byte_stream in = bytes_of(str(d->path), "workload.path");
-        const long long seed = s.seed;
         answer_lengths answers;
         if (!d->answers.empty()) {
             byte_stream reported = bytes_of(str(d->answers), "workload.answers");
             answers = read_vqa_answers(reported);
         }
         f.dialogues = sampled_dialogues(in, *d, dialogues_wanted(s),
-                                        seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
-                                        answers);
+                                        seed_of_file, answers);
         read_images(*d, f.dialogues);
     }
     const arrival_data& a = s.arrivals.data();
@@ -35243,7 +36289,8 @@ private:
         io_.alert.on_step(now);
         agenda_.on_dispatched(next.what, now);
         pool_.take().start({next.what, std::move(r.bytes), now, now - next.possible_ns,
-                            agenda_.goes_on(index), r.asked, r.leaves_after_s});
+                            agenda_.goes_on(index) || wanted_at(sent_, index), r.asked,
+                            r.leaves_after_s});
     }
     /// Building a long prompt takes longer than sending it, so it is done before the send is due:
     /// of one request in each turn. False where none is left to be built.
@@ -35274,6 +36321,7 @@ private:
     void on_delivered(const planned_request& w, record&& r, const answer_reader& a) override {
         const request_status status = r.status;
         const long long end = r.end_ns;
+        if (const wanted_answer* wanted = wanted_at(sent_, w.index)) grade(r, *wanted, a.words());
         if (shared_.settling.is_on() && phase_of(order_, shared_, w) == run_phase::warmup)
             shared_.settling.on_ended(w.index, r, shared_.start_ns);
         book_.add(w, std::move(r), a.timeline().gaps_us());
@@ -35318,6 +36366,7 @@ private:
             r.scheduled_ns = w.scheduled_ns;
             r.status = request_status::unsent;
             r.error = why;
+            if (const wanted_answer* wanted = wanted_at(sent_, w.index)) grade(r, *wanted, "");
             book_.add(w, std::move(r), {});
         }
     }
@@ -35746,6 +36795,10 @@ private:
         g->facts.asked = question_of(api, s.request().path, body);
         g->facts.asked.reasoning_tokens = static_cast<int>(
             settings_.reasoning.value * g->facts.asked.output_tokens);
+        const engine_faults& f = settings_.faults;
+        const double wrong = f.wrong_answers.value +
+                             (generating_.empty() ? 0 : f.wrong_in_batch.value);
+        g->facts.is_wrong = g->facts.asked.rank < wrong;
         g->facts.number = static_cast<unsigned long long>(g->entry.received_ns);
         g->entry.prompt_tokens = g->facts.asked.prompt_tokens;
         g->id = s.answering = ++next_id_;

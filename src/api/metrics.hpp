@@ -50,6 +50,8 @@ enum class token_throughput : unsigned char {
 };
 enum class request_throughput_t : unsigned char { request_throughput };  ///< completed requests/s
 enum class fraction_metric : unsigned char { error_rate };  ///< fraction of requests
+/// Of the questions asked, the fraction answered rightly; one whose request failed is not.
+enum class answer_metric : unsigned char { accuracy };
 enum class run_time_metric : unsigned char { startup_time };             ///< spawn to ready
 // Server metrics: what the server reports on its Prometheus page, read once a second.
 /// Means over what it finished in the steady window; its own clock, so no network is in them.
@@ -80,6 +82,7 @@ using enum event_metric;
 using enum token_throughput;
 using enum request_throughput_t;
 using enum fraction_metric;
+using enum answer_metric;
 using enum run_time_metric;
 using enum server_time;
 using enum queue_gauge;
@@ -99,8 +102,8 @@ enum class metric_id : unsigned char {
     ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send,
     first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap, prefill_speed,
     decode_speed, tokens_per_event, output_throughput, total_throughput, prefill_throughput,
-    decode_throughput, input_throughput, request_throughput, error_rate, startup_time, goodput,
-    drift, ratio, server_metric, queue_time, server_prefill_time, server_decode_time,
+    decode_throughput, input_throughput, request_throughput, error_rate, accuracy, startup_time,
+    goodput, drift, ratio, server_metric, queue_time, server_prefill_time, server_decode_time,
     queued_requests, running_requests, kv_cache_usage, preemptions, prefix_cache_hits,
     acceptance_length, energy_per_token, cached_share, capacity_in_rate, capacity_in_users
 };
@@ -145,6 +148,9 @@ struct metric_traits<request_throughput_t>
 template <>
 struct metric_traits<fraction_metric>
     : run_traits<fraction, bound_side::at_most, metric_id::error_rate> {};
+template <>
+struct metric_traits<answer_metric>
+    : run_traits<fraction, bound_side::at_least, metric_id::accuracy> {};
 template <>
 struct metric_traits<run_time_metric>
     : run_traits<time_span, bound_side::at_most, metric_id::startup_time> {};

@@ -52,6 +52,8 @@ struct record {
     int text_bytes = 0;             ///< of generated text; 256 for a fragment of a tool call
     int most_prompt_tokens = 0;     ///< that what was sent can be
     int choices = 0;                ///< answers that share the stream
+    types::maybe<bool> right{};  ///< the answer to a question; none where there was no question
+    types::text graded{};  ///< what was read in it, up to 80 bytes; empty: nothing could be
     int resends = 0;  ///< times it was sent again: its kept connection was closed without an answer
 };
 

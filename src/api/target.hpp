@@ -94,6 +94,8 @@ struct engine_faults {
     fraction reset_rate{};        ///< fraction of answers cut by a reset after the first content
     fraction stall_rate{};        ///< fraction of answers that say nothing more after it
     fraction garbage_rate{};      ///< fraction of answers that go on in bytes that are no HTTP
+    fraction wrong_answers{};     ///< of the questions that it could answer, always the same ones
+    fraction wrong_in_batch{};    ///< the same of those that share their batch with others
     types::whole stop_after = 0;  ///< after so many requests the server is gone; 0: never
     /// After so many requests its metrics begin anew, as those of a restarted server; 0: never.
     types::whole restart_after = 0;

@@ -73,6 +73,35 @@ struct dataset {
     types::text answers{};        ///< of `vqa`: the annotations, which say how long answers are
 };
 
+/// How a file of questions is written.
+enum class question_format : unsigned char {
+    gsm8k,    ///< GSM8K, JSONL of {"question", "answer": "... #### 42"}
+    qa_jsonl  ///< JSONL of {"question", "answer"}, perhaps with "choices", "pattern" or "schema"
+};
+using enum question_format;
+
+/// How an answer is held against its key; a graded answer is what follows the reasoning.
+enum class answer_grade : unsigned char {
+    exact,        ///< the same text, but for space around it
+    last_number,  ///< the number behind the last ####, else the last one, compared as numbers
+    choice,       ///< a letter: alone on the first line, after "answer is", in \boxed{}, the last
+    pattern,      ///< an ECMAScript expression found in the last 4096 bytes
+    schema        ///< JSON that the line's schema, or that of response_format, allows
+};
+using enum answer_grade;
+
+/// Questions whose answers are known. Each is asked once a repeat, as it stands there, at
+/// temperature 0 unless `options` say otherwise; its answer is as long as it gets, or
+/// `options.max_tokens`. The share of right answers is `accuracy`; a failed request is wrong.
+struct questions {
+    types::text path{};
+    question_format format = qa_jsonl;
+    types::maybe<answer_grade> grade{};  ///< default: last_number of gsm8k, else what a line has
+    types::text before{};                ///< stands before each question: examples, the form wanted
+    types::text after{};
+    types::maybe<int> max_items{};       ///< drawn by the seed; default: all of them
+};
+
 struct prompt_list {
     types::list<types::text> items{};
 };
@@ -90,6 +119,7 @@ public:
     any_workload(const synthetic& s) : what_(detail::box::make(s)) {}
     any_workload(const conversations& c) : what_(detail::box::make(c)) {}
     any_workload(const dataset& d) : what_(detail::box::make(d)) {}
+    any_workload(const questions& q) : what_(detail::box::make(q)) {}
     any_workload(const prompt_list& p) : what_(detail::box::make(p)) {}
     any_workload(const mix_of_parts& m);
     const detail::box& what() const { return what_; }

@@ -131,7 +131,7 @@ inline void check_verdicts(const drawn& d, const std::vector<repeat>& all, judge
     const auto at = [&](const auto& what, double limit_s) {
         const terms t = terms_of(all[0], {what <= time_span::from_seconds(limit_s)});
         const slo& s = t.slos[0];
-        const decision one = explained(settled(seen, t, judged(seen, t, g, {}, s)), g.state);
+        const decision one = explained(settled(seen, t, judged(seen, t, g, {}, s)), seen, g.state);
         check_cause(one, h, j.invalid, c);
         j.verdicts.push_back(described(one));
         return j.verdicts.back();

@@ -81,6 +81,8 @@ TEST_CASE("targets") {
                           .prefill_per_token = 50us,
                           .jitter = 0.1,
                           .faults = {.error_rate = 1_pct,
+                                     .wrong_answers = 1_pct,
+                                     .wrong_in_batch = 1_pct,
                                      .stop_after = 100,
                                      .restart_after = 50,
                                      .metrics_hang = true}});
@@ -129,6 +131,9 @@ TEST_CASE("lengths and loads") {
     heavy.warmup = 5s;
     for (auto w : {sharegpt, dolly, openai_jsonl, coco_captions})
         heavy.workload = dataset{.path = "p", .format = w};
+    for (auto w : {gsm8k, qa_jsonl}) heavy.workload = questions{.path = "p", .format = w};
+    for (auto w : {exact, last_number, choice, pattern, schema})
+        heavy.workload = questions{.path = "p", .grade = w, .before = "Q: ", .after = "A:", .max_items = 9};
     heavy.traffic = replayed;
     vector<string> v{"a", "b"};
     heavy.workload = prompts(v);
@@ -171,6 +176,8 @@ TEST_CASE("slos") {
         request_throughput >= 7.5_rps,
         error_rate <= 0.5_pct,
         error_rate <= 99.5_pct,
+        accuracy >= 93_pct,
+        accuracy >= 0.98 * baseline,
         goodput(ttft <= 300_ms && tpot <= 30ms && decode_speed >= 20_tps) >= 95_pct,
         max(server_metric("vllm:num_requests_waiting")) <= 10,
         mean(server_metric("x")) <= 0.5,

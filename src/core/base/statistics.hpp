@@ -100,11 +100,13 @@ inline double student_t_quantile(double p, double df) {
     return bisect(0, high, p, [&](double t) { return student_t_cdf(t, df); });
 }
 
-/// 95 % quantile of the chi-square distribution, within 3 % (Wilson and Hilferty 1931).
-inline double chi_square_95(double df) {
+/// The quantile of the chi-square distribution that the normal one has at z, within 3 % from its
+/// median on (Wilson and Hilferty 1931); below it errs to the small side.
+inline double chi_square_quantile(double z, double df) {
     const double spread = 2 / (9 * df);
-    return df * std::pow(1 - spread + 1.6449 * std::sqrt(spread), 3);
+    return df * std::pow(1 - spread + z * std::sqrt(spread), 3);
 }
+inline double chi_square_95(double df) { return chi_square_quantile(1.6449, df); }
 
 /// One-sided Clopper-Pearson (1934) bounds of a share after k hits in n trials, each at error level
 /// alpha. k and n may be fractional (counts divided by a design effect).

@@ -105,7 +105,7 @@ inline slo statistic_alone(const statistic_data& what, double typical) {
 /// Why a statistic of a setting says too little to be compared, "" where it does not.
 inline std::string fault_of_statistic(const measured_setting& m, const statistic_data& what,
                                       const std::vector<double>& values) {
-    if (is_request_fraction(what.metric)) return "a fraction";
+    if (!may_be_relative(what.metric)) return "a fraction";
     std::size_t infinite = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
         if (std::isnan(values[i]))
@@ -130,7 +130,7 @@ inline values_in_rounds values_of_setting(const measured_setting& m,
     const repeat_list& arm = m.seen.candidate;
     values_in_rounds v;
     if (arm.empty() || !m.lost.empty()) return v.fault = reported.excluded, v;
-    if (is_request_fraction(what.metric)) {
+    if (!may_be_relative(what.metric)) {
         v.measured = {pooled_value(what, arm)};
         v.fault = "a fraction";
         return v;

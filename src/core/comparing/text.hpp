@@ -100,7 +100,7 @@ inline std::string left_out_text(const settings_comparison& c, const compared_st
 
 /// What a statistic shows, after its name: "a is best; b and c do not differ significantly".
 inline std::string shown_text(const settings_comparison& c, const compared_statistic& s) {
-    if (is_request_fraction(s.what.metric)) return "a fraction is shown and not compared";
+    if (!may_be_relative(s.what.metric)) return "a fraction is shown and not compared";
     const std::string alike = alike_text(c, s), left_out = left_out_text(c, s);
     std::string out;
     const auto add = [&](const std::string& words) {

@@ -102,6 +102,15 @@ struct arithmetic {
                         "(one-sided Clopper-Pearson); allowed fraction of misses %.6g",
                         c.k, c.n, c.effect, c.k / c.effect, c.n / c.effect, l.upper(), l.at.pass,
                         l.lower(), l.at.fail, c.allowed);
+        if (!std::isnan(c.flip_variance)) {
+            line += printed("; of the same questions %.0f were not always alike, %.4g at most, "
+                            "with a variance of %.6g a run; design effect of whole runs %.3f",
+                            c.flipping, c.most_flipping, c.flip_variance, c.run_effect);
+            add("flip_variance", {c.flip_variance});
+            add("questions_flipping", {c.flipping});
+            add("questions_flipping_at_most", {c.most_flipping});
+            add("design_effect_of_runs", {c.run_effect});
+        }
         add("misses", {c.k});
         add("trials", {c.n});
         add("design_effect", {c.effect});

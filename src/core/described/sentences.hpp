@@ -62,6 +62,7 @@ inline constexpr cause_sentence cause_sentences[] = {
      "limit, {.3g%} % may"},
     {because::failed_in_tail, "failed_in_tail", "{0} of {0} failed, up to {.2g%} % may, and {n} "
      "leaves {.3g%} % beyond it"},
+    {because::wrong_answers, "wrong_answers", nullptr},
     {because::no_size, "no_size", "{0} of {0} repeats have {so many failures that the statistic is "
      "infinite|no good answer in the steady window, so that the statistic is zero}"},
     {because::no_finite_value, "no_finite_value",
@@ -322,6 +323,16 @@ inline std::string client_part_text(const cause& c) {
            shown(c.numbers[3]) + limit;
 }
 
+/// "41 wrong: 9 cut off, 6 unreadable, 2 failed".
+inline std::string wrong_answers_text(const cause& c) {
+    std::string out = printed("%.0f wrong", c.numbers[0]), kinds;
+    const char* const names[] = {"cut off", "unreadable", "failed"};
+    for (std::size_t i = 0; i < 3; ++i)
+        if (c.numbers[i + 1] > 0)
+            kinds += printed("%s%.0f %s", kinds.empty() ? ": " : ", ", c.numbers[i + 1], names[i]);
+    return out + kinds;
+}
+
 /// "carries at least 11.4 req/s and less than 12.6 req/s".
 inline std::string carries_text(const cause& c, const verdict_numbers& of) {
     const double low = c.numbers[0], high = c.numbers[1];
@@ -338,6 +349,7 @@ inline std::string described(const cause& c, const verdict_numbers& of = {}) {
     std::string out = prefix_of(c.of);
     if (c.what == because::all_together) return out + all_together_text(c, of);
     if (c.what == because::client_part) return out + client_part_text(c);
+    if (c.what == because::wrong_answers) return out + wrong_answers_text(c);
     if (c.what == because::carries) return out + carries_text(c, of);
     sentence_places places(c, of);
     std::string_view says = sentence_of(c.what).says;

@@ -138,6 +138,7 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     for (const metric_facts& m : metric_table)
         if (is_throughput(m.id)) over_run(m.id);
     over_run(metric_id::error_rate);
+    if (!std::isnan(run_value(metric_id::accuracy, arm))) over_run(metric_id::accuracy);
     over_run(metric_id::startup_time);
     a.statuses = status_counts(arm);
     a.failures = failure_kinds(arm);

@@ -3,6 +3,7 @@
 
 #include "api/slo.hpp"
 #include "api/workload.hpp"
+#include "core/answers/grading.hpp"
 #include "core/base/checked_json.hpp"
 #include "core/base/json.hpp"
 #include "core/base/random.hpp"
@@ -14,6 +15,7 @@
 #include <algorithm>  // min
 #include <cstdint>  // uint64_t
 #include <map>
+#include <memory>  // shared_ptr
 #include <string>
 #include <string_view>
 #include <utility>  // move, swap, pair
@@ -35,6 +37,7 @@ struct dialogue_turn {
 struct dialogue {
     std::vector<chat_message> before{};  // what comes before the first turn
     std::vector<dialogue_turn> turns{};
+    std::shared_ptr<const wanted_answer> wanted{};  // of a question
 };
 
 /// Without the model's vocabulary nobody knows; close for English, high for most other writing.

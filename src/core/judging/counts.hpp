@@ -17,6 +17,7 @@
 
 #include <algorithm>  // sort, min, reverse, max, count
 #include <cmath>  // exp, floor, isfinite, sqrt
+#include <map>
 #include <vector>
 
 namespace llmbench {
@@ -75,8 +76,10 @@ inline double product_of_fractions(const std::vector<double>& fractions, double 
     return product;
 }
 
-/// Whether repeats are clusters of misses: of everything but the quantiles of fresh traffic.
+/// Whether repeats are clusters of misses: of everything but the quantiles of fresh traffic, and
+/// answers, whose questions are the same in each.
 inline bool fails_by_repeats(const slo& s, const judging_rule& r) {
+    if (s.what.metric == metric_id::accuracy) return false;
     return is_request_fraction(s.what.metric) || r.traffic != fresh;
 }
 
@@ -103,7 +106,8 @@ inline double effect_of(const evidence& e, const terms& t, const slo& s,
                         const std::vector<std::vector<bool>>& misses) {
     const bool is_fresh = t.rule.traffic == fresh;
     const double own = design_effect(misses, 20, is_fresh);
-    if (fails_by_repeats(s, t.rule)) return std::max(own, burst_size(misses, allowed_misses(s)));
+    if (is_request_fraction(s.what.metric) || fails_by_repeats(s, t.rule))
+        return std::max(own, burst_size(misses, allowed_misses(s)));
     std::vector<std::vector<double>> values;
     std::vector<double> pooled;
     for (std::size_t i = 0; i < misses.size(); ++i) {
@@ -119,6 +123,67 @@ inline double effect_of(const evidence& e, const terms& t, const slo& s,
         for (const double v : values[i]) beyond[i].push_back(is_worse(s.at_most, v, lower));
     return std::max(own, design_effect(beyond, 20, is_fresh)) +
            effect_of_runs(s, prior_sd_of(e, t, s), values);
+}
+
+/// Trials that are the same in each repeat, such as questions, of which most are always right or
+/// always wrong. Given these, repeats differ by what flips, so pooled counts vary by less than
+/// independent trials would (Hoeffding 1956): by an effect below 1, unless flips come in bursts or
+/// whole runs move.
+inline void add_flips(miss_counts& c, const evidence& e, const statistic_data& what,
+                      std::size_t repeats) {
+    struct trial {
+        double misses = 0, times = 0;
+        double variance() const { return misses * (times - misses) / (times * (times - 1)); }
+    };
+    std::map<long long, trial> trials;
+    const auto each = [&](std::size_t i, auto&& f) {
+        const selects selected(what, e.candidate[i]);
+        for (const record& r : e.candidate[i].records)
+            if (selected(r) && counts_in(what.metric, r)) f(r, trials[r.conversation]);
+    };
+    std::vector<double> fractions;
+    for (std::size_t i = 0; i < repeats; ++i) {
+        double misses = 0, n = 0;
+        each(i, [&](const record& r, trial& t) {
+            t.misses += !*r.right;
+            ++t.times;
+            misses += !*r.right;
+            ++n;
+        });
+        if (n > 0) fractions.push_back(misses / n);
+    }
+    const auto runs = static_cast<double>(fractions.size());
+    if (runs < 2) return;
+    const double n = c.n / runs, binomial = n * c.allowed * (1 - c.allowed);
+    c.flip_variance = 0;
+    for (const auto& [place, t] : trials) {
+        if (t.times < 2 || t.misses == 0 || t.misses == t.times) continue;
+        c.flip_variance += t.variance() * t.times / runs;
+        ++c.flipping;
+    }
+    c.most_flipping = chi_square_quantile(2.3263, 2 * c.flipping + 2) / 2;  // Poisson, 99 %
+    const double one = c.flipping > 0 ? c.flip_variance / c.flipping : runs / (4 * (runs - 1));
+    // Batches of neighbours, by what differs from the same trials of other repeats.
+    double squares = 0, expected = 0;
+    for (std::size_t i = 0; i < repeats; ++i) {
+        std::vector<double> off;
+        each(i, [&](const record& r, const trial& t) {
+            off.push_back(!*r.right - t.misses / t.times);
+            expected += t.misses * (t.times - t.misses) / (t.times * t.times);
+        });
+        const std::size_t batches = std::min<std::size_t>(20, off.size() / 5);
+        for (std::size_t b = 0; b < std::max<std::size_t>(batches, 1); ++b) {
+            double sum = 0;
+            for (std::size_t k = b * off.size() / std::max<std::size_t>(batches, 1);
+                 k < (b + 1) * off.size() / std::max<std::size_t>(batches, 1); ++k)
+                sum += off[k];
+            squares += sum * sum;
+        }
+    }
+    const double bursts = expected > 0 ? std::max(1.0, squares / expected) : 1;
+    const double least = chi_square_quantile(-0.8416, runs - 1);
+    c.run_effect = sample_variance(fractions) * (runs - 1) / least * n * n / binomial;
+    c.effect = std::max(std::min(1.0, c.most_flipping * one / binomial) * bursts, c.run_effect);
 }
 
 /// The quantile, and the limits that would just pass at this level and just fail.
@@ -160,6 +225,8 @@ inline miss_counts counted_misses(const evidence& e, const terms& t, const slo& 
         if (n > 0) fractions.push_back(k / n);
     }
     if (c.n > 0) c.effect = effect_of(e, t, s, misses);
+    if (s.what.metric == metric_id::accuracy && t.rule.traffic != fresh)
+        add_flips(c, e, s.what, misses.size());
     if (fails_by_repeats(s, t.rule)) c.product = product_of_fractions(fractions, c.allowed);
     return c;
 }
@@ -262,8 +329,15 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
         if (c.n == 0) continue;
         d.repeats = static_cast<int>(i + 1);
         d.counted = analysis_of_misses{c, levels};
-        const verdict outcome = d.counted->outcome();
+        verdict outcome = d.counted->outcome();
         if (i + 1 < first) break;
+        d.why.clear();
+        const bool is_early = t.rule.traffic != fresh && s.what.metric == metric_id::accuracy &&
+                              d.repeats < std::min(first_fail, t.rule.most);
+        if (outcome == verdict::fail && is_early) {
+            outcome = verdict::inconclusive;
+            d.why = {{because::too_few_to_fail}};
+        }
         if (of_errors || outcome != verdict::inconclusive) d.outcome = outcome;
         const bool is_final = of_errors ? outcome == verdict::fail
                                         : d.outcome != verdict::inconclusive;

@@ -27,6 +27,7 @@ enum class because : unsigned char {
     // the numbers
     too_close, too_few_to_fail, all_together, cut_off, cached, cached_in_both,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
+    wrong_answers,
     no_size, no_finite_value, pairs_spread, repeats_spread, thirds,
     // values that are missing
     nothing_measured, no_value, no_value_in, stored_lacks, start_unknown, too_few_values,
@@ -77,7 +78,15 @@ inline double as_number(std::size_t n) { return static_cast<double>(n); }
 /// What k misses in n trials show, dependence divided out.
 struct miss_counts {
     double k = 0, n = 0, effect = 1, allowed = 0;
+    double flip_variance = not_a_number;  // W: of the answers to the same questions, in a run
+    double flipping = 0, most_flipping = 0;  // questions not always alike, and what they may be
+    double run_effect = 0;                   // of what whole runs moved by
     double product = 0;  // of the repeats' fractions over the allowed one, 0: no evidence
+    miss_counts with_misses(double other) const {
+        miss_counts c = *this;
+        c.k = other;
+        return c;
+    }
     double upper(double alpha) const {
         return clopper_pearson_upper(k / effect, n / effect, alpha);
     }
@@ -89,7 +98,7 @@ struct miss_counts {
         double low = -1, high = n;
         while (high - low > 1) {
             const double mid = std::floor((low + high) / 2);
-            (miss_counts{mid, n, effect, allowed, 0}.upper(alpha) <= allowed ? low : high) = mid;
+            (with_misses(mid).upper(alpha) <= allowed ? low : high) = mid;
         }
         return low;
     }
@@ -97,7 +106,7 @@ struct miss_counts {
         double low = 0, high = n + 1;
         while (high - low > 1) {
             const double mid = std::floor((low + high) / 2);
-            (miss_counts{mid, n, effect, allowed, 0}.lower(alpha) > allowed ? high : low) = mid;
+            (with_misses(mid).lower(alpha) > allowed ? high : low) = mid;
         }
         return high;
     }

@@ -56,8 +56,26 @@ inline slo error_limit(const std::vector<slo>& slos) {
     return stated == slos.end() ? error_guard() : *stated;
 }
 
-/// What does not pass, with what the server's own state says to that.
-inline decision explained(decision v, const std::vector<cause>& state) {
+/// What was wrong with the answers that were: some were cut off, unreadable, or never came.
+inline cause wrong_answers(const evidence& e, const statistic_data& what, std::size_t repeats) {
+    double wrong = 0, cut = 0, unreadable = 0, failed = 0;
+    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i) {
+        const selects selected(what, e.candidate[i]);
+        for (const record& r : e.candidate[i].records) {
+            if (!selected(r) || !counts_in(what.metric, r) || *r.right) continue;
+            ++wrong;
+            if (r.status != request_status::ok) ++failed;
+            else if (stream_event::is_at_length(r.finish_reason.c_str())) ++cut;
+            else if (r.graded.empty()) ++unreadable;
+        }
+    }
+    return {because::wrong_answers, {wrong, cut, unreadable, failed}};
+}
+
+/// What does not pass, with what the server's own state says to that; of answers, what they lack.
+inline decision explained(decision v, const evidence& e, const std::vector<cause>& state) {
+    if (v.what.what.metric == metric_id::accuracy && v.repeats > 0)
+        v.why.push_back(wrong_answers(e, v.what.what, static_cast<std::size_t>(v.repeats)));
     const bool is_open = v.outcome == verdict::fail || v.outcome == verdict::inconclusive;
     if (is_open && is_of_service(v.what.what.metric) && v.repeats > 0)
         v.why.insert(v.why.end(), state.begin(), state.end());
@@ -205,7 +223,7 @@ inline std::vector<decision> judge_each(const evidence& e, const terms& t, const
     std::vector<decision> out;
     bias.reset();
     for (const slo& s : t.slos)
-        out.push_back(explained(settled(e, t, judged(e, t, g, ended, s), &bias), g.state));
+        out.push_back(explained(settled(e, t, judged(e, t, g, ended, s), &bias), e, g.state));
     if (!states_error_rate(t.slos)) out.push_back(judged_guard(e, t, g, ended));
     return out;
 }
@@ -254,7 +272,7 @@ inline findings assess(const evidence& e, const terms& t) {
 inline decision judged_also(const evidence& e, terms t, const slo& s) {
     t.slos.push_back(s);
     const grounds g = grounds_of(e);
-    return explained(settled(e, t, judged(e, t, g, ended_part_of(e, g), s)), g.state);
+    return explained(settled(e, t, judged(e, t, g, ended_part_of(e, g), s)), e, g.state);
 }
 
 /// Whether more repeats are measured for a verdict: one that is only advised costs none, unless the

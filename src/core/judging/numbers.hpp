@@ -28,7 +28,7 @@ namespace detail {
 inline decision judge_repeats(const evidence& e, const terms& t, const slo& s, bool to_the_end,
                               bool is_guard = false) {
     const bool is_fresh = t.rule.traffic == fresh && !is_of_start(s.what.metric);
-    const bool counts = is_request_fraction(s.what.metric) ||
+    const bool counts = (is_request_fraction(s.what.metric) && s.factor <= 0) ||
                         (is_fresh && s.what.kind == statistic_kind::percentile);
     const bool mean = is_fresh && s.what.kind == statistic_kind::mean;
     const bool by_nights = s.factor > 0 && t.history.is_there();

@@ -18,6 +18,7 @@ namespace detail {
 // moderated variance as in Smyth (2004), with 8 prior degrees of freedom.
 inline constexpr double prior_sd = 0.04;
 inline constexpr double prior_startup_sd = 0.10;
+inline constexpr double prior_accuracy_sd = 0.01;  // of the log ratio of a pair
 inline constexpr double prior_df = 8;
 inline constexpr double noisy_sd = 0.05, noisy_df = 3;  // what is believed of a noisy machine
 inline constexpr int first_analysis = 2, last_analysis = 5;

@@ -163,7 +163,11 @@ inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, s
     return stack.back();
 }
 
-/// Misses of a fraction, one per measured request in order. Throws std::invalid_argument of a
+/// Whether a measured request counts in a fraction: all do, but where answers are graded.
+inline bool counts_in(metric_id m, const record& r) {
+    return is_measured(r) && (m != metric_id::accuracy || r.right);
+}
+/// Misses of a fraction, one per request that counts, in order. Throws std::invalid_argument of a
 /// goodput without a condition: whoever asks a result for one was refused by no plan.
 inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
                                    timing_bound how = timing_bound::measured) {
@@ -172,10 +176,11 @@ inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data
     const selects selected(what, d);
     std::vector<bool> misses;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
-        if (!selected(d.records[i])) continue;
-        misses.push_back(what.metric == metric_id::goodput
-                             ? !satisfies(what.where, d, i, how)
-                             : has_failed(d.records[i]));
+        const record& r = d.records[i];
+        if (!selected(r) || !counts_in(what.metric, r)) continue;
+        misses.push_back(what.metric == metric_id::goodput    ? !satisfies(what.where, d, i, how)
+                         : what.metric == metric_id::accuracy ? !*r.right
+                                                              : has_failed(r));
     }
     return misses;
 }
@@ -386,7 +391,7 @@ struct fraction_counts {
     }
     double value(metric_id m) const {
         if (all == 0) return not_a_number;
-        return m == metric_id::goodput ? 1 - misses / all : misses / all;
+        return m == metric_id::error_rate ? misses / all : 1 - misses / all;
     }
 };
 

@@ -56,6 +56,13 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
     v.whole({"most_prompt_tokens", "that what was sent can be", at_times}, r.most_prompt_tokens,
             bytes);
     v.whole({"choices", "answers that share the stream", at_times}, r.choices, few);
+    bool right = r.right && *r.right;
+    if (v.has("right", static_cast<bool>(r.right))) {
+        v.flag({"right", "the answer to a question", at_times}, right);
+        if (v.assigns()) r.right = right;
+    }
+    if (v.has("graded", !r.graded.empty()))
+        v.quoted({"graded", "what was read in it", at_times}, r.graded, true);
     v.whole({"resends", "times it was sent again", at_times}, r.resends, few);
 }
 

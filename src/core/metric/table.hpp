@@ -137,6 +137,8 @@ inline constexpr metric_facts metric_table[] = {
      .is_hurt_by_lateness = true},
     {.id = metric_id::error_rate, .name = "error_rate", .unit = metric_unit::fraction,
      .of = metric_of::requests},
+    {.id = metric_id::accuracy, .name = "accuracy", .unit = metric_unit::fraction,
+     .side = bound_side::at_least, .of = metric_of::requests},
     {.id = metric_id::startup_time, .name = "startup_time", .of = metric_of::start},
     {.id = metric_id::goodput, .name = "goodput", .unit = metric_unit::fraction,
      .side = bound_side::at_least, .of = metric_of::requests},
@@ -210,7 +212,8 @@ static_assert(is_as_typed<latency_metric>(metric_id::prefill_speed) &&
               is_as_typed<event_metric>(metric_id::output_throughput) &&
               is_as_typed<token_throughput>(metric_id::request_throughput) &&
               is_as_typed<request_throughput_t>(metric_id::error_rate) &&
-              is_as_typed<fraction_metric>(metric_id::startup_time) &&
+              is_as_typed<fraction_metric>(metric_id::accuracy) &&
+              is_as_typed<answer_metric>(metric_id::startup_time) &&
               is_as_typed<run_time_metric>(metric_id::goodput) &&
               is_as_typed<server_time>(metric_id::queued_requests) &&
               is_as_typed<queue_gauge>(metric_id::running_requests) &&
@@ -238,6 +241,10 @@ constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::lo
 constexpr bool is_drift(metric_id m) { return facts_of(m).of == metric_of::thirds; }
 /// Of two statistics of a repeat.
 constexpr bool is_ratio(metric_id m) { return facts_of(m).of == metric_of::ratio; }
+/// Of the same questions in both arms, so that their difficulty cancels.
+constexpr bool may_be_relative(metric_id m) {
+    return !is_request_fraction(m) || m == metric_id::accuracy;
+}
 /// Judged by what repeats spread by: not by counts, and not within one of them.
 constexpr bool is_judged_by_spread(metric_id m) {
     return !is_request_fraction(m) && !is_of_start(m) && !is_drift(m);

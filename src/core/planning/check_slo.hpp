@@ -29,6 +29,7 @@ struct slo_context {
     std::string scores{};  // the API, where it generates nothing
     bool has_baseline = false;  // a live one or a stored one
     bool has_turns = false;
+    bool has_questions = true;
     bool saturates = true;
     bool in_users = false;  // the load is a number of them
     std::string arrivals{};  // as they are told
@@ -48,6 +49,7 @@ inline slo_context slo_context_of(const plan& p) {
             .scores = t.scores,
             .has_baseline = j.has_baseline || j.has_stored_baseline || j.has_history,
             .has_turns = has_turns(p),
+            .has_questions = t.described.is_there || asks_questions(t),
             .saturates = saturates(t.arrivals),
             .in_users = is_counted_in_users(t.arrivals),
             .arrivals = arrival_text(t.arrivals),
@@ -73,6 +75,9 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
         if (!(step.bound > 0 && std::isfinite(step.bound)))
             refuse({given, "the limit of ", metric_name(step.metric), " must be above zero"});
     }
+    if (w.metric == metric_id::accuracy && !c.has_questions)
+        refuse({given, "workload is not questions{...}, and without questions whose answers are "
+                       "known there is none that is right"});
     if (w.metric == metric_id::server_metric) selector_of(str(w.gauge));
     const bool is_of_output = concerns(w, &metric_facts::needs_stream) ||
                               concerns(w, &metric_facts::counts_output);
@@ -97,7 +102,7 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
         if (!(s.factor > 0 && std::isfinite(s.factor)))
             refuse({given, "the limit must be above zero"});
         if (!c.has_baseline) refuse({given, "the scenario has no baseline"});
-        if (is_request_fraction(metric))
+        if (!may_be_relative(metric))
             refuse({given,
                     "a fraction is judged against a limit of its own, not against the baseline's"});
         if (is_of_start(metric))

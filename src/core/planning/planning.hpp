@@ -183,6 +183,32 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     return n;
 }
 
+/// A scenario whose answers are graded: they are as likely as they get.
+inline scenario with_questions(scenario s, const api_traits& api) {
+    if (!s.workload.what().get<questions>()) return s;
+    if (!api.generates)
+        refuse({"workload is questions, and ", api.name, " generates nothing to answer them"});
+    if (!s.options.temperature) s.options.temperature = 0.0;
+    return s;
+}
+/// One that only asks questions, with what it leaves out: each of them once a repeat, of fresh
+/// traffic in one of its stages.
+inline scenario with_questions(scenario s, std::size_t n, const api_traits& api) {
+    if (!s.workload.what().get<questions>() || n == 0) return s;
+    const auto all = static_cast<long long>(n);
+    const bool is_fresh = s.traffic == fresh;
+    const long long most = is_fresh ? all / 4 - s.warmup.requests() : all;
+    if (most < 1)
+        refuse({printed("traffic is fresh: its stages ask other questions, a quarter, a quarter "
+                        "and a half of the file, which has %lld: these are too few", all)});
+    if (s.requests > most)
+        refuse({printed("requests is %lld and there are %lld questions%s: each is asked once",
+                        static_cast<long long>(s.requests), most,
+                        is_fresh ? " for the first of three stages" : "")});
+    if (s.requests == 0 && s.duration.seconds() == 0) s.requests = most;
+    return with_questions(std::move(s), api);
+}
+
 /// What a workload and its options become.
 inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
                               const std::shared_ptr<const workload_files>& files,
@@ -280,7 +306,11 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
         all.parts.push_back(told_of("part \"" + str(of.name) + "\" of the mix", [&] {
             const auto own = std::make_shared<const workload_files>(
                 i < files.of_parts.size() ? files.of_parts[i] : workload_files());
-            plan_part part = planned_part(scenario_of(s, of), arrivals, own, api);
+            if (s.traffic == fresh && of.workload.what().get<questions>())
+                refuse({"traffic is fresh, which asks each question once, and in a mix they go "
+                        "round; let traffic be replayed"});
+            const scenario alone = with_questions(scenario_of(s, of), api);
+            plan_part part = planned_part(alone, arrivals, own, api);
             if (part.common.stream != (i == 0 ? part : all.parts[0]).common.stream)
                 refuse({"it is streamed and the first part is not, or the other way round; give "
                         "all parts the same options.stream"});
@@ -332,6 +362,7 @@ inline maybe<planned_workloads> planned_otherwise(
         const auto own = is_other && !files->of_baseline.empty()
                              ? std::make_shared<const workload_files>(files->of_baseline[0])
                              : files;
+        other = with_questions(other, own->dialogues.size(), api);
         planned_workloads w = planned_workloads_of(other, arrivals, own, api);
         if (!asked.model.empty())
             for_each_part(w, [&](plan_part& part) { part.common.model = str(asked.model); });
@@ -344,10 +375,11 @@ inline maybe<planned_workloads> planned_otherwise(
 /// Throws std::invalid_argument with one sentence for the first thing that is unsound.
 /// `files` holds what was read for it, `api` is the target's. A gate without objectives has its
 /// guard on errors to decide, a run without them only measures.
-inline plan planned(const scenario& s, std::uint64_t default_seed, workload_files files = {},
+inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_files files = {},
                     scenario_use use = scenario_use::measure,
                     const api_traits& api = apis[0]) {
     const auto read = std::make_shared<const workload_files>(std::move(files));
+    const scenario s = with_questions(asked, read->dialogues.size(), api);
     const arrival_data arrivals = planned_arrivals(s, read->trace);
     check_extent(s, arrivals, read->trace);
     check_counts(s);

@@ -26,17 +26,23 @@ struct answer_facts {
     unsigned long long number = 0;  // in the answer's id
     int cached_tokens = 0;
     int output_tokens = 0;  // so far
+    bool is_wrong = false;  // by one
     std::string text{};     // so far, where the API says it again
 };
 
-/// The words of the tokens that come next. They depend on the request's id and on how many came
-/// before.
+/// The words of the tokens that come next. The last two are the result of what was asked, where the
+/// answer gets that far. The others depend on the request's id and on how many came before.
 inline std::string next_words(const answer_facts& f, const engine_model::emission& e) {
     std::string words;
-    for (int i = 0; i < e.tokens; ++i)
-        words += std::string(" ") +
-                 prompt_words[(e.id * 7 + static_cast<std::uint64_t>(f.output_tokens + i)) %
-                              std::size(prompt_words)];
+    for (int i = 0; i < e.tokens; ++i) {
+        const int left = f.asked.output_tokens - f.output_tokens - i;
+        if (f.asked.result && f.asked.stops && left <= 2)
+            words += left == 2 ? " ####" : printed(" %lld", *f.asked.result + f.is_wrong);
+        else
+            words += std::string(" ") +
+                     prompt_words[(e.id * 7 + static_cast<std::uint64_t>(f.output_tokens + i)) %
+                                  std::size(prompt_words)];
+    }
     return words;
 }
 inline void add_words(answer_facts& f, const std::string& words, const engine_model::emission& e) {

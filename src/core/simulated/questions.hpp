@@ -12,6 +12,7 @@
 #include <cstdint>  // uint64_t
 #include <initializer_list>
 #include <iterator>  // size
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,8 @@ struct question {
     int output_tokens = 1;
     int reasoning_tokens = 0;  // of these
     int documents = 1;         // to be ranked, or inputs
+    maybe<long long> result{};  // of the arithmetic that it is about
+    double rank = 0;            // of its words among all questions, from 0 to 1
     std::vector<std::uint64_t> blocks{};  // of the prompt, as the engine's cache knows them
 };
 
@@ -112,6 +115,26 @@ inline bool asks_for_stream(api_format api, std::string_view path, const picojso
     return says_yes(&body, "stream", api == ollama || api == ollama_generate);
 }
 
+/// The simulated server knows arithmetic, and nothing else: of the last two whole numbers with a +,
+/// - or * between them, the result.
+inline maybe<long long> result_of(const std::vector<std::string_view>& words) {
+    maybe<long long> result;
+    for (std::size_t i = 2; i < words.size(); ++i) {
+        const auto number = [](std::string_view s) {
+            while (!s.empty() && (s.back() == '?' || s.back() == '.')) s.remove_suffix(1);
+            const auto n = parsed_number<int>(s);
+            return n && *n >= 0 ? n : std::nullopt;
+        };
+        const auto a = number(words[i - 2]), b = number(words[i]);
+        if (!a || !b) continue;
+        const long long x = *a, y = *b;
+        if (words[i - 1] == "+") result = x + y;
+        if (words[i - 1] == "-") result = x - y;
+        if (words[i - 1] == "*") result = x * y;
+    }
+    return result;
+}
+
 inline question question_of(api_format api, std::string_view path, const picojson::value& body) {
     question q;
     q.api = api;
@@ -119,7 +142,10 @@ inline question question_of(api_format api, std::string_view path, const picojso
     q.wants_usage = api == triton ? says_yes(&body, "return_num_output_tokens")
                                   : says_yes(member(body, "stream_options"), "include_usage");
     const std::string prompt = prompt_of(body);
-    const std::vector<std::uint64_t> hashes = hashes_of(words_of(prompt));
+    const std::vector<std::string_view> words = words_of(prompt);
+    const std::vector<std::uint64_t> hashes = hashes_of(words);
+    q.result = result_of(words);
+    if (q.result) q.rank = generator(hashes.back(), 98).uniform();
     q.prompt_tokens = std::max(1, static_cast<int>(hashes.size()));
     for (std::size_t end = engine_model::block_tokens; end <= hashes.size();
          end += engine_model::block_tokens)
@@ -131,7 +157,8 @@ inline question question_of(api_format api, std::string_view path, const picojso
         traits_of(api).forces_lengths && (says_yes(&body, "ignore_eos") ||
                                           says_yes(member(body, "sampling_params"), "ignore_eos"));
     // Unforced answers end by themselves, always at the same place for the same prompt.
-    const int natural = 16 + static_cast<int>(hashes.empty() ? 0 : hashes.back() % 256);
+    const int natural =
+        16 + static_cast<int>(hashes.empty() ? 0 : hashes.back() % (q.result ? 64 : 256));
     q.output_tokens = forced ? most : std::min(most, natural);
     q.stops = q.output_tokens < most;
     for (const char* name : {"documents", "text_2", "items", "input"})

@@ -191,6 +191,21 @@ inline own_place own_place_of(const planned_traffic& p, std::size_t index) {
     const part_place of = part_of(p, place.conversation);
     return {of, {of.conversation, place.turn, of.conversation * of.part.stride}};
 }
+/// What is right where a question is asked, nullptr elsewhere.
+inline const wanted_answer* wanted_of(const plan_part& part, std::size_t conversation) {
+    const auto* asked = std::get_if<recorded_dialogues>(&part.source);
+    return asked ? asked->at(conversation, *part.files).wanted.get() : nullptr;
+}
+inline const wanted_answer* wanted_at(const planned_traffic& p, std::size_t index) {
+    const own_place of = own_place_of(p, index);
+    return wanted_of(of.part, of.at.conversation);
+}
+/// Whether questions are asked, perhaps among other things.
+inline bool asks_questions(const planned_traffic& p) {
+    bool any = false;
+    for_each_part(p, [&](const plan_part& part) { any = any || wanted_of(part, 0); });
+    return any;
+}
 /// Whether requests are turns of conversations.
 inline bool has_turns(const planned_traffic& p) { return p.stride > 1 || p.described.has_turns; }
 /// Turns of one conversation of the trace.

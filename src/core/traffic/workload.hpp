@@ -8,6 +8,7 @@
 #include "api/workload.hpp"
 #include "core/base/text.hpp"
 #include "core/files/datasets.hpp"
+#include "core/files/questions.hpp"
 #include "core/files/traces.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/lengths.hpp"
@@ -99,6 +100,31 @@ inline planned_workload workload_of(const dataset& d, const request_options& o,
             .forces_length = d.force_output || o.ignore_eos,
             .think_s = d.think.seconds(),
             .sent_as_given = !d.salted ? "prompts" : has_images ? "images" : ""};
+}
+
+/// What can be refused before the file is read.
+inline void check_questions(const questions& q, const request_options& o) {
+    if (q.path.empty()) refuse({"workload.path is empty: questions must name a file"});
+    if (q.max_items && !(*q.max_items >= 1 && *q.max_items <= 1000000))
+        refuse({printed("workload.max_items is %d: it runs from 1 to 1000000", *q.max_items)});
+    if (o.ignore_eos)
+        refuse({"options.ignore_eos is set, and workload is questions: an answer that may not end "
+                "cannot be graded"});
+    picojson::value extra;
+    if (parse_json(str(o.extra_body), extra) && count_member(extra, "n") > 1)
+        refuse({"options.extra_body asks for several choices (n), and workload is questions: one "
+                "answer is graded"});
+}
+inline planned_workload workload_of(const questions& q, const request_options& o,
+                                    const std::vector<dialogue>& sample) {
+    check_questions(q, o);
+    if (sample.empty()) refuse({str(q.path), " was not read"});
+    return {.source = recorded_dialogues{},
+            .text = printed("%zu questions of ", sample.size()) + file_name(str(q.path)) + " (" +
+                    format_name(q.format) + ", graded by " +
+                    grade_name(sample.front().wanted->by) + ")",
+            .forces_length = false,
+            .sent_as_given = "prompts"};
 }
 
 inline void check_conversations(const conversations& c) {
@@ -219,6 +245,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
                                     const workload_files& files, bool generates = true) {
     const box& w = s.workload.what();
     if (const auto* d = w.get<dataset>()) return workload_of(*d, s.options, files.dialogues);
+    if (const auto* q = w.get<questions>()) return workload_of(*q, s.options, files.dialogues);
     if (const auto* list = w.get<prompt_list>()) return workload_of(*list, s.options);
     if (s.options.max_tokens)
         refuse({printed("options.max_tokens is %d: a synthetic workload says its own output_tokens",

@@ -166,7 +166,8 @@ private:
         io_.alert.on_step(now);
         agenda_.on_dispatched(next.what, now);
         pool_.take().start({next.what, std::move(r.bytes), now, now - next.possible_ns,
-                            agenda_.goes_on(index), r.asked, r.leaves_after_s});
+                            agenda_.goes_on(index) || wanted_at(sent_, index), r.asked,
+                            r.leaves_after_s});
     }
     /// Building a long prompt takes longer than sending it, so it is done before the send is due:
     /// of one request in each turn. False where none is left to be built.
@@ -197,6 +198,7 @@ private:
     void on_delivered(const planned_request& w, record&& r, const answer_reader& a) override {
         const request_status status = r.status;
         const long long end = r.end_ns;
+        if (const wanted_answer* wanted = wanted_at(sent_, w.index)) grade(r, *wanted, a.words());
         if (shared_.settling.is_on() && phase_of(order_, shared_, w) == run_phase::warmup)
             shared_.settling.on_ended(w.index, r, shared_.start_ns);
         book_.add(w, std::move(r), a.timeline().gaps_us());
@@ -241,6 +243,7 @@ private:
             r.scheduled_ns = w.scheduled_ns;
             r.status = request_status::unsent;
             r.error = why;
+            if (const wanted_answer* wanted = wanted_at(sent_, w.index)) grade(r, *wanted, "");
             book_.add(w, std::move(r), {});
         }
     }

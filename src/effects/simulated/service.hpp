@@ -148,6 +148,10 @@ private:
         g->facts.asked = question_of(api, s.request().path, body);
         g->facts.asked.reasoning_tokens = static_cast<int>(
             settings_.reasoning.value * g->facts.asked.output_tokens);
+        const engine_faults& f = settings_.faults;
+        const double wrong = f.wrong_answers.value +
+                             (generating_.empty() ? 0 : f.wrong_in_batch.value);
+        g->facts.is_wrong = g->facts.asked.rank < wrong;
         g->facts.number = static_cast<unsigned long long>(g->entry.received_ns);
         g->entry.prompt_tokens = g->facts.asked.prompt_tokens;
         g->id = s.answering = ++next_id_;

@@ -74,6 +74,8 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
         return d.kind == shape::empirical ? read_numbers(str(d.file), field)
                                           : std::vector<double>();
     };
+    const long long seed = s.seed;
+    const std::uint64_t seed_of_file = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed;
     const box& w = s.workload.what();
     if (const auto* made = w.get<synthetic>()) {
         f.prompt_values = numbers_of(made->prompt_tokens, "workload.prompt_tokens");
@@ -81,18 +83,20 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
     } else if (const auto* talk = w.get<conversations>()) {
         f.prompt_values = numbers_of(talk->user_tokens, "workload.user_tokens");
         f.output_values = numbers_of(talk->output_tokens, "workload.output_tokens");
+    } else if (const auto* q = w.get<questions>()) {
+        check_questions(*q, s.options);
+        byte_stream in = bytes_of(str(q->path), "workload.path");
+        f.dialogues = read_questions(in, *q, s.options, seed_of_file);
     } else if (const auto* d = w.get<dataset>()) {
         check_dataset(*d);
         byte_stream in = bytes_of(str(d->path), "workload.path");
-        const long long seed = s.seed;
         answer_lengths answers;
         if (!d->answers.empty()) {
             byte_stream reported = bytes_of(str(d->answers), "workload.answers");
             answers = read_vqa_answers(reported);
         }
         f.dialogues = sampled_dialogues(in, *d, dialogues_wanted(s),
-                                        seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
-                                        answers);
+                                        seed_of_file, answers);
         read_images(*d, f.dialogues);
     }
     const arrival_data& a = s.arrivals.data();

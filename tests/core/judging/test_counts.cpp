@@ -2,6 +2,7 @@
 #include "llmbench.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/outcome.hpp"
+#include "support/texts.hpp"
 #include "support/verdicts.hpp"
 
 #include <vector>
@@ -10,6 +11,7 @@ using namespace llmbench;
 using namespace llmbench::detail;
 using namespace timelines;
 using namespace verdicts;
+using texts::holds;
 
 // ---- shares ------------------------------------------------------------------------------------
 
@@ -75,6 +77,98 @@ TEST_CASE("failures in one burst say less than the same number spread out") {
     CHECK(bursty.outcome == verdict::inconclusive);
     CHECK(bursty.estimate.value == spread.estimate.value);
     CHECK(bursty.estimate.high > spread.estimate.high);
+}
+
+// ---- answers to the same questions --------------------------------------------------------------
+
+namespace {
+
+/// Repeats of 200 questions: `wrong` of them always, `flip` more in every second repeat in turns.
+std::vector<repeat_data> answered_repeats(int repeats, int wrong, int flip) {
+    std::vector<repeat_data> all;
+    for (int r = 0; r < repeats; ++r) {
+        std::vector<request> requests;
+        for (int i = 0; i < 200; ++i) requests.push_back(answered(100.0 * i, 50));
+        repeat_data d = repeat_of(requests);
+        for (std::size_t i = 0; i < d.records.size(); ++i) {
+            const int k = static_cast<int>(i) * 7 % 200;  // anywhere
+            d.records[i].conversation = static_cast<long long>(i);
+            d.records[i].right = k >= wrong && (k >= wrong + flip || (k + r) % 2 == 0);
+            d.records[i].graded = "7";
+        }
+        all.push_back(d);
+    }
+    return all;
+}
+slo_verdict accuracy_of(int repeats, int wrong, int flip, fraction limit) {
+    const slo s = accuracy >= limit;
+    return judge_all(measured(answered_repeats(repeats, wrong, flip), {s})).front();
+}
+
+}  // namespace
+
+TEST_CASE("questions that are always alike tell more than as many independent trials") {
+    // 26 of 200 wrong, 13 %, with 15 % allowed: independent trials would show nothing in 400.
+    const slo_verdict v = accuracy_of(2, 26, 0, 85_pct);
+    CHECK(v.outcome == verdict::pass);
+    CHECK(v.estimate.value == about(0.87));
+    CHECK(str(v.reason) == "52 wrong");
+    CHECK(holds(str(v.explain()), "of the same questions 0 were not always alike, 4.6"));
+    CHECK(accuracy_of(2, 30, 0, 85_pct).outcome == verdict::inconclusive);  // the limit itself
+    CHECK(accuracy_of(5, 30, 0, 85_pct).outcome == verdict::inconclusive);
+}
+
+TEST_CASE("a miss takes a third repeat") {
+    CHECK(accuracy_of(2, 60, 0, 85_pct).outcome == verdict::inconclusive);
+    CHECK(accuracy_of(3, 60, 0, 85_pct).outcome == verdict::fail);
+}
+
+TEST_CASE("the more questions flip, the less their repeats show") {
+    const slo_verdict few = accuracy_of(3, 24, 4, 85_pct), many = accuracy_of(3, 6, 40, 85_pct);
+    CHECK(few.estimate.value == about(0.87).epsilon(0.01));
+    CHECK(few.outcome == verdict::pass);
+    CHECK(many.outcome == verdict::inconclusive);
+    CHECK(few.estimate.low > many.estimate.low);
+}
+
+TEST_CASE("runs that move as a whole, and stretches that go wrong, show less than flips do") {
+    const slo s = accuracy >= 85_pct;
+    const auto with = [&](auto&& change) {
+        std::vector<repeat_data> all = answered_repeats(3, 22, 0);
+        change(all);
+        return judged(measured(all, {s}), s);
+    };
+    const slo_verdict calm = with([](auto&) {});
+    const auto spoil = [](repeat_data& d, std::size_t from, std::size_t step) {
+        for (std::size_t k = 0; k < 12; ++k) d.records[from + k * step].right = false;
+    };
+    const slo_verdict moved = with([&](auto& all) { spoil(all[1], 3, 16); });
+    const slo_verdict spread = with([&](auto& all) {
+        for (std::size_t r = 0; r < 3; ++r) spoil(all[r], 3 + r, 16);
+    });
+    const slo_verdict burst = with([&](auto& all) {
+        for (std::size_t r = 0; r < 3; ++r) spoil(all[r], 40 + 50 * r, 1);
+    });
+    CHECK(calm.outcome == verdict::pass);
+    CHECK(moved.estimate.low < calm.estimate.low);
+    CHECK(moved.outcome == verdict::inconclusive);
+    CHECK(burst.estimate.low < spread.estimate.low);
+}
+
+TEST_CASE("what was wrong with wrong answers is told apart") {
+    std::vector<repeat_data> all = answered_repeats(3, 60, 0);
+    for (repeat_data& d : all) {
+        int k = 0;
+        for (record& r : d.records) {
+            if (*r.right || ++k > 17) continue;
+            if (k <= 9) r.finish_reason = "length";
+            else if (k <= 15) r.graded = "";
+            else r.status = request_status::http;
+        }
+    }
+    const slo s = accuracy >= 85_pct;
+    CHECK(str(judge_all(measured(all, {s})).front().reason) ==
+          "180 wrong: 27 cut off, 18 unreadable, 6 failed");
 }
 
 // ---- the guard on errors -----------------------------------------------------------------------

@@ -36,6 +36,12 @@ const char* name_of(speed_metric m) {
     }
     return nullptr;
 }
+const char* name_of(answer_metric m) {
+    switch (m) {
+    case accuracy: return "accuracy";
+    }
+    return nullptr;
+}
 const char* name_of(token_throughput m) {
     switch (m) {
     case output_throughput: return "output_throughput";
@@ -78,6 +84,7 @@ TEST_CASE("each metric has the row that its name says") {
     check_names<token_throughput>(metric_id::input_throughput);
     CHECK(std::string(metric_name(id_of(request_throughput))) == "request_throughput");
     CHECK(std::string(metric_name(id_of(error_rate))) == "error_rate");
+    check_names<answer_metric>(metric_id::accuracy);
     CHECK(std::string(metric_name(id_of(startup_time))) == "startup_time");
     check_names<server_time>(metric_id::server_decode_time);
     CHECK(std::string(metric_name(id_of(queued_requests))) == "queued_requests");

@@ -156,6 +156,13 @@ TEST_CASE("shares and startup times are not compared with the baseline's") {
     CHECK(refusal_of_relative_slo(output_throughput >= 0.9 * baseline) == "");
 }
 
+TEST_CASE("without questions nothing is right, alone or beside a baseline") {
+    CHECK_REFUSED(refusal_of_slo(accuracy >= 90_pct), "accuracy >= 90 %",
+                  "workload is not questions{...}");
+    CHECK_REFUSED(refusal_of_relative_slo(accuracy >= 0.98 * baseline), "accuracy",
+                  "workload is not questions{...}");
+}
+
 TEST_CASE("a throughput below saturation only measures the arrival rate and is refused") {
     for (const open_loop& load : {constant(8_rps), poisson(8_rps), gamma(8_rps, 0.5),
                                   ramp(8_rps, 16_rps, 60_s), steps({{8_rps, 60_s}})})

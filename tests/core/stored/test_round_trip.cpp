@@ -94,10 +94,12 @@ TEST_CASE("a record's list has all that a record has") {
     auto& [id, arm, phase, repeat, scheduled, dispatched, connected, sent, first, last, end, second,
            answer, late, prompt, output, source, events, first_tokens, status, http, finish, error,
            cached, reasoning, hidden, conversation, turn, depth, workload_part, reads, first_read,
-           bytes, most_prompt, choices, resends] = r;
+           bytes, most_prompt, choices, right, graded, resends] = r;
     id = "x";
+    right = true;  // written where there was a question
+    graded = "7";
     depth = workload_part = 1;  // written where they are not 0
-    CHECK(parsed(written(true, r, std::string())).get<picojson::object>().size() == 36 + 1);
+    CHECK(parsed(written(true, r, std::string())).get<picojson::object>().size() == 38 + 1);
 }
 
 TEST_CASE("a clock that moves moves every time, and nothing else") {

@@ -1,0 +1,276 @@
+// Questions whose answers are known: right, wrong, unreadable, cut off and failed ones, alone and
+// under load, against a baseline, in the reports and judged again from the records.
+#include "support/environment.hpp"
+#include "support/rejudged.hpp"
+
+#include <cstdio>
+#include <map>
+#include <set>
+#include <string>
+
+using namespace llmbench;
+using namespace live;
+
+namespace {
+
+/// So many sums that the simulated server can work out, in a file of their own.
+class sums {
+public:
+    explicit sums(int n, const std::string& asked = "What is %d + %d ?") {
+        std::string lines;
+        for (int i = 0; i < n; ++i) {
+            char question[200], line[400];
+            std::snprintf(question, sizeof question, asked.c_str(), 100 + 3 * i, 7 + i);
+            std::snprintf(line, sizeof line, "{\"question\": \"%d: %s\", \"answer\": \"#### %d\"}\n", i,
+                          question, 107 + 4 * i);
+            lines += line;
+        }
+        write(path, lines);
+    }
+    scratch directory{};
+    std::string path = directory.file("sums.jsonl");
+};
+
+engine knowing(fraction wrong = 0_pct) {
+    engine e = engine_of(2_ms);
+    e.faults.wrong_answers = wrong;
+    return e;
+}
+scenario asking(const sums& s, const engine& e, const char* name) {
+    scenario x = quick_scenario(simulated(e));
+    x.name = name;
+    x.workload = questions{.path = s.path, .format = gsm8k};
+    x.arrivals = closed_loop(8);
+    x.warmup = 4;
+    x.requests = 0;
+    x.slos = {accuracy >= 90_pct};
+    return x;
+}
+std::string line_of(const result& r) { return std::string(r.verdicts()[0].line()); }
+
+}  // namespace
+
+TEST_CASE("a server that answers rightly passes, with each question asked once a repeat") {
+    const sums file(60);
+    const scenario s = asking(file, knowing(), "right answers");
+    const heard_run heard = heard_of(s);
+    const result& r = heard.result;
+    CHECK(r.verdicts()[0].outcome == verdict::pass);
+    CHECK(r.measured(accuracy) == 1);
+    for (const int repeat : repeats_of(r)) {
+        std::set<long long> asked;
+        for (const record& q : measured_of(r, repeat)) {
+            REQUIRE((q.right && *q.right));
+            REQUIRE_FALSE(q.graded.empty());
+            asked.insert(q.conversation % 60);
+        }
+        CHECK(asked.size() == 60);
+        CHECK(measured_of(r, repeat).size() == 60);
+    }
+    CHECK(holds(line_of(r), "0 wrong"));
+    CHECK(holds(heard.said, "60 questions of sums.jsonl (gsm8k, graded by last_number)"));
+    for (const char* file_name : {"result.json", "summary.md", "report.html", "junit.xml"})
+        CHECK(holds(content_of(report_file(file_name)), "accuracy"));
+    check_rejudged(r, s.slos);
+}
+
+TEST_CASE("a server that answers a third wrongly fails, from the third repeat on") {
+    const sums file(60);
+    const scenario s = asking(file, knowing(33_pct), "wrong answers");
+    const result r = run(s);
+    CHECK(r.verdicts()[0].outcome == verdict::fail);
+    CHECK(repeats_of(r).size() == 3);
+    CHECK(holds(line_of(r), " wrong"));
+    CHECK(holds(std::string(r.verdicts()[0].explain()), "of the same questions 0 were not always alike"));
+    check_rejudged(r, s.slos);
+}
+
+TEST_CASE("a share of right answers that is the limit is neither passed nor failed") {
+    const sums file(60);
+    scenario s = asking(file, knowing(10_pct), "at the limit");
+    const result once = run(s);
+    s.slos = {accuracy >= fraction(once.measured(accuracy))};
+    s.name = "at the limit itself";
+    const result r = run(s);
+    CHECK(r.verdicts()[0].outcome == verdict::inconclusive);
+    check_rejudged(r, s.slos);
+}
+
+TEST_CASE("answers that nobody can read are wrong, and told apart") {
+    const sums file(40, "How much are %d and %d together?");
+    scenario s = asking(file, knowing(), "unreadable");
+    s.options.max_tokens = 400;
+    const result r = run(s);
+    CHECK(r.verdicts()[0].outcome == verdict::fail);
+    CHECK(holds(line_of(r), "120 wrong: 120 unreadable"));
+    check_rejudged(r, s.slos);
+}
+
+TEST_CASE("an answer that max_tokens cut off is graded as it is, and told apart") {
+    const sums file(40);
+    scenario s = asking(file, knowing(), "cut off");
+    s.options.max_tokens = 8;
+    const result r = run(s);
+    CHECK(r.verdicts()[0].outcome == verdict::fail);
+    CHECK(holds(line_of(r), "120 wrong: 120 cut off"));
+    for (const record& q : measured_of(r, 0)) CHECK(std::string(q.finish_reason) == "length");
+}
+
+TEST_CASE("a model that thinks and never answers is wrong") {
+    const sums file(40);
+    engine e = knowing();
+    e.reasoning = 100_pct;
+    const result r = run(asking(file, e, "only thinks"));
+    CHECK(r.verdicts()[0].outcome == verdict::fail);
+    CHECK(holds(line_of(r), "120 unreadable"));
+}
+
+TEST_CASE("thoughts are not graded, what follows them is") {
+    const sums file(40);
+    engine e = knowing();
+    e.reasoning = 50_pct;
+    CHECK(run(asking(file, e, "thinks first")).verdicts()[0].outcome == verdict::pass);
+}
+
+TEST_CASE("a failed request is a wrong answer") {
+    const sums file(60);
+    engine e = knowing();
+    e.faults.error_rate = 40_pct;
+    scenario s = asking(file, e, "failed");
+    s.slos = {accuracy >= 90_pct, error_rate <= 80_pct};
+    const result r = run(s);
+    CHECK(r.verdicts()[0].outcome == verdict::fail);
+    int failed = 0;
+    for (const record& q : r.requests())
+        if (q.phase == run_phase::measure && q.status != request_status::ok) {
+            ++failed;
+            REQUIRE((q.right && !*q.right));
+        }
+    CHECK(failed > 0);
+    CHECK(holds(line_of(r), " failed"));
+    check_rejudged(r, s.slos);
+}
+
+TEST_CASE("a server that answers rightly alone and wrongly under load passes alone") {
+    const sums file(60);
+    engine e = knowing();
+    e.faults.wrong_in_batch = 50_pct;
+    scenario s = asking(file, e, "alone");
+    s.arrivals = closed_loop(1);
+    CHECK(run(s).verdicts()[0].outcome == verdict::pass);
+    s.name = "in a batch";
+    s.arrivals = closed_loop(8);
+    CHECK(run(s).verdicts()[0].outcome == verdict::fail);
+}
+
+TEST_CASE("against a baseline the same questions cancel their difficulty") {
+    const sums file(60);
+    scenario s = asking(file, knowing(10_pct), "not worse");
+    s.baseline = simulated(knowing(10_pct));
+    s.slos = {accuracy >= 0.95 * baseline};
+    const result same = run(s);
+    CHECK(same.verdicts()[0].outcome == verdict::pass);
+    check_rejudged(same, s.slos);
+    s.name = "worse";
+    s.target = simulated(knowing(40_pct));
+    const result worse = run(s);
+    CHECK(worse.verdicts()[0].outcome == verdict::fail);
+    CHECK(holds(line_of(worse), " wrong"));
+}
+
+TEST_CASE("a part of a mix asks its questions in turn, and only their answers are graded") {
+    const sums file(20);
+    scenario s = asking(file, knowing(), "questions beside a load");
+    s.workload = mix({{.name = "load", .workload = synthetic{.prompt_tokens = fixed(20),
+                                                             .output_tokens = fixed(4)}},
+                      {.name = "sums", .weight = 3,
+                       .workload = questions{.path = file.path, .format = gsm8k}}});
+    s.requests = 80;
+    s.slos = {accuracy >= 80_pct, of(accuracy, "sums") >= 80_pct};
+    const heard_run heard = heard_of(s);
+    const result& r = heard.result;
+    CHECK(r.verdicts()[0].outcome == verdict::pass);
+    CHECK(r.verdicts()[1].outcome == verdict::pass);
+    std::map<std::string, int> asked;
+    for (const record& q : measured_of(r, 0)) {
+        REQUIRE(static_cast<bool>(q.right) == (q.part == 1));
+        if (q.right) ++asked[std::string(q.graded)];
+    }
+    CHECK(asked.size() == 20);
+    for (const auto& [sum, times] : asked) CHECK(times == 3);
+    CHECK(holds(texts::unwrapped(heard.said),
+                "\"sums\" (3 in 4): 20 questions of sums.jsonl (gsm8k, graded by last_number)"));
+    check_rejudged(r, s.slos);
+    s.name = "wrong answers beside a load";
+    s.target = simulated(knowing(50_pct));
+    CHECK(run(s).verdicts()[0].outcome == verdict::fail);
+}
+
+TEST_CASE("what a gate with questions cannot be is refused before its load") {
+    const sums file(40);
+    const scenario good = asking(file, knowing(), "refused");
+    const auto refused = [&](const char* sentence, auto&& change) {
+        scenario s = good;
+        change(s);
+        const std::string why = refusal_of(s);
+        INFO(why);
+        CHECK(holds(why, sentence));
+    };
+    refused("workload is not questions{...}", [](scenario& s) {
+        s.workload = synthetic{};
+        s.requests = 40;
+    });
+    refused("options.ignore_eos is set, and workload is questions",
+            [](scenario& s) { s.options.ignore_eos = true; });
+    refused("asks for several choices (n)",
+            [](scenario& s) { s.options.extra_body = "{\"n\": 2}"; });
+    refused("openai_embeddings generates nothing to answer them", [](scenario& s) {
+        s.target = endpoint{.url = "http://127.0.0.1:9", .model = "m", .api = openai_embeddings};
+    });
+    refused("requests is 41 and there are 40 questions", [](scenario& s) { s.requests = 41; });
+    refused("workload.path is empty", [](scenario& s) { s.workload = questions{}; });
+    refused("workload.max_items is 0",
+            [&](scenario& s) { s.workload = questions{.path = file.path, .max_items = 0}; });
+    refused("has no baseline", [](scenario& s) { s.slos = {accuracy >= 0.98 * baseline}; });
+    refused("these are too few", [&](scenario& s) {
+        s.workload = questions{.path = file.path, .format = gsm8k, .max_items = 12};
+        s.traffic = fresh;
+    });
+    const questions asked{.path = file.path, .format = gsm8k};
+    const any_workload beside = mix({{.name = "load"}, {.name = "sums", .workload = asked}});
+    refused("part \"sums\" of the mix: traffic is fresh, which asks each question once",
+            [&](scenario& s) {
+                s.workload = beside;
+                s.requests = 40;
+                s.traffic = fresh;
+            });
+    refused("part \"sums\" of the mix: workload is questions, and openai_embeddings generates",
+            [&](scenario& s) {
+                s.workload = beside;
+                s.requests = 40;
+                s.target = endpoint{.url = "http://127.0.0.1:9", .model = "m", .api = openai_embeddings};
+            });
+    refused("workload is not questions{...}", [](scenario& s) {
+        s.workload = mix({{.name = "a"}, {.name = "b"}});
+        s.requests = 40;
+    });
+    write(file.path, "{\"question\": \"a\"}\n");
+    refused("sums.jsonl:1: answer is missing or empty", [](scenario&) {});
+}
+
+TEST_CASE("fresh traffic asks other questions in each stage") {
+    const sums file(200);
+    scenario s = asking(file, knowing(), "other questions");
+    s.traffic = fresh;
+    s.slos = {accuracy >= 80_pct};
+    const result r = run(s);
+    CHECK(r.verdicts()[0].outcome == verdict::pass);
+    std::set<std::string> graded;
+    std::size_t n = 0;
+    for (const record& q : r.requests())
+        if (q.phase == run_phase::measure) {
+            graded.insert(std::string(q.graded));
+            ++n;
+        }
+    CHECK(graded.size() == n);  // each sum is another number
+}
