@@ -126,102 +126,106 @@
 //   [C100] settings beside each other, in words
 //   [C101] files of others' making, value by value
 //   [C102] datasets
-//   [C103] traces
-//   [C104] questions and their keys
-//   [C105] when requests are sent
-//   [C106] arrivals
-//   [C107] lengths
-//   [C108] prompts of a given number of tokens
-//   [C109] places of a trace
-//   [C110] the part of a load that one of several programs sends
-//   [C111] conversations, recorded and made up
-//   [C112] prompts that stand alone
-//   [C113] where prompts come from
-//   [C114] the plan of a gate
-//   [C115] from a workload to its part of the plan
-//   [C116] the hash of all that a plan sends
-//   [C117] the requests of a plan
-//   [C118] what of its prompts a workload lets a prefix cache have
-//   [C119] what a plan says of the evidence that it will bring
-//   [C120] the search for a capacity
-//   [C121] what probes say of a load
-//   [C122] the capacity that probes show
-//   [C123] the capacity of a candidate beside that of a baseline
-//   [C124] a capacity held against a live baseline's
-//   [C125] a load that is searched
-//   [C126] which SLOs a scenario can have
-//   [C127] the options of requests
-//   [C128] the load that is profiled
-//   [C129] from a scenario to its plan
-//   [C130] a plan in words
-//   [C131] where a gate's server stood
-//   [C132] what of a scenario does not go with several settings
-//   [C133] JSON files of other tools
-//   [C134] one run of another tool, as its file tells it
-//   [C135] result files of AIPerf
-//   [C136] result files of guidellm
-//   [C137] files that tell of their requests in lists, one value of each request in each
-//   [C138] result files of SGLang's bench_serving
-//   [C139] result files of vLLM bench serve
-//   [C140] which tool wrote a result file, and what it tells
-//   [C141] runs of another tool as the repeats of one gate
-//   [C142] engine model
-//   [C143] what a request asks the simulated server
-//   [C144] answers of the simulated server
-//   [C145] the simulated server's page of metrics
-//   [C146] what the simulated server says besides answers
-//   [C147] an engine with the pace of a server that was measured
-//   [C148] our requests in other tools' definitions
-//   [C149] the rows of a table: each metric over the repeats of an arm
-//   [C150] points and round steps of drawings
-//   [C151] distributions: quantiles as lines, of each repeat and of all
-//   [C152] the curve of a search: objectives over the load
-//   [C153] how requests ended, and what their answers say of tokens
-//   [C154] how long made-up prompts were to be, and were
-//   [C155] what each of several programs did, over all repeats
-//   [C156] what a server told of itself, over all repeats
-//   [C157] timelines: repeats in windows of equal length
-//   [C158] all that reports tell of a gate's numbers, computed once
-//   [C159] what other runs of a gate would find
-//   [C160] what a result keeps of the nights that it was held against
-//   [C161] the fields of a gate: its servers, its load, what it was judged by
-//   [C162] stored results
-//   [C163] the fields of what was measured on a server
-//   [C164] calibration.json
-//   [C165] what result.json tells of events.bin
-//   [C166] the fields of a verdict
-//   [C167] from a gate that was measured to its line of a history
-//   [C168] one line of records.jsonl
-//   [C169] shards of a load, put together
-//   [C170] a repeat as bytes, for another program of the same run
-//   [C171] from the lines of a history to what a gate is held against
-//   [C172] the progress line
-//   [C173] what reports tell of several settings
-//   [C174] several settings in result.json
-//   [C175] what came of a profile
-//   [C176] what reports are made of
-//   [C177] rehearsals: gates on a model of their server
-//   [C178] result.json and calibration.json
-//   [C179] several settings on the console
-//   [C180] words in Markdown
-//   [C181] several settings in summary.md
-//   [C182] how gates are headed
-//   [C183] what reports say of the nights that a gate was held against
-//   [C184] words of reports
-//   [C185] junit.xml, summary.md, annotations, metrics.txt
-//   [C186] what a console can show
-//   [C187] the console
-//   [C188] the pace of a server in the result of a run
-//   [C189] the report page: style, icons and script
-//   [C190] the report page: drawings
-//   [C191] the report page: verdicts
-//   [C192] the report page: distributions
-//   [C193] the report page: gates beside each other
-//   [C194] the report page: what a search found
-//   [C195] the report page: what else a gate has to say
-//   [C196] the report page: several settings beside each other
-//   [C197] the report page: timelines
-//   [C198] the report page: the whole
+//   [C103] what recorded prompts have in common
+//   [C104] sessions as graphs of model calls
+//   [C105] traces
+//   [C106] questions and their keys
+//   [C107] recorded sessions, in the formats of others and in ours
+//   [C108] when requests are sent
+//   [C109] arrivals
+//   [C110] lengths
+//   [C111] prompts of a given number of tokens
+//   [C112] places of a trace
+//   [C113] the part of a load that one of several programs sends
+//   [C114] conversations, recorded and made up
+//   [C115] prompts that stand alone
+//   [C116] recorded sessions as traffic
+//   [C117] where prompts come from
+//   [C118] the plan of a gate
+//   [C119] from a workload to its part of the plan
+//   [C120] the hash of all that a plan sends
+//   [C121] the requests of a plan
+//   [C122] what of its prompts a workload lets a prefix cache have
+//   [C123] what a plan says of the evidence that it will bring
+//   [C124] the search for a capacity
+//   [C125] what probes say of a load
+//   [C126] the capacity that probes show
+//   [C127] the capacity of a candidate beside that of a baseline
+//   [C128] a capacity held against a live baseline's
+//   [C129] a load that is searched
+//   [C130] which SLOs a scenario can have
+//   [C131] the options of requests
+//   [C132] the load that is profiled
+//   [C133] from a scenario to its plan
+//   [C134] a plan in words
+//   [C135] where a gate's server stood
+//   [C136] what of a scenario does not go with several settings
+//   [C137] JSON files of other tools
+//   [C138] one run of another tool, as its file tells it
+//   [C139] result files of AIPerf
+//   [C140] result files of guidellm
+//   [C141] files that tell of their requests in lists, one value of each request in each
+//   [C142] result files of SGLang's bench_serving
+//   [C143] result files of vLLM bench serve
+//   [C144] which tool wrote a result file, and what it tells
+//   [C145] runs of another tool as the repeats of one gate
+//   [C146] engine model
+//   [C147] what a request asks the simulated server
+//   [C148] answers of the simulated server
+//   [C149] the simulated server's page of metrics
+//   [C150] what the simulated server says besides answers
+//   [C151] an engine with the pace of a server that was measured
+//   [C152] our requests in other tools' definitions
+//   [C153] the rows of a table: each metric over the repeats of an arm
+//   [C154] points and round steps of drawings
+//   [C155] distributions: quantiles as lines, of each repeat and of all
+//   [C156] the curve of a search: objectives over the load
+//   [C157] how requests ended, and what their answers say of tokens
+//   [C158] how long made-up prompts were to be, and were
+//   [C159] what each of several programs did, over all repeats
+//   [C160] what a server told of itself, over all repeats
+//   [C161] timelines: repeats in windows of equal length
+//   [C162] all that reports tell of a gate's numbers, computed once
+//   [C163] what other runs of a gate would find
+//   [C164] what a result keeps of the nights that it was held against
+//   [C165] the fields of a gate: its servers, its load, what it was judged by
+//   [C166] stored results
+//   [C167] the fields of what was measured on a server
+//   [C168] calibration.json
+//   [C169] what result.json tells of events.bin
+//   [C170] the fields of a verdict
+//   [C171] from a gate that was measured to its line of a history
+//   [C172] one line of records.jsonl
+//   [C173] shards of a load, put together
+//   [C174] a repeat as bytes, for another program of the same run
+//   [C175] from the lines of a history to what a gate is held against
+//   [C176] the progress line
+//   [C177] what reports tell of several settings
+//   [C178] several settings in result.json
+//   [C179] what came of a profile
+//   [C180] what reports are made of
+//   [C181] rehearsals: gates on a model of their server
+//   [C182] result.json and calibration.json
+//   [C183] several settings on the console
+//   [C184] words in Markdown
+//   [C185] several settings in summary.md
+//   [C186] how gates are headed
+//   [C187] what reports say of the nights that a gate was held against
+//   [C188] words of reports
+//   [C189] junit.xml, summary.md, annotations, metrics.txt
+//   [C190] what a console can show
+//   [C191] the console
+//   [C192] the pace of a server in the result of a run
+//   [C193] the report page: style, icons and script
+//   [C194] the report page: drawings
+//   [C195] the report page: verdicts
+//   [C196] the report page: distributions
+//   [C197] the report page: gates beside each other
+//   [C198] the report page: what a search found
+//   [C199] the report page: what else a gate has to say
+//   [C200] the report page: several settings beside each other
+//   [C201] the report page: timelines
+//   [C202] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -1631,6 +1635,25 @@ struct questions {
     types::maybe<int> max_items{};       ///< drawn by the seed; default: all of them
 };
 
+/// A model of a recording, and the one that is asked in its place.
+struct model_name {
+    types::text recorded{};
+    types::text asked{};
+};
+/// Recorded sessions of agents, each a graph of model calls: a step waits for others, then for a
+/// tool, and its prompt goes on from one of them. Told apart by content: Weka, Bailian, Mooncake
+/// and JSON lines of {"session", "step", "after", "wait", "keeps", "prompt_tokens",
+/// "output_tokens"}. Arrivals start sessions; users play one after the other, in the seed's order.
+/// Prompts are made-up words that have in common what the recorded ones had.
+struct sessions {
+    types::text path{};           ///< of a file, or of a folder of them
+    time_span most_wait = time_span::from_seconds(60);  ///< longer waits are cut to this
+    types::whole max_context = 0; ///< tokens; sessions with more are left out; 0: no limit
+    types::list<model_name> models{};  ///< recorded names that the server has others for
+    types::maybe<int> max_items{};     ///< sessions that are played; default: all
+    bool force_output = true;          ///< by ignore_eos; false: answers are as long at most
+};
+
 struct prompt_list {
     types::list<types::text> items{};
 };
@@ -1649,6 +1672,7 @@ public:
     any_workload(const conversations& c) : what_(detail::box::make(c)) {}
     any_workload(const dataset& d) : what_(detail::box::make(d)) {}
     any_workload(const questions& q) : what_(detail::box::make(q)) {}
+    any_workload(const sessions& s) : what_(detail::box::make(s)) {}
     any_workload(const prompt_list& p) : what_(detail::box::make(p)) {}
     any_workload(const mix_of_parts& m);
     const detail::box& what() const { return what_; }
@@ -2487,12 +2511,13 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cstring>  // memchr, memcmp, memcpy, strchr
 #include <deque>
 #include <functional>  // greater, where bytes come from, lines of repeats
-#include <iterator>  // size, begin, end, forward_iterator_tag
-#include <limits>  // infinity
+#include <iterator>  // size, begin, end, forward_iterator_tag, prev
+#include <limits>  // infinity, of whole numbers
 #include <map>
 #include <memory>  // shared_ptr, make_shared
 #include <numeric>  // gcd
 #include <optional>
+#include <queue>  // steps that nothing holds back
 #include <set>  // the engine's cached blocks
 #include <span>
 #include <stdexcept>  // invalid_argument, exception, runtime_error
@@ -2501,6 +2526,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <system_error>  // errc
 #include <tuple>  // fields that are checked alike
 #include <type_traits>  // is_same_v, which JSON a value becomes, conditional_t, is_const_v
+#include <unordered_map>
 #include <utility>  // move, pair, exchange, swap, as_const
 #include <variant>
 #include <vector>  // erase_if
@@ -17725,49 +17751,54 @@ inline picojson::value next_json(byte_stream& in) {
     return parsed_json(in, read_json_text(in), line);
 }
 
+/// Passes over the character that must stand here.
+inline void expect(byte_stream& in, char wanted) {
+    in.skip_space();
+    if (in.peek() != wanted) in.refuse(in.line(), printed("'%c' is expected here", wanted));
+    in.get();
+}
+/// `on_element(key, value, line)` for each element of the list that begins here.
+template <class OnElement>
+void each_list_element(byte_stream& in, const std::string& key, OnElement&& on_element) {
+    expect(in, '[');
+    in.skip_space();
+    if (in.peek() == ']') { in.get(); return; }
+    for (;;) {
+        in.skip_space();
+        const long long line = in.line();
+        on_element(key, next_json(in), line);
+        in.skip_space();
+        if (in.peek() == ',') { in.get(); continue; }
+        return expect(in, ']');
+    }
+}
+/// The same for each list that is a member of the object that begins here, `on_member(key, value)`
+/// for each other one.
+template <class OnElement, class OnMember>
+void each_json_member(byte_stream& in, OnElement&& on_element, OnMember&& on_member) {
+    expect(in, '{');
+    in.skip_space();
+    while (in.peek() != '}') {
+        const picojson::value key = next_json(in);
+        if (!key.is<std::string>()) in.refuse(in.line(), "a member's name is expected here");
+        expect(in, ':');
+        in.skip_space();
+        if (in.peek() == '[') each_list_element(in, key.get<std::string>(), on_element);
+        else on_member(key.get<std::string>(), next_json(in));
+        in.skip_space();
+        if (in.peek() == ',') { in.get(); in.skip_space(); }
+        else if (in.peek() != '}') expect(in, '}');
+    }
+    in.get();
+}
+
 /// `on_element(key, value, line)` for each element of the array that a JSON file is, or of each
 /// array that is a member of the object that it is.
 template <class OnElement, class OnMember>
 void each_json_element(byte_stream& in, OnElement&& on_element, OnMember&& on_member) {
-    const auto expect = [&](char wanted) {
-        in.skip_space();
-        if (in.peek() != wanted)
-            in.refuse(in.line(), printed("'%c' is expected here", wanted));
-        in.get();
-    };
-    const auto elements = [&](const std::string& key) {
-        expect('[');
-        in.skip_space();
-        if (in.peek() == ']') { in.get(); return; }
-        for (;;) {
-            in.skip_space();
-            const long long line = in.line();
-            on_element(key, next_json(in), line);
-            in.skip_space();
-            if (in.peek() == ',') { in.get(); continue; }
-            expect(']');
-            return;
-        }
-    };
     in.skip_space();
-    if (in.peek() == '[') {
-        elements("");
-    } else {
-        expect('{');
-        in.skip_space();
-        while (in.peek() != '}') {
-            const picojson::value key = next_json(in);
-            if (!key.is<std::string>()) in.refuse(in.line(), "a member's name is expected here");
-            expect(':');
-            in.skip_space();
-            if (in.peek() == '[') elements(key.get<std::string>());
-            else on_member(key.get<std::string>(), next_json(in));
-            in.skip_space();
-            if (in.peek() == ',') { in.get(); in.skip_space(); }
-            else if (in.peek() != '}') expect('}');
-        }
-        in.get();
-    }
+    if (in.peek() == '[') each_list_element(in, "", on_element);
+    else each_json_member(in, on_element, on_member);
     in.skip_space();
     if (in.peek() >= 0) in.refuse(in.line(), "something stands behind the end of the JSON value");
 }
@@ -18185,7 +18216,400 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] traces =============================================================================
+// ===== [C103] what recorded prompts have in common ===============================================
+// A recording names the blocks of each prompt, thousands of numbers for each of a hundred thousand
+// prompts. Kept is one node a prompt: behind which of the earlier ones its own text begins.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();
+inline constexpr std::size_t most_prompt_blocks = 20000000;  // of one scope, which differ
+
+/// Text that a prompt has of its own: its tokens from here to there. Those before are the parent's,
+/// of which it may have but the first ones.
+struct prefix_node {
+    std::uint32_t parent = nowhere;
+    int from = 0, to = 0;
+};
+/// A prompt is the way to a node from the root, cut after so many tokens.
+struct tree_prompt {
+    std::uint32_t node = nowhere;
+    int tokens = 0;
+    int kept = 0;  // of these, tokens of earlier prompts
+};
+
+struct prefix_tree {
+    std::vector<prefix_node> nodes{};
+
+    /// A prompt of so many tokens, the first `kept` of which are those of the prompt that ends in
+    /// `parent`.
+    tree_prompt branch(std::uint32_t parent, int kept, int tokens) {
+        while (parent != nowhere && kept <= nodes[parent].from) parent = nodes[parent].parent;
+        if (kept >= tokens) return {parent, tokens, tokens};
+        nodes.push_back({parent, kept, tokens});
+        return {static_cast<std::uint32_t>(nodes.size() - 1), tokens, kept};
+    }
+    /// `each(node, from, to)` for each piece of a prompt, the last first.
+    template <class Each>
+    void each_piece(const tree_prompt& p, Each&& each) const {
+        int end = p.tokens;
+        for (std::uint32_t n = p.node; n != nowhere && end > 0; n = nodes[n].parent) {
+            if (nodes[n].from < end) each(n, nodes[n].from, end);
+            end = std::min(end, nodes[n].from);
+        }
+    }
+    /// Tokens with which both begin.
+    int common(tree_prompt a, tree_prompt b) const {
+        // A node comes behind its parent, so the later one is where two ways have not met yet.
+        while (a.node != b.node) {
+            const bool is_a = b.node == nowhere || (a.node != nowhere && a.node > b.node);
+            tree_prompt& later = is_a ? a : b;
+            later.tokens = std::min(later.tokens, nodes[later.node].from);
+            later.node = nodes[later.node].parent;
+        }
+        return a.node == nowhere ? 0 : std::min(a.tokens, b.tokens);
+    }
+};
+
+/// Finds with which earlier prompt of its scope one begins. A block counts with all before it.
+class block_index {
+public:
+    /// False where there are too many to be told apart.
+    bool add(prefix_tree& tree, const std::vector<std::uint64_t>& ids, int block_tokens, int tokens,
+             tree_prompt& added) {
+        std::uint64_t prefix = 0;
+        std::uint32_t last = nowhere;
+        std::size_t known = 0;
+        std::vector<std::uint64_t> fresh;
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+            if (static_cast<double>(i) * block_tokens >= tokens) break;  // blocks behind its end
+            prefix = mixed(prefix ^ mixed(ids[i] + 1));
+            const auto at = fresh.empty() ? nodes_.find(prefix) : nodes_.end();
+            if (at == nodes_.end()) { fresh.push_back(prefix); continue; }
+            last = at->second;
+            ++known;
+        }
+        // A last block may be known that was not full where it came first.
+        const double shared = std::min(static_cast<double>(known) * block_tokens,
+                                       last == nowhere ? 0.0 : tree.nodes[last].to);
+        added = tree.branch(last, static_cast<int>(std::min<double>(shared, tokens)), tokens);
+        if (nodes_.size() + fresh.size() > most_prompt_blocks) return false;
+        for (const std::uint64_t p : fresh) nodes_.emplace(p, added.node);
+        return true;
+    }
+    void clear() { nodes_ = {}; }
+
+private:
+    std::unordered_map<std::uint64_t, std::uint32_t> nodes_{};
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C104] sessions as graphs of model calls ==================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::size_t most_session_steps = 10000;
+inline constexpr std::size_t most_steps_before = 255;  // that one step waits for
+inline constexpr std::size_t most_corpus_steps = 2000000;
+inline constexpr int no_parent = -1;
+
+/// One model call of a session, as a recording tells of it.
+struct recorded_step {
+    double at_s = 0, end_s = 0;  // from wherever its session counts; end < at: nobody knows
+    std::uint32_t agent = 0;     // 0: the main one
+    std::uint32_t model = 0, label = 0, body = 0;  // of those of the corpus
+    tree_prompt prompt{};
+    int output_tokens = 0;
+    bool has_ended() const { return end_s >= at_s; }
+};
+
+/// What a step waits for, and what of a prompt it goes on from.
+struct step_links {
+    std::vector<std::uint32_t> after{};
+    int goes_on_from = no_parent;
+    double wait_s = 0;
+    double at_s = 0;  // not before this, from its session's start
+};
+
+/// Which agent's a step is, for reports; it moves no request.
+struct step_place {
+    std::uint32_t line = 0, turn = 0;
+    int depth = 0;
+};
+
+/// A step of a corpus that was read. What it waits for stands in `corpus.after`.
+struct session_step {
+    tree_prompt prompt{};
+    int output_tokens = 0;
+    float wait_s = 0, at_s = 0;
+    std::uint32_t first_after = 0, first_next = 0;
+    std::uint8_t after = 0, depth = 0;  // how many; a line below another
+    std::uint16_t next = 0, line = 0, turn = 0;
+    std::uint8_t model = 0, label = 0;
+    std::uint32_t body = 0;
+};
+struct session_entry {
+    std::uint32_t first = 0, steps = 0;
+    double start_s = -1;  // of the recording; below 0: it has none
+    bool shares = false;  // its text is that of other sessions, too
+};
+
+/// All sessions of a recording. Steps stand behind those that they wait for.
+struct session_corpus {
+    std::string format{};
+    prefix_tree prompts{};
+    std::vector<session_step> steps{};
+    std::vector<std::uint32_t> after{}, next{};  // steps of the same session
+    std::vector<session_entry> sessions{};
+    std::vector<std::string> models{""}, labels{""}, bodies{""};
+    long long left_out = 0;  // sessions with a prompt that is too long
+    std::size_t most_steps = 1;
+    int deepest = 0;
+
+
+    std::size_t bytes() const {
+        return prompts.nodes.size() * sizeof(prefix_node) + steps.size() * sizeof(session_step) +
+               (after.size() + next.size()) * sizeof(std::uint32_t) +
+               sessions.size() * sizeof(session_entry);
+    }
+};
+
+/// The graph of a recording that does not tell it; steps are in the order of their starts.
+///
+/// A step goes on from the ended one with whose text its own begins longest (of the same model; the
+/// earliest of several); with none in common it branches off the one that ended last. It waits for
+/// that one, and for every branch off the path behind it that had ended as a whole, unless a step
+/// on the path did.
+class derived_graph {
+public:
+    derived_graph(const std::vector<recorded_step>& steps, const prefix_tree& tree)
+        : steps_(steps), tree_(tree), links_(steps.size()), children_(steps.size()) {
+        for (std::uint32_t s = 0; s < steps.size(); ++s) by_end_.push_back(s);
+        std::sort(by_end_.begin(), by_end_.end(), [&](std::uint32_t a, std::uint32_t b) {
+            return ended(a) != ended(b) ? ended(a) < ended(b) : a < b;
+        });
+        std::size_t done = 0;
+        for (std::uint32_t s = 0; s < steps.size(); ++s) {
+            for (; done < s && had_ended(by_end_[done], s); ++done) note_end(by_end_[done]);
+            const int from = longest(s);
+            links_[s].goes_on_from =
+                from != no_parent ? from
+                : done > 0        ? static_cast<int>(by_end_[done - 1])
+                                  : no_parent;
+            const int behind = links_[s].goes_on_from;
+            (behind == no_parent ? roots_ : children_[index(behind)]).push_back(s);
+        }
+        find_branch_ends();
+        for (std::uint32_t s = 0; s < steps.size(); ++s) find_waits(s);
+    }
+    std::vector<step_links>& links() { return links_; }
+
+private:
+    /// Where nobody knows how long calls took, one had ended before all that began later.
+    double ended(std::uint32_t s) const {
+        return steps_[s].has_ended() ? steps_[s].end_s : steps_[s].at_s;
+    }
+    bool had_ended(std::uint32_t a, std::uint32_t before) const {
+        return steps_[a].has_ended() ? steps_[a].end_s <= steps_[before].at_s
+                                     : steps_[a].at_s < steps_[before].at_s;
+    }
+    /// Of ended steps that have the first tokens of a node in common: of a model, the earliest for
+    /// each number of tokens. One that has fewer and began later is none that anybody asks for.
+    void note_end(std::uint32_t s) {
+        tree_.each_piece(steps_[s].prompt, [&](std::uint32_t node, int, int to) {
+            std::map<int, std::uint32_t>& found = ended_in_[{node, steps_[s].model}];
+            const auto longer = found.lower_bound(to);
+            if (longer != found.end() && longer->second < s) return;
+            auto at = found.insert_or_assign(to, s).first;
+            while (at != found.begin() && std::prev(at)->second > s) found.erase(std::prev(at));
+        });
+    }
+    int longest(std::uint32_t s) const {
+        int best = no_parent;
+        tree_.each_piece(steps_[s].prompt, [&](std::uint32_t node, int, int to) {
+            if (best != no_parent) return;
+            const auto in = ended_in_.find({node, steps_[s].model});
+            if (in == ended_in_.end() || in->second.empty()) return;
+            const auto at = in->second.lower_bound(to);
+            best = static_cast<int>(at != in->second.end() ? at->second
+                                                           : in->second.rbegin()->second);
+        });
+        return best;
+    }
+    /// Children come behind their parents, so the way back meets them first.
+    void find_branch_ends() {
+        last_.resize(steps_.size());
+        for (std::size_t i = steps_.size(); i-- > 0;) {
+            last_[i] = static_cast<std::uint32_t>(i);
+            for (const std::uint32_t c : children_[i])
+                if (ended(last_[c]) > ended(last_[i])) last_[i] = last_[c];
+            sort_by_end(children_[i]);
+        }
+        sort_by_end(roots_);
+    }
+    void sort_by_end(std::vector<std::uint32_t>& branches) const {
+        std::sort(branches.begin(), branches.end(), [&](std::uint32_t a, std::uint32_t b) {
+            const double x = ended(last_[a]), y = ended(last_[b]);
+            return x != y ? x < y : a > b;
+        });
+    }
+    void find_waits(std::uint32_t s) {
+        step_links& l = links_[s];
+        const double offset = steps_[s].at_s - steps_[0].at_s;
+        std::vector<int> path;  // and what would be behind the first steps of all
+        for (int p = l.goes_on_from; p != no_parent; p = links_[index(p)].goes_on_from)
+            path.push_back(p);
+        if (path.empty()) { l.wait_s = offset; return; }
+        l.after = {static_cast<std::uint32_t>(path[0])};
+        path.push_back(no_parent);
+        int on_path = static_cast<int>(s);
+        for (const int p : path) {
+            // Those that ended last come last; what had ended before the step behind was joined.
+            const std::vector<std::uint32_t>& all = p == no_parent ? roots_ : children_[index(p)];
+            const auto before = [&](std::uint32_t step) {
+                return std::partition_point(all.begin(), all.end(), [&](std::uint32_t branch) {
+                    return had_ended(last_[branch], step);
+                });
+            };
+            const auto first = p == path[0] ? all.begin() : before(l.after[0]);
+            std::size_t found = 0;
+            for (auto at = before(s); at > first && found < most_steps_before;) {
+                const std::uint32_t branch = *--at;
+                if (branch >= s || static_cast<int>(branch) == on_path) continue;
+                add_leaves(branch, s, l.after);
+                ++found;
+            }
+            on_path = p;
+        }
+        if (l.after.size() > most_steps_before) {  // those that ended last
+            std::sort(l.after.begin() + 1, l.after.end(), [&](std::uint32_t a, std::uint32_t b) {
+                return ended(a) != ended(b) ? ended(a) > ended(b) : a < b;
+            });
+            l.after.resize(most_steps_before);
+        }
+        double last_end = 0;
+        bool is_known = true;
+        for (const std::uint32_t a : l.after) {
+            last_end = std::max(last_end, ended(a));
+            is_known = is_known && steps_[a].has_ended();
+        }
+        if (is_known) l.wait_s = std::max(0.0, steps_[s].at_s - last_end);
+        else l.at_s = offset;
+    }
+    void add_leaves(std::uint32_t branch, std::uint32_t before,
+                    std::vector<std::uint32_t>& to) const {
+        std::vector<std::uint32_t> open{branch};
+        while (!open.empty()) {
+            const std::uint32_t s = open.back();
+            open.pop_back();
+            if (children_[s].empty() && s < before) to.push_back(s);
+            open.insert(open.end(), children_[s].begin(), children_[s].end());
+        }
+    }
+    static std::size_t index(int step) { return static_cast<std::size_t>(step); }
+
+    const std::vector<recorded_step>& steps_;
+    const prefix_tree& tree_;
+    std::vector<step_links> links_;
+    std::vector<std::vector<std::uint32_t>> children_;
+    std::vector<std::uint32_t> by_end_{}, last_{}, roots_{};
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::map<int, std::uint32_t>> ended_in_{};
+};
+
+/// The lines of a graph, in which a step stands behind those that it waits for. Whoever goes on
+/// from a step with most of it stays on its line (of several, whose branch ends last), and so does
+/// what waits for the end of a line that nobody goes on with: a compaction.
+inline std::vector<step_place> lines_of(const std::vector<recorded_step>& steps,
+                                        const std::vector<step_links>& links,
+                                        const prefix_tree& tree) {
+    const std::size_t n = steps.size();
+    const auto behind = [&](std::size_t i) {
+        return static_cast<std::size_t>(links[i].goes_on_from);
+    };
+    const auto is_first = [&](std::size_t i) { return links[i].goes_on_from == no_parent; };
+    std::vector<double> ends(n);  // of the branch that a step begins
+    for (std::size_t i = n; i-- > 0;) {
+        ends[i] = std::max({ends[i], steps[i].end_s, steps[i].at_s});
+        if (!is_first(i)) ends[behind(i)] = std::max(ends[behind(i)], ends[i]);
+    }
+    std::vector<std::size_t> heir(n, n);
+    std::vector<int> most(n, 0);
+    for (std::size_t i = 0; i < n; ++i) {
+        if (is_first(i)) continue;
+        const std::size_t p = behind(i);
+        const int has = tree.common(steps[i].prompt, steps[p].prompt);
+        if (steps[i].agent != steps[p].agent || 2 * has < steps[p].prompt.tokens) continue;
+        if (heir[p] == n || has > most[p] || (has == most[p] && ends[i] > ends[heir[p]])) {
+            heir[p] = i;
+            most[p] = has;
+        }
+    }
+    std::vector<step_place> places(n);
+    std::vector<std::size_t> last{0};  // of each line
+    for (std::size_t i = 1; i < n; ++i) {
+        const step_place from = is_first(i) ? step_place{} : places[behind(i)];
+        const std::size_t tip = last[from.line];
+        const std::vector<std::uint32_t>& after = links[i].after;
+        const bool ends_there = heir[tip] == n && steps[tip].agent == steps[i].agent &&
+                                std::find(after.begin(), after.end(), tip) != after.end();
+        if (!is_first(i) && (heir[behind(i)] == i || ends_there)) {
+            places[i] = {from.line, places[tip].turn + 1, from.depth};
+            last[from.line] = i;
+        } else {
+            places[i] = {static_cast<std::uint32_t>(last.size()), 0, std::min(from.depth + 1, 255)};
+            last.push_back(i);
+        }
+    }
+    return places;
+}
+
+/// Adds a session to a corpus. Its graph is sound: steps stand behind those that they wait for.
+inline void add_session(session_corpus& c, const std::vector<recorded_step>& steps,
+                        const std::vector<step_links>& links, double start_s, bool shares) {
+    const std::vector<step_place> places = lines_of(steps, links, c.prompts);
+    const auto first = static_cast<std::uint32_t>(c.steps.size());
+    std::vector<std::vector<std::uint32_t>> next(steps.size());
+    for (std::uint32_t i = 0; i < steps.size(); ++i) {
+        for (const std::uint32_t a : links[i].after) next[a].push_back(i);
+        session_step s;
+        s.prompt = steps[i].prompt;
+        s.output_tokens = steps[i].output_tokens;
+        s.wait_s = static_cast<float>(links[i].wait_s);
+        s.at_s = static_cast<float>(links[i].at_s);
+        s.first_after = static_cast<std::uint32_t>(c.after.size());
+        s.after = static_cast<std::uint8_t>(links[i].after.size());
+        s.depth = static_cast<std::uint8_t>(places[i].depth);
+        c.deepest = std::max(c.deepest, places[i].depth);
+        s.line = static_cast<std::uint16_t>(places[i].line);
+        s.turn = static_cast<std::uint16_t>(places[i].turn);
+        s.model = static_cast<std::uint8_t>(steps[i].model);
+        s.label = static_cast<std::uint8_t>(steps[i].label);
+        s.body = steps[i].body;
+        c.after.insert(c.after.end(), links[i].after.begin(), links[i].after.end());
+        c.steps.push_back(s);
+    }
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        session_step& s = c.steps[first + i];
+        s.first_next = static_cast<std::uint32_t>(c.next.size());
+        s.next = static_cast<std::uint16_t>(next[i].size());
+        c.next.insert(c.next.end(), next[i].begin(), next[i].end());
+    }
+    c.most_steps = std::max(c.most_steps, steps.size());
+    c.sessions.push_back({first, static_cast<std::uint32_t>(steps.size()), start_s, shares});
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C105] traces =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18199,9 +18623,10 @@ struct trace_row {
 struct recorded_trace {
     std::string format{};
     std::vector<trace_row> rows{};  // in order of time
-    /// Of Mooncake: what each block of 512 prompt tokens holds, where the same number means the
-    /// same content. Empty where the trace does not say.
-    std::vector<std::vector<std::uint32_t>> blocks{};
+    /// Of Mooncake: what of each prompt stands in blocks of 512 tokens, where the same number means
+    /// the same content. Empty where the trace does not say.
+    prefix_tree tree{};
+    std::vector<tree_prompt> prompts{};
     long long left_out = 0;  // failed requests of the recording
 };
 inline constexpr int trace_block_tokens = 512;
@@ -18255,6 +18680,7 @@ inline bool add_trace_row(recorded_trace& t, byte_stream& in, long long line, do
 inline recorded_trace read_json_trace(byte_stream& in) {
     recorded_trace t;
     t.format = "Mooncake";
+    block_index index;
     each_json_line(in, [&](const auto&, const picojson::value& v, long long line) {
         const auto number = [&](const char* name) {
             const picojson::value* m = member(v, name);
@@ -18267,18 +18693,23 @@ inline recorded_trace read_json_trace(byte_stream& in) {
         if (!add_trace_row(t, in, line, number("timestamp") / 1e3, number("input_length"),
                            number("output_length")))
             return;
-        t.blocks.emplace_back();
+        t.prompts.emplace_back();
         const picojson::value* ids = member(v, "hash_ids");
         if (!ids) return;
         if (!ids->template is<picojson::array>()) in.refuse(line, "hash_ids is not an array");
+        std::vector<std::uint64_t> blocks;
         for (const picojson::value& id : ids->template get<picojson::array>()) {
             const auto whole =
                 whole_from<long long>("", id, -most_count, most_count, "a whole number", [&] {
                     return printed("%s:%lld: one of hash_ids", in.name().c_str(), line);
                 });
-            t.blocks.back().push_back(
-                static_cast<std::uint32_t>(mixed(static_cast<std::uint64_t>(whole))));
+            blocks.push_back(static_cast<std::uint64_t>(whole));
         }
+        const double in_blocks = static_cast<double>(blocks.size()) * trace_block_tokens;
+        const int tokens =
+            static_cast<int>(std::min<double>(in_blocks, t.rows.back().prompt_tokens));
+        if (!index.add(t.tree, blocks, trace_block_tokens, tokens, t.prompts.back()))
+            in.refuse(line, "the prompts have over 20000000 blocks: cut the trace first");
     });
     return t;
 }
@@ -18330,11 +18761,11 @@ inline recorded_trace read_trace(byte_stream& in) {
     if (!(lasts_s <= longest_trace_s))
         refuse({in.name(), printed(": from its first time stamp to its last it takes %g s, up to "
                                    "%g s is allowed", lasts_s, longest_trace_s)});
-    recorded_trace sorted{t.format, {}, {}, t.left_out};
+    recorded_trace sorted{t.format, {}, std::move(t.tree), {}, t.left_out};
     for (const std::size_t i : order) {
         sorted.rows.push_back(t.rows[i]);
         sorted.rows.back().at_s -= t.rows[order[0]].at_s;
-        if (!t.blocks.empty()) sorted.blocks.push_back(std::move(t.blocks[i]));
+        if (!t.prompts.empty()) sorted.prompts.push_back(t.prompts[i]);
     }
     return sorted;
 }
@@ -18346,13 +18777,14 @@ struct workload_files {
     recorded_trace trace{};                                // of replay
     std::vector<workload_files> of_parts{};                // of a mix
     std::vector<workload_files> of_baseline{};  // one, where it has another workload
+    session_corpus sessions{};
 };
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] questions and their keys ===========================================================
+// ===== [C106] questions and their keys ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18514,7 +18946,401 @@ inline std::vector<dialogue> read_questions(byte_stream& in, const questions& q,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] when requests are sent =============================================================
+// ===== [C107] recorded sessions, in the formats of others and in ours ============================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Reads files of sessions into one corpus. Of a file no more is held than one request's text.
+class session_reader {
+public:
+    explicit session_reader(int max_context) : max_context_(max_context) {}
+
+    void read(byte_stream& in) {
+        in_ = &in;
+        for (in.skip_space(); in.peek() >= 0; in.skip_space()) read_object();
+        finish_ours();
+        finish_chats();
+    }
+    /// All that was read; `name` is that of the files.
+    session_corpus finished(const std::string& name) {
+        const auto all = static_cast<long long>(corpus_.sessions.size()) + corpus_.left_out;
+        if (all == 0) refuse({name, ": it holds no sessions"});
+        if (2 * corpus_.left_out > all)
+            refuse({name, printed(": %lld of %lld sessions have a prompt of over %d tokens "
+                                  "(workload.max_context), and over half of them are too many to "
+                                  "leave out", corpus_.left_out, all, max_context_)});
+        return std::move(corpus_);
+    }
+
+private:
+    using object = picojson::object;
+    static constexpr std::size_t most_elements = 1000000, most_names = 256;
+    static constexpr std::size_t most_body_bytes = std::size_t{256} << 20;
+
+    // ---- any object: its numbers and texts are kept, its requests are read one by one
+
+    void read_object() {
+        line_ = in_->line();
+        if (in_->peek() != '{') refuse_format();
+        object fields;
+        bool has_requests = false;
+        steps_.clear();
+        each_json_member(
+            *in_,
+            [&](const std::string& key, picojson::value&& v, long long line) {
+                if (key == "requests") {
+                    if (!has_requests) begin_weka(fields);
+                    has_requests = true;
+                    line_ = line;
+                    add_weka(v, 0, "", 0);
+                    return;
+                }
+                picojson::value& list = fields[key];
+                if (!list.is<picojson::array>()) list = picojson::value(picojson::array());
+                picojson::array& all = list.get<picojson::array>();
+                if (all.size() == most_elements) fail(key + " is a list of over 1000000");
+                all.push_back(std::move(v));
+            },
+            [&](const std::string& key, picojson::value&& v) { fields[key] = std::move(v); });
+        const checked_object o = checked(picojson::value(fields));
+        if (has_requests) {
+            if (number(o, "block_size", 1, 1e6, block_tokens_) != block_tokens_)
+                fail("block_size stands behind requests: it must come before them");
+            finish_weka();
+        } else if (o.has("session") && o.has("step")) {
+            add_ours(o);
+        } else if (o.has("input_length") && o.has("timestamp")) {
+            add_chat(o);
+        } else {
+            refuse_format();
+        }
+    }
+    [[noreturn]] void refuse_format() const {
+        fail("no known session begins so: known are Weka (requests), Bailian (chat_id, "
+             "input_length), Mooncake (timestamp, input_length) and lines with session and step");
+    }
+    static std::string quoted(const std::string& n) { return json_quoted(printable(n, 60)); }
+    [[noreturn]] void fail(const std::string& why) const { in_->refuse(line_, why); }
+    checked_object checked(const picojson::value& v) {
+        held_ = v;
+        return {held_, in_->name() + printed(":%lld", line_), ""};
+    }
+    static double number(const checked_object& o, const char* name, double least, double most,
+                         double otherwise) {
+        return o.number(name, least, most, otherwise);
+    }
+    int tokens(const checked_object& o, const char* name, int least) const {
+        if (!o.has(name)) o.refuse(name, "a whole number of tokens is needed");
+        return o.whole<int>(name, least, 1e7, 0);
+    }
+    void check_room() const {
+        if (steps_.size() == most_session_steps) fail("the session has over 10000 steps");
+        if (read_steps_ == most_corpus_steps)
+            fail("the files have over 2000000 steps: cut them first");
+    }
+    std::uint32_t place_of_name(std::vector<std::string>& names, const std::string& n) const {
+        const auto at = static_cast<std::size_t>(std::find(names.begin(), names.end(), n) -
+                                                 names.begin());
+        if (at == names.size()) names.push_back(n);
+        if (at == most_names) fail("over 255 models, or labels");
+        return static_cast<std::uint32_t>(at);
+    }
+    std::uint32_t model(const std::string& n) { return place_of_name(corpus_.models, n); }
+    std::uint32_t label(const std::string& n) { return place_of_name(corpus_.labels, n); }
+    /// The prompt that so many blocks begin.
+    tree_prompt prompt_of(const checked_object& o, int block_tokens, int all, block_index& index) {
+        std::vector<std::uint64_t> ids;
+        for (const picojson::value& id : array_member(o.value(), "hash_ids"))
+            ids.push_back(static_cast<std::uint64_t>(o.whole_of<long long>(
+                id, "hash_ids", -most_count, most_count)));
+        tree_prompt p;
+        if (!index.add(corpus_.prompts, ids, block_tokens, all, p))
+            fail("the prompts have over 20000000 blocks: cut the file first");
+        return p;
+    }
+    void add(const std::vector<recorded_step>& steps, const std::vector<step_links>& links,
+             double start_s, bool shares) {
+        corpus_.format += corpus_.format.empty() ? format_ : "";
+        for (const recorded_step& s : steps)
+            if (max_context_ > 0 && s.prompt.tokens > max_context_) {
+                ++corpus_.left_out;
+                return;
+            }
+        add_session(corpus_, steps, links, start_s, shares);
+    }
+
+    // ---- Weka: an object a session, the graph is derived
+
+    void begin_weka(const object& fields) {
+        const checked_object o = checked(picojson::value(fields));
+        const int size = o.whole<int>("block_size", 1, 1e6, 64);
+        is_shared_ = o.text("hash_id_scope") == "global";
+        if (is_shared_ && shared_block_tokens_ != 0 && shared_block_tokens_ != size)
+            fail(printed("block_size is %d and was %d: blocks of one scope have one size", size,
+                         shared_block_tokens_));
+        if (is_shared_) shared_block_tokens_ = size;
+        block_tokens_ = size;
+        if (!is_shared_) own_blocks_.clear();
+        agents_ = 0;
+        format_ = "Weka";
+    }
+    void add_weka(const picojson::value& v, std::uint32_t agent, const std::string& kind,
+                  double from_s) {
+        const checked_object o(v, in_->name() + printed(":%lld", line_), "requests[]");
+        const std::string type = o.text("type");
+        const double at = from_s + number(o, "t", 0, longest_time_s, 0);
+        if (type == "subagent") return add_agent(o, at);
+        if (!type.empty() && type != "s" && type != "n")
+            o.refuse("type", "n, s or subagent is allowed");
+        if (o.whole<int>("block_size", 1, 1e6, block_tokens_) != block_tokens_)
+            o.refuse("block_size", printed("the session's is %d: one block has one size",
+                                           block_tokens_));
+        check_room();
+        ++read_steps_;
+        recorded_step s;
+        s.at_s = at;
+        s.end_s = o.has("api_time") ? at + o.seconds("api_time") : at - 1;
+        s.agent = agent;
+        s.model = model(o.text("model"));
+        s.label = label(kind);
+        s.prompt = prompt_of(o, block_tokens_, tokens(o, "in", 1),
+                             is_shared_ ? shared_blocks_ : own_blocks_);
+        s.output_tokens = std::max(1, tokens(o, "out", 0));
+        steps_.push_back(s);
+    }
+    /// The times below a spawn are its own where they lie before it, else the session's.
+    void add_agent(const checked_object& spawn, double at) {
+        const std::uint32_t agent = ++agents_;
+        if (number(spawn, "block_size", 1, 1e6, block_tokens_) != block_tokens_)
+            spawn.refuse("block_size", printed("the session's is %d: one block has one size",
+                                               block_tokens_));
+        double first = infinity;
+        const picojson::array& requests = array_member(spawn.value(), "requests");
+        for (const picojson::value& r : requests) {
+            const double t = number_member(r, "t");
+            if (t < first) first = t;
+        }
+        for (const picojson::value& r : requests)
+            add_weka(r, agent, spawn.text("subagent_type"), first < at ? at : 0);
+    }
+    void finish_weka() {
+        if (steps_.empty()) return;
+        std::vector<std::pair<double, std::size_t>> order;
+        for (std::size_t i = 0; i < steps_.size(); ++i) order.emplace_back(steps_[i].at_s, i);
+        std::sort(order.begin(), order.end());
+        std::vector<recorded_step> sorted;
+        for (const auto& [at, i] : order) sorted.push_back(steps_[i]);
+        derived_graph graph(sorted, corpus_.prompts);
+        add(sorted, graph.links(), -1, is_shared_);
+    }
+
+    // ---- ours: a line a step, steps of a session together
+
+    struct named_step {
+        std::string name{}, keeps{};
+        std::vector<std::string> after{};
+        int kept = 0, tokens = 0;
+        double wait_s = 0;
+        long long line = 0;
+        recorded_step step{};
+    };
+    void add_ours(const checked_object& o) {
+        format_ = "JSON lines";
+        const std::string session = o.text("session");
+        if (session != session_) {
+            finish_ours();
+            session_ = session;
+            if (!done_.emplace(session, true).second)
+                fail("session " + quoted(session) + " goes on behind another one: its "
+                     "steps must stand together");
+        }
+        if (named_.size() == most_session_steps) fail("the session has over 10000 steps");
+        check_room();
+        ++read_steps_;
+        named_step s;
+        s.line = line_;
+        s.name = o.text("step");
+        s.tokens = tokens(o, "prompt_tokens", 1);
+        s.step.output_tokens = tokens(o, "output_tokens", 1);
+        s.wait_s = o.number("wait", 0, 86400, 0);
+        s.step.model = model(o.text("model"));
+        s.step.label = label(o.text("label"));
+        for (const picojson::value& a : array_member(o.value(), "after")) {
+            if (!a.is<std::string>()) o.refuse("after", "a list of steps' names is allowed");
+            s.after.push_back(a.get<std::string>());
+        }
+        if (s.after.size() > most_steps_before) o.refuse("after", "at most 255 steps are allowed");
+        if (o.has("keeps")) {
+            const picojson::array& k = array_member(o.value(), "keeps");
+            if (k.size() != 2 || !k[0].is<std::string>())
+                o.refuse("keeps", "a step's name and a number of tokens are allowed");
+            s.keeps = k[0].get<std::string>();
+            s.kept = o.whole_of<int>(k[1], "keeps", 0, 1e7);
+            if (s.kept > s.tokens)
+                fail(printed("prompt_tokens is %d, and keeps %d of another prompt: a prompt is as "
+                             "long as what it keeps at least", s.tokens, s.kept));
+            if (std::find(s.after.begin(), s.after.end(), s.keeps) == s.after.end())
+                o.refuse("keeps", "one of the steps of after is allowed");
+        }
+        if (o.has("body")) s.step.body = body_of(o);
+        named_.push_back(std::move(s));
+    }
+    std::uint32_t body_of(const checked_object& o) {
+        const picojson::value& body = *o.present("body");
+        if (!body.is<object>()) o.refuse("body", "an object is allowed");
+        std::string fields = body.serialize();
+        fields = fields.substr(1, fields.size() - 2);
+        if (fields.empty()) return 0;
+        body_bytes_ += fields.size();
+        if (body_bytes_ > most_body_bytes) fail("all bodies together have over 256 MiB");
+        corpus_.bodies.push_back("," + fields);
+        return static_cast<std::uint32_t>(corpus_.bodies.size() - 1);
+    }
+    /// Steps stand behind those that they wait for, else as in the file.
+    void finish_ours() {
+        if (named_.empty()) return;
+        std::map<std::string, std::size_t> by_name;
+        for (std::size_t i = 0; i < named_.size(); ++i)
+            if (!by_name.emplace(named_[i].name, i).second)
+                in_->refuse(named_[i].line, "step " + quoted(named_[i].name) +
+                                                " is there twice in its session");
+        std::vector<std::size_t> waits(named_.size());
+        std::vector<std::vector<std::size_t>> next(named_.size());
+        for (std::size_t i = 0; i < named_.size(); ++i)
+            for (const std::string& a : named_[i].after) {
+                const auto found = by_name.find(a);
+                if (found == by_name.end())
+                    in_->refuse(named_[i].line, "after names " + quoted(a) +
+                                                    ", and the session has no such step");
+                next[found->second].push_back(i);
+                ++waits[i];
+            }
+        std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> free;
+        for (std::size_t i = 0; i < named_.size(); ++i)
+            if (waits[i] == 0) free.push(i);
+        std::vector<std::uint32_t> place(named_.size());
+        std::vector<recorded_step> steps;
+        std::vector<step_links> links;
+        while (!free.empty()) {
+            const std::size_t i = free.top();
+            free.pop();
+            place[i] = static_cast<std::uint32_t>(steps.size());
+            for (const std::size_t n : next[i])
+                if (--waits[n] == 0) free.push(n);
+            add_named(named_[i], by_name, place, steps, links);
+        }
+        for (std::size_t i = 0; i < named_.size(); ++i)
+            if (waits[i] > 0)
+                in_->refuse(named_[i].line, "step " + quoted(named_[i].name) +
+                                                " waits for itself, over what it is after");
+        add(steps, links, -1, false);
+        named_.clear();
+    }
+    void add_named(const named_step& n, const std::map<std::string, std::size_t>& by_name,
+                   const std::vector<std::uint32_t>& place, std::vector<recorded_step>& steps,
+                   std::vector<step_links>& links) {
+        recorded_step s = n.step;
+        step_links l;
+        l.wait_s = n.wait_s;
+        for (const std::string& a : n.after) l.after.push_back(place[by_name.at(a)]);
+        tree_prompt from;
+        if (!n.keeps.empty()) {
+            const std::uint32_t behind = place[by_name.at(n.keeps)];
+            l.goes_on_from = static_cast<int>(behind);
+            from = steps[behind].prompt;
+            if (n.kept > from.tokens + steps[behind].output_tokens)
+                in_->refuse(n.line, printed("keeps %d tokens of a step that has %d and an answer "
+                                            "of %d", n.kept, from.tokens,
+                                            steps[behind].output_tokens));
+        } else if (!l.after.empty()) {
+            l.goes_on_from = static_cast<int>(l.after.back());
+        }
+        s.prompt = corpus_.prompts.branch(from.node, std::min(n.kept, from.tokens), n.tokens);
+        s.at_s = s.end_s = static_cast<double>(steps.size());
+        steps.push_back(s);
+        links.push_back(std::move(l));
+    }
+
+    // ---- Bailian and Mooncake: a line a call, sessions among each other
+
+    struct open_chat {
+        std::vector<recorded_step> steps{};
+        std::vector<step_links> links{};
+        double start_s = 0;
+    };
+    void add_chat(const checked_object& o) {
+        const bool is_bailian = o.has("chat_id");
+        format_ = is_bailian ? "Bailian" : "Mooncake";
+        const int block = is_bailian ? 16 : 512;
+        if (shared_block_tokens_ != 0 && shared_block_tokens_ != block)
+            fail("blocks of 16 tokens and of 512: blocks of one scope have one size");
+        shared_block_tokens_ = block;
+        if (read_steps_++ == most_corpus_steps)
+            fail("the files have over 2000000 steps: cut them first");
+        const double at = o.number("timestamp", 0, 1e14, 0) / (is_bailian ? 1 : 1e3);
+        recorded_step s;
+        s.at_s = s.end_s = at;
+        s.label = label(o.text("type"));
+        s.prompt = prompt_of(o, block, tokens(o, "input_length", 1), shared_blocks_);
+        s.output_tokens = std::max(1, tokens(o, "output_length", 0));
+        std::pair<std::size_t, int> behind{chats_.size(), no_parent};
+        if (is_bailian) {
+            const auto parent = by_chat_.find(text_of(o, "parent_chat_id"));
+            if (parent != by_chat_.end()) behind = parent->second;
+        } else if (o.has("session_id")) {
+            const auto before = by_chat_.find(text_of(o, "session_id"));
+            if (before != by_chat_.end()) behind = before->second;
+        }
+        if (behind.first == chats_.size()) chats_.push_back({.start_s = at});
+        open_chat& chat = chats_[behind.first];
+        if (chat.steps.size() == most_session_steps) fail("the session has over 10000 steps");
+        step_links l;
+        l.goes_on_from = behind.second;
+        if (behind.second != no_parent) l.after = {static_cast<std::uint32_t>(behind.second)};
+        if (o.has("delay")) l.wait_s = o.number("delay", 0, 1e10, 0) / 1e3;
+        else l.at_s = std::max(0.0, at - chat.start_s);
+        behind.second = static_cast<int>(chat.steps.size());
+        chat.steps.push_back(s);
+        chat.links.push_back(std::move(l));
+        if (is_bailian) by_chat_[text_of(o, "chat_id")] = behind;
+        else if (o.has("session_id")) by_chat_[text_of(o, "session_id")] = behind;
+    }
+    static std::string text_of(const checked_object& o, const char* member) {
+        const picojson::value* v = o.present(member);
+        return v ? v->to_str() : "";
+    }
+    void finish_chats() {
+        for (const open_chat& c : chats_) add(c.steps, c.links, c.start_s, true);
+        chats_.clear();
+        by_chat_.clear();
+    }
+
+    const int max_context_;
+    byte_stream* in_ = nullptr;
+    long long line_ = 0;
+    picojson::value held_{};
+    session_corpus corpus_{};
+    std::string format_{};
+    std::vector<recorded_step> steps_{};  // of the session at hand
+    block_index own_blocks_{}, shared_blocks_{};
+    int block_tokens_ = 64, shared_block_tokens_ = 0;  // 0: not known yet
+    bool is_shared_ = false;
+    std::uint32_t agents_ = 0;
+    std::size_t read_steps_ = 0, body_bytes_ = 0;
+    std::string session_{};
+    std::map<std::string, bool> done_{};
+    std::vector<named_step> named_{};
+    std::vector<open_chat> chats_{};
+    std::map<std::string, std::pair<std::size_t, int>> by_chat_{};
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C108] when requests are sent =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18677,7 +19503,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] arrivals ===========================================================================
+// ===== [C109] arrivals ===========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18783,7 +19609,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] lengths ============================================================================
+// ===== [C110] lengths ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18843,7 +19669,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] prompts of a given number of tokens ================================================
+// ===== [C111] prompts of a given number of tokens ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19042,7 +19868,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] places of a trace ==================================================================
+// ===== [C112] places of a trace ==================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -19063,6 +19889,22 @@ struct trace_item {
     int prompt_tokens = 0;  // of the new message; what was said before comes on top of it
     int output_tokens = 0;
 };
+
+/// What a request is in the graph of its session: a conversation is the graph that is a line.
+struct graph_step {
+    std::vector<std::uint32_t> after{}, next{};  // that it waits for, that wait for it
+    double wait_s = 0;  // behind the last of the former
+    double at_s = 0;    // not before this, from its session's start
+    int turn = 0;       // of its line
+    int depth = 0;      // 0 is the main line
+    unsigned char label = 0;  // its place among those of the workload
+};
+inline graph_step step_of_line(std::size_t turn, std::size_t turns, double wait_s) {
+    graph_step s{.wait_s = turn > 0 ? wait_s : 0, .turn = static_cast<int>(turn)};
+    if (turn > 0) s.after = {static_cast<std::uint32_t>(turn - 1)};
+    if (turn + 1 < turns) s.next = {static_cast<std::uint32_t>(turn + 1)};
+    return s;
+}
 
 /// What lengths and turns are drawn from: the same in every repeat and arm.
 struct trace_terms {
@@ -19108,6 +19950,22 @@ void add_turns(request_spec& r, std::size_t last, const std::vector<std::string>
     r.prompt = prompt_of(last);
 }
 
+/// Adds the words of a recorded prompt, of so many times its tokens and `most` of them. Those of a
+/// node are the same in whatever prompts have it. Returns how many.
+inline int append_prompt(std::string& words, const prefix_tree& tree, const tree_prompt& p,
+                         double scale, int most, const prompt_terms& w) {
+    std::vector<std::pair<std::uint32_t, int>> pieces;  // to where of the prompt
+    tree.each_piece(p, [&](std::uint32_t node, int, int to) { pieces.emplace_back(node, to); });
+    int done = 0;
+    for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
+        generator random(w.salt, streams::blocks + piece->first);
+        const int to = std::min(most, w.fit.words_in(piece->second * scale));
+        append_words(words, to - done, random, w.fit);
+        done = std::max(done, to);
+    }
+    return done;
+}
+
 /// "ab", "c" is not "a", "bc".
 inline void add_text(fnv1a& h, const std::string& s) {
     h.add(static_cast<long long>(s.size()));
@@ -19118,7 +19976,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] the part of a load that one of several programs sends ==============================
+// ===== [C113] the part of a load that one of several programs sends ==============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19151,7 +20009,7 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] conversations, recorded and made up ================================================
+// ===== [C114] conversations, recorded and made up ================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -19260,7 +20118,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] prompts that stand alone ===========================================================
+// ===== [C115] prompts that stand alone ===========================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -19320,8 +20178,11 @@ struct made_up_prompts {
         h.add(std::llround(prefix_fraction * 1e9));
     }
     void hash_conversation(fnv1a& h, std::size_t index, const trace_terms& t) const {
-        if (has_blocks(t))
-            for (const std::uint32_t id : t.files.trace.blocks[row(index, t)]) h.add(id);
+        if (has_blocks(t)) {
+            const tree_prompt& recorded = t.files.trace.prompts[row(index, t)];
+            h.add(recorded.node);
+            h.add(recorded.kept);
+        }
         const trace_item asked = item({index, 0, index}, t);
         h.add(asked.prompt_tokens);
         h.add(asked.output_tokens);
@@ -19350,7 +20211,7 @@ private:
     /// Whether the recording says what its prompts had in common.
     bool has_blocks(const trace_terms& t) const {
         return prompt_tokens.kind == length_distribution::shape::trace &&
-               !t.files.trace.blocks.empty();
+               !t.files.trace.prompts.empty();
     }
     /// A prompt of so many words.
     std::string prompt(std::size_t index, int count, const trace_terms& t,
@@ -19358,14 +20219,8 @@ private:
         std::string words;
         if (has_blocks(t)) {
             // What two recorded prompts had in common, these have in common, too.
-            const int block_words =
-                std::max(1, w.fit.words_in(trace_block_tokens * prompt_tokens.a));
-            for (const std::uint32_t id : t.files.trace.blocks[row(index, t)]) {
-                generator block(w.salt, streams::blocks + id);
-                const int n = std::min(block_words, count);
-                append_words(words, n, block, w.fit);
-                count -= n;
-            }
+            count -= append_prompt(words, t.files.trace.tree, t.files.trace.prompts[row(index, t)],
+                                   prompt_tokens.a, count, w);
         } else if (const long long g = group(index, t.seed); g >= 0) {
             generator shared(w.salt, streams::shared_words +
                                          static_cast<std::uint64_t>(g) * streams::group_words);
@@ -19383,7 +20238,105 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] where prompts come from ============================================================
+// ===== [C116] recorded sessions as traffic =======================================================
+// A source of traffic; what a source can do stands in traffic_source.hpp.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The sessions of a corpus, in the order of the seed and again from its start. A step's prompt is
+/// one message of the user: recordings are not fed the server's answers.
+struct recorded_sessions {
+    std::size_t most_turns = 1;
+    std::size_t begin = 0;  // stages of fresh traffic begin elsewhere
+    double most_wait_s = 0;
+    std::shared_ptr<const std::vector<std::uint32_t>> order{};  // of those that are played
+    std::vector<std::string> models{};                          // by the corpus's ones
+
+    const session_entry& at(std::size_t conversation, const trace_terms& t) const {
+        return t.files.sessions.sessions[(*order)[(begin + conversation) % order->size()]];
+    }
+    std::size_t turns(std::size_t conversation, const trace_terms& t) const {
+        return at(conversation, t).steps;
+    }
+    const session_step& recorded(const trace_place& place, const trace_terms& t) const {
+        return t.files.sessions.steps[at(place.conversation, t).first + place.turn];
+    }
+    graph_step step(const trace_place& place, const trace_terms& t) const {
+        const session_step& s = recorded(place, t);
+        const auto after = t.files.sessions.after.begin() + s.first_after;
+        const auto next = t.files.sessions.next.begin() + s.first_next;
+        return {.after = {after, after + s.after},
+                .next = {next, next + s.next},
+                .wait_s = std::min<double>(s.wait_s, most_wait_s),
+                .at_s = s.at_s,
+                .turn = s.turn,
+                .depth = s.depth,
+                .label = s.label};
+    }
+    trace_item item(const trace_place& place, const trace_terms& t) const {
+        const session_step& s = recorded(place, t);
+        return {s.prompt.tokens, s.output_tokens};
+    }
+    /// Played again, a session has other words, but for those that it shares with others.
+    void fill(request_spec& r, const trace_place& place, const trace_terms& t,
+              const prompt_terms& w) const {
+        const session_step& s = recorded(place, t);
+        const std::uint64_t play = (begin + place.conversation) / order->size();
+        const bool is_new = play > 0 && !at(place.conversation, t).shares;
+        const prompt_terms words{is_new ? mixed(w.salt ^ mixed(play)) : w.salt, w.fit, w.answers};
+        r.max_tokens = s.output_tokens;
+        append_prompt(r.prompt, t.files.sessions.prompts, s.prompt, 1,
+                      w.fit.words_of_prompt(s.prompt.tokens), words);
+        if (w.fit.as_ids) r.token_ids = id_list(r.prompt);
+        if (!models[s.model].empty()) r.model = models[s.model];
+        r.extra_fields += t.files.sessions.bodies[s.body];
+    }
+    /// Words at the end of a prompt that no other one has.
+    int fresh_words(const trace_place& place, const trace_terms& t, const token_fit& fit) const {
+        const session_step& s = recorded(place, t);
+        const bool is_again = begin + place.conversation >= order->size();
+        if (is_again && at(place.conversation, t).shares) return 0;
+        return std::max(0, fit.words_of_prompt(s.prompt.tokens) - fit.words_in(s.prompt.kept));
+    }
+    void hash_all(fnv1a& h, const trace_terms& t) const {
+        const session_corpus& c = t.files.sessions;
+        h.add(std::llround(most_wait_s * 1e6));
+        for (const std::uint32_t i : *order) {
+            h.add(i);
+            for (std::uint32_t s = 0; s < c.sessions[i].steps; ++s) {
+                const session_step& x = c.steps[c.sessions[i].first + s];
+                for (const long long n : {0ll + x.prompt.tokens, 0ll + x.prompt.kept,
+                                          0ll + x.output_tokens, std::llround(x.wait_s * 1e6),
+                                          std::llround(x.at_s * 1e6)})
+                    h.add(n);
+                for (std::uint32_t a = 0; a < x.after; ++a) h.add(c.after[x.first_after + a]);
+                add_text(h, models[x.model]);
+                add_text(h, c.bodies[x.body]);
+            }
+        }
+    }
+    void hash_conversation(fnv1a&, std::size_t, const trace_terms&) const {}
+};
+
+/// The sessions that are played, in the order of the seed.
+inline std::shared_ptr<const std::vector<std::uint32_t>> drawn_order(std::size_t sessions,
+                                                                     std::size_t most,
+                                                                     std::uint64_t seed) {
+    std::vector<std::uint32_t> order(sessions);
+    for (std::size_t i = 0; i < sessions; ++i) order[i] = static_cast<std::uint32_t>(i);
+    generator random(seed, streams::turns);
+    for (std::size_t i = sessions; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+    if (most > 0 && most < sessions) order.resize(most);
+    return std::make_shared<const std::vector<std::uint32_t>>(std::move(order));
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C117] where prompts come from ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19392,6 +20345,7 @@ namespace detail {
 /// What a workload became. Each source has
 ///     most_turns                     places that each of its conversations takes
 ///     turns(conversation, terms)     of one conversation; 1 where prompts stand alone
+///     step(place, terms)             of a graph: what it waits for; else turns follow each other
 ///     item(place, terms)             the lengths that a place asks for
 ///     fill(request, place, terms, words)
 ///                                    puts into a request what is its own: prompt, history, lengths
@@ -19399,7 +20353,8 @@ namespace detail {
 ///                                    add what tells its traffic from any other
 /// Nothing of it changes, and all of it follows from the arguments.
 using traffic_source =
-    std::variant<made_up_prompts, given_prompts, recorded_dialogues, made_up_conversations>;
+    std::variant<made_up_prompts, given_prompts, recorded_dialogues, made_up_conversations,
+                 recorded_sessions>;
 
 inline std::size_t most_turns_of(const traffic_source& s) {
     return std::visit([](const auto& source) -> std::size_t { return source.most_turns; }, s);
@@ -19409,7 +20364,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] the plan of a gate =================================================================
+// ===== [C118] the plan of a gate =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19596,6 +20551,25 @@ inline std::size_t turns_of(const planned_traffic& p, std::size_t conversation) 
     return std::visit([&](const auto& source) { return source.turns(of.conversation, terms); },
                       of.part.source);
 }
+/// What a request waits for, and who for it.
+inline graph_step step_of(const planned_traffic& p, std::size_t index) {
+    const own_place of = own_place_of(p, index);
+    const trace_terms terms = terms_of(p, of.part);
+    graph_step s = std::visit(
+        [&](const auto& source) {
+            if constexpr (requires { source.step(of.at, terms); })
+                return source.step(of.at, terms);
+            else
+                return step_of_line(of.at.turn, source.turns(of.at.conversation, terms),
+                                    of.part.think_s);
+        },
+        of.part.source);
+    if (!p.parts.empty()) s.label = static_cast<unsigned char>(of.which);
+    return s;
+}
+inline bool plays_sessions(const plan_part& p) {
+    return std::holds_alternative<recorded_sessions>(p.source);
+}
 /// How many conversations hold the requests that are to warm up, and those to be measured (0: no
 /// limit). The last one may be cut, so that the number is kept.
 struct conversation_counts {
@@ -19682,11 +20656,31 @@ inline std::vector<request_kind> kinds_by_turns(const std::vector<long long>& of
     add_turns(kinds, 0, of_turn);
     return kinds;
 }
+/// Of as many steps of sessions as are measured.
+inline std::vector<request_kind> kinds_of_steps(const planned_traffic& p, std::size_t left) {
+    std::map<std::tuple<int, int, unsigned char>, request_kind> kinds;
+    for (std::size_t of = counted_conversations(p).warmup; left > 0; ++of) {
+        const std::size_t steps = std::min(turns_of(p, of), left);
+        for (std::size_t i = 0; i < steps; ++i) {
+            const graph_step s = step_of(p, of * p.stride + i);
+            request_kind& kind = kinds[{s.turn, s.depth, s.label}];
+            kind.like.turn = s.turn;
+            kind.like.depth = s.depth;
+            kind.like.part = s.label;
+            ++kind.count;
+        }
+        left -= steps;
+    }
+    std::vector<request_kind> all;
+    for (const auto& [like, kind] : kinds) all.push_back(kind);
+    return all;
+}
 /// Of these all there are; none where only the run can tell.
 inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
     const long long n = expected_requests(p);
     if (p.described.is_there)
         return kinds_by_turns({p.described.first_turns, n - p.described.first_turns});
+    if (plays_sessions(p)) return kinds_of_steps(p, static_cast<std::size_t>(n));
     if (p.stride == 1 && p.parts.empty()) return kinds_by_turns({n});
     std::vector<std::vector<long long>> of_part(std::max<std::size_t>(p.parts.size(), 1),
                                                 std::vector<long long>(p.stride, 0));
@@ -19742,8 +20736,11 @@ inline planned_traffic stage_of(planned_traffic t, int stage) {
     if (stage > 0) t.seed = mixed(t.seed ^ mixed(static_cast<std::uint64_t>(stage)));
     // Other conversations of a dataset, of which the stages need four times a repeat's.
     for_each_part(t, [&](plan_part& part) {
+        const auto nth = static_cast<std::size_t>(stage);
         if (auto* d = std::get_if<recorded_dialogues>(&part.source))
-            d->begin = part.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
+            d->begin = part.files->dialogues.size() / 4 * nth;
+        if (auto* x = std::get_if<recorded_sessions>(&part.source))
+            x->begin = x->order->size() / 4 * nth;
     });
     if (stage + 1 != last_stage) return t;
     t.requests *= 2;
@@ -19766,7 +20763,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] from a workload to its part of the plan ============================================
+// ===== [C119] from a workload to its part of the plan ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19933,6 +20930,56 @@ inline planned_workload workload_of(const conversations& c, const request_option
     return w;
 }
 
+/// What can be refused before the files are read.
+inline void check_sessions(const sessions& w) {
+    if (w.path.empty()) refuse({"workload.path is empty: sessions must name a file or a folder"});
+    if (!(w.most_wait.seconds() >= 0 && w.most_wait.seconds() <= 86400))
+        refuse({printed("workload.most_wait is %g s: it runs from 0 to 86400 s",
+                        w.most_wait.seconds())});
+    if (!(w.max_context >= 0 && w.max_context <= 10000000))
+        refuse({printed("workload.max_context is %lld: it runs from 1 to 10000000, or is 0 for no "
+                        "limit", static_cast<long long>(w.max_context))});
+    if (w.max_items && !(*w.max_items >= 1 && *w.max_items <= 1000000))
+        refuse({printed("workload.max_items is %d: it runs from 1 to 1000000", *w.max_items)});
+}
+inline planned_workload workload_of(const sessions& w, const scenario& s, std::uint64_t seed,
+                                    const session_corpus& corpus) {
+    check_sessions(w);
+    if (corpus.sessions.empty()) refuse({str(w.path), " was not read"});
+    if (s.arrivals.data().kind == arrival_kind::replay)
+        refuse({"workload is sessions and arrivals is ", arrival_text(s.arrivals.data()),
+                ": give arrivals that start sessions at a rate, or users that play them"});
+    recorded_sessions source{
+        .most_turns = corpus.most_steps,
+        .most_wait_s = w.most_wait.seconds(),
+        .order = drawn_order(corpus.sessions.size(),
+                             static_cast<std::size_t>(w.max_items ? *w.max_items : 0), seed),
+        .models = std::vector<std::string>(corpus.models.size())};
+    for (const model_name& m : w.models) {
+        const auto at = std::find(corpus.models.begin(), corpus.models.end(), str(m.recorded));
+        if (at == corpus.models.end())
+            refuse({"workload.models names ", str(m.recorded), ", and no step of the recording "
+                    "is of such a model"});
+        source.models[static_cast<std::size_t>(at - corpus.models.begin())] = str(m.asked);
+    }
+    double steps = 0, longest = 0;
+    for (const std::uint32_t i : *source.order) steps += corpus.sessions[i].steps;
+    for (const session_step& x : corpus.steps)
+        longest = std::max(longest, static_cast<double>(x.prompt.tokens));
+    const auto n = static_cast<double>(source.order->size());
+    const std::string left_out =
+        corpus.left_out > 0 ? printed(", %lld left out by max_context", corpus.left_out) : "";
+    return {.source = source,
+            .text = printed("%.0f sessions of ", n) + file_name(str(w.path)) + " (" +
+                    corpus.format + ")" + left_out + printed(", %.1f steps each", steps / n) +
+                    printed(", prompts of up to %.0f tokens, waits of up to %.9g s", longest,
+                            w.most_wait.seconds()) +
+                    (w.force_output ? "" : ", answers as long as they get") +
+                    "; answers of the server are not fed back, so none of their tokens is found "
+                    "cached",
+            .forces_length = w.force_output || s.options.ignore_eos};
+}
+
 inline void check_own_lengths(const arrival_data& a, const length_distribution& d,
                               const char* field) {
     if (d.kind == length_distribution::shape::trace && a.kind != arrival_kind::replay)
@@ -19990,7 +21037,8 @@ inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
 }
 
 inline planned_workload workload_of(const scenario& s, const arrival_data& arrivals,
-                                    const workload_files& files, bool generates = true) {
+                                    const workload_files& files, bool generates = true,
+                                    std::uint64_t default_seed = 1) {
     const box& w = s.workload.what();
     if (const auto* d = w.get<dataset>()) return workload_of(*d, s.options, files.dialogues);
     if (const auto* q = w.get<questions>()) return workload_of(*q, s.options, files.dialogues);
@@ -19999,6 +21047,11 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
         refuse({printed("options.max_tokens is %d: a synthetic workload says its own output_tokens",
                         *s.options.max_tokens)});
     if (const auto* talk = w.get<conversations>()) return workload_of(*talk, s.options);
+    if (const auto* graphs = w.get<sessions>()) {
+        const long long seed = s.seed;
+        return workload_of(*graphs, s, seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
+                           files.sessions);
+    }
     if (const auto* made = w.get<synthetic>())
         return workload_of(*made, arrivals, s.warmup, s.options, generates);
     synthetic as_recorded;
@@ -20011,7 +21064,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] the hash of all that a plan sends ==================================================
+// ===== [C120] the hash of all that a plan sends ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20056,7 +21109,7 @@ inline std::string trace_hash(const planned_traffic& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] the requests of a plan =============================================================
+// ===== [C121] the requests of a plan =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20153,7 +21206,7 @@ inline bool asks_about_images(const planned_traffic& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] what of its prompts a workload lets a prefix cache have ============================
+// ===== [C122] what of its prompts a workload lets a prefix cache have ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20168,6 +21221,9 @@ public:
 
     double operator()(const given_prompts&) const { return 0; }
     double operator()(const made_up_prompts& s) const {
+        return s.fresh_words(place_, terms_of(plan_, of_.part), fit_) * fit_.per_word;
+    }
+    double operator()(const recorded_sessions& s) const {
         return s.fresh_words(place_, terms_of(plan_, of_.part), fit_) * fit_.per_word;
     }
     /// The first turn's fresh words come first of all that is its own; a later one follows what its
@@ -20211,7 +21267,7 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] what a plan says of the evidence that it will bring ================================
+// ===== [C123] what a plan says of the evidence that it will bring ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20252,7 +21308,7 @@ inline double most_skew_of_ranks(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] the search for a capacity ==========================================================
+// ===== [C124] the search for a capacity ==========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -20706,7 +21762,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] what probes say of a load ==========================================================
+// ===== [C125] what probes say of a load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20790,7 +21846,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] the capacity that probes show ======================================================
+// ===== [C126] the capacity that probes show ======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 namespace llmbench {
@@ -21077,7 +22133,7 @@ inline decision capacity_verdict(const evidence& e, const terms& t, const ground
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C123] the capacity of a candidate beside that of a baseline ==============================
+// ===== [C127] the capacity of a candidate beside that of a baseline ==============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -21326,7 +22382,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C124] a capacity held against a live baseline's ==========================================
+// ===== [C128] a capacity held against a live baseline's ==========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -21530,7 +22586,7 @@ inline decision judged_also_of_loads(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C125] a load that is searched ============================================================
+// ===== [C129] a load that is searched ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21792,7 +22848,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C126] which SLOs a scenario can have =====================================================
+// ===== [C130] which SLOs a scenario can have =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21832,7 +22888,7 @@ inline slo_context slo_context_of(const plan& p) {
             .kinds = expected_kinds(p),
             .labels = t.labels,
             .side_tasks = t.side_tasks,
-            .deepest = t.described.deepest,
+            .deepest = std::max(t.described.deepest, t.files->sessions.deepest),
             .duration_s = t.duration_s,
             .most_repeats = j.most_repeats,
             .rule = j.rule,
@@ -22027,7 +23083,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C127] the options of requests ============================================================
+// ===== [C131] the options of requests ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22140,7 +23196,7 @@ inline request_spec common_request(const request_options& o, const api_traits& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C128] the load that is profiled ==========================================================
+// ===== [C132] the load that is profiled ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22189,7 +23245,7 @@ inline plan profiled(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C129] from a scenario to its plan ========================================================
+// ===== [C133] from a scenario to its plan ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22375,10 +23431,10 @@ inline scenario with_questions(scenario s, std::size_t n, const api_traits& api)
 /// What a workload and its options become.
 inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
                               const std::shared_ptr<const workload_files>& files,
-                              const api_traits& api) {
+                              const api_traits& api, std::uint64_t default_seed) {
     check_options(s.options);
     check_options_of(api, s.options);
-    const planned_workload w = workload_of(s, arrivals, *files, api.generates);
+    const planned_workload w = workload_of(s, arrivals, *files, api.generates, default_seed);
     const plan_part part{.workload_text = w.text,
                          .sent_as_given = w.sent_as_given,
                          .source = w.source,
@@ -22432,6 +23488,9 @@ inline void check_mix(const mix_of_parts& m) {
             refuse({given, printed("weight is %lld: it runs from 1 to 1000", weight)});
         if (m.parts[i].workload.what().get<mix_of_parts>())
             refuse({given, "its workload is a mix: name all parts in one"});
+        if (m.parts[i].workload.what().get<sessions>())
+            refuse({given, "its workload is sessions, whose steps have labels of their own: give "
+                    "them a gate of their own"});
     }
 }
 /// A recorded trace says how long its requests were, one after the other, whatever a mix does.
@@ -22459,7 +23518,7 @@ inline std::string mix_text(const std::vector<plan_part>& parts) {
 }
 inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
                                      const arrival_data& arrivals, const workload_files& files,
-                                     const api_traits& api) {
+                                     const api_traits& api, std::uint64_t default_seed) {
     check_mix(m);
     planned_workloads all;
     std::size_t common = 0;
@@ -22473,7 +23532,7 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
                 refuse({"traffic is fresh, which asks each question once, and in a mix they go "
                         "round; let traffic be replayed"});
             const scenario alone = with_questions(scenario_of(s, of), api);
-            plan_part part = planned_part(alone, arrivals, own, api);
+            plan_part part = planned_part(alone, arrivals, own, api, default_seed);
             if (part.common.stream != (i == 0 ? part : all.parts[0]).common.stream)
                 refuse({"it is streamed and the first part is not, or the other way round; give "
                         "all parts the same options.stream"});
@@ -22500,10 +23559,12 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
 /// All that one arm sends.
 inline planned_workloads planned_workloads_of(const scenario& s, const arrival_data& arrivals,
                                               const std::shared_ptr<const workload_files>& files,
-                                              const api_traits& api) {
+                                              const api_traits& api, std::uint64_t default_seed) {
     if (const auto* m = s.workload.what().get<mix_of_parts>())
-        return planned_mix(*m, s, arrivals, *files, api);
-    planned_workloads one = {planned_part(s, arrivals, files, api), {}, {}, {}};
+        return planned_mix(*m, s, arrivals, *files, api, default_seed);
+    planned_workloads one = {planned_part(s, arrivals, files, api, default_seed), {}, {}, {}};
+    if (plays_sessions(one) && files->sessions.labels.size() > 1)
+        one.labels = files->sessions.labels;
     check_somebody_stays(s.options);
     return one;
 }
@@ -22511,12 +23572,16 @@ inline planned_workloads planned_workloads_of(const scenario& s, const arrival_d
 /// What the baseline's load is instead, where it is the target asked otherwise.
 inline maybe<planned_workloads> planned_otherwise(
     const scenario& s, const arrival_data& arrivals,
-    const std::shared_ptr<const workload_files>& files, const api_traits& api) {
+    const std::shared_ptr<const workload_files>& files, const api_traits& api,
+    std::uint64_t default_seed) {
     if (!s.baseline.is_asked_otherwise()) return {};
     const otherwise& asked = s.baseline.asked();
     scenario other = s;
     if (asked.options) other.options = *asked.options;
     const bool is_other = !asked.workload.what().empty();
+    if (is_other && (asked.workload.what().get<sessions>() || s.workload.what().get<sessions>()))
+        refuse({"baseline is otherwise{...}: its workload is another, and of sessions both arms "
+                "play the same: leave the baseline's workload out"});
     if (is_other) other.workload = asked.workload;
     return told_of("baseline is otherwise{...}", [&] {
         if (other.options.stream != s.options.stream)
@@ -22526,7 +23591,7 @@ inline maybe<planned_workloads> planned_otherwise(
                              ? std::make_shared<const workload_files>(files->of_baseline[0])
                              : files;
         other = with_questions(other, own->dialogues.size(), api);
-        planned_workloads w = planned_workloads_of(other, arrivals, own, api);
+        planned_workloads w = planned_workloads_of(other, arrivals, own, api, default_seed);
         if (!asked.model.empty())
             for_each_part(w, [&](plan_part& part) { part.common.model = str(asked.model); });
         if (asked.alone)
@@ -22555,7 +23620,8 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     const repeat_counts repeats = planned_repeats(s, use);
     const long long seed = s.seed;
     planned_traffic sent;
-    static_cast<planned_workloads&>(sent) = planned_workloads_of(s, arrivals, read, api);
+    static_cast<planned_workloads&>(sent) =
+        planned_workloads_of(s, arrivals, read, api, default_seed);
     sent.arrivals = arrivals;
     sent.warmup_requests = s.warmup.requests();
     sent.warmup_s = s.warmup.seconds();
@@ -22564,7 +23630,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     sent.duration_s = s.duration.seconds();
     sent.seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed;
     sent.scores = api.generates ? "" : api.name;
-    sent.otherwise = planned_otherwise(s, arrivals, read, api);
+    sent.otherwise = planned_otherwise(s, arrivals, read, api, default_seed);
     sent.limits = s.limits;
     sent.client = s.client;
     planned_judging judged{.first_repeats = repeats.first,
@@ -22594,7 +23660,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C130] a plan in words ====================================================================
+// ===== [C134] a plan in words ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22721,7 +23787,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C131] where a gate's server stood ========================================================
+// ===== [C135] where a gate's server stood ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22761,7 +23827,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C132] what of a scenario does not go with several settings ===============================
+// ===== [C136] what of a scenario does not go with several settings ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22820,7 +23886,7 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C133] JSON files of other tools ==========================================================
+// ===== [C137] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -22978,7 +24044,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C134] one run of another tool, as its file tells it ======================================
+// ===== [C138] one run of another tool, as its file tells it ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23243,7 +24309,7 @@ inline repeat_data repeat_of(imported_run& run, int index) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C135] result files of AIPerf =============================================================
+// ===== [C139] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -23537,7 +24603,7 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C136] result files of guidellm ===========================================================
+// ===== [C140] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -23769,7 +24835,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C137] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C141] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 namespace llmbench {
@@ -23897,7 +24963,7 @@ struct odd_answers {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C138] result files of SGLang's bench_serving =============================================
+// ===== [C142] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 namespace llmbench {
@@ -24039,7 +25105,7 @@ inline imported_run read_sglang_run(const picojson::value& v, const std::string&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C139] result files of vLLM bench serve ===================================================
+// ===== [C143] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
 
 namespace llmbench {
@@ -24222,7 +25288,7 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C140] which tool wrote a result file, and what it tells ==================================
+// ===== [C144] which tool wrote a result file, and what it tells ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24280,7 +25346,7 @@ inline imported_run read_imported_run(std::string_view bytes, const std::string&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] runs of another tool as the repeats of one gate ====================================
+// ===== [C145] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -24538,7 +25604,7 @@ inline terms terms_of_files(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] engine model =======================================================================
+// ===== [C146] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -24750,7 +25816,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C143] what a request asks the simulated server ===========================================
+// ===== [C147] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24906,7 +25972,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C144] answers of the simulated server ====================================================
+// ===== [C148] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -25252,7 +26318,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C145] the simulated server's page of metrics =============================================
+// ===== [C149] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -25424,7 +26490,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C146] what the simulated server says besides answers =====================================
+// ===== [C150] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25501,7 +26567,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C147] an engine with the pace of a server that was measured ==============================
+// ===== [C151] an engine with the pace of a server that was measured ==============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25552,7 +26618,7 @@ inline engine engine_at_pace(const measured_pace& m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C148] our requests in other tools' definitions ===========================================
+// ===== [C152] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -25733,7 +26799,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C149] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C153] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25762,7 +26828,7 @@ inline double run_value(metric_id id, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C150] points and round steps of drawings =================================================
+// ===== [C154] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25792,7 +26858,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C151] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C155] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25857,7 +26923,7 @@ inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C152] the curve of a search: objectives over the load ====================================
+// ===== [C156] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25916,7 +26982,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C153] how requests ended, and what their answers say of tokens ===========================
+// ===== [C157] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26040,7 +27106,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C154] how long made-up prompts were to be, and were ======================================
+// ===== [C158] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26087,7 +27153,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C155] what each of several programs did, over all repeats ================================
+// ===== [C159] what each of several programs did, over all repeats ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26160,7 +27226,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C156] what a server told of itself, over all repeats =====================================
+// ===== [C160] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26247,7 +27313,7 @@ inline std::string cross_check_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C157] timelines: repeats in windows of equal length ======================================
+// ===== [C161] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26381,7 +27447,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C158] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C162] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26586,7 +27652,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C159] what other runs of a gate would find ===============================================
+// ===== [C163] what other runs of a gate would find ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26765,7 +27831,7 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C160] what a result keeps of the nights that it was held against =========================
+// ===== [C164] what a result keeps of the nights that it was held against =========================
 // All that the rule needs: to judge again takes no folder, and gives the same bits.
 
 namespace llmbench {
@@ -26823,7 +27889,7 @@ inline void fields_of(field_visitor& v, history_terms& h) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C161] the fields of a gate: its servers, its load, what it was judged by =================
+// ===== [C165] the fields of a gate: its servers, its load, what it was judged by =================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27056,7 +28122,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C162] stored results =====================================================================
+// ===== [C166] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -27379,7 +28445,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C163] the fields of what was measured on a server ========================================
+// ===== [C167] the fields of what was measured on a server ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27540,7 +28606,7 @@ inline void fields_of(field_visitor& v, other_view& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C164] calibration.json ===================================================================
+// ===== [C168] calibration.json ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27605,7 +28671,7 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C165] what result.json tells of events.bin ===============================================
+// ===== [C169] what result.json tells of events.bin ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27631,7 +28697,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C166] the fields of a verdict ============================================================
+// ===== [C170] the fields of a verdict ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27708,7 +28774,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C167] from a gate that was measured to its line of a history =============================
+// ===== [C171] from a gate that was measured to its line of a history =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27831,7 +28897,7 @@ inline history_entry history_entry_of(const plan& p, cohort in, const fingerprin
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C168] one line of records.jsonl ==========================================================
+// ===== [C172] one line of records.jsonl ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27885,7 +28951,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C169] shards of a load, put together =====================================================
+// ===== [C173] shards of a load, put together =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28034,7 +29100,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C170] a repeat as bytes, for another program of the same run =============================
+// ===== [C174] a repeat as bytes, for another program of the same run =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28095,7 +29161,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C171] from the lines of a history to what a gate is held against =========================
+// ===== [C175] from the lines of a history to what a gate is held against =========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28220,7 +29286,7 @@ inline history_terms history_terms_of(const history_lines& lines, const cohort& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C172] the progress line ==================================================================
+// ===== [C176] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28283,7 +29349,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C173] what reports tell of several settings ==============================================
+// ===== [C177] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28300,7 +29366,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C174] several settings in result.json ====================================================
+// ===== [C178] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28375,7 +29441,7 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C175] what came of a profile =============================================================
+// ===== [C179] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28438,7 +29504,7 @@ inline void fields_of(field_visitor& v, taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C176] what reports are made of ===========================================================
+// ===== [C180] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28489,7 +29555,7 @@ struct environment_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C177] rehearsals: gates on a model of their server =======================================
+// ===== [C181] rehearsals: gates on a model of their server =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28560,7 +29626,7 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C178] result.json and calibration.json ===================================================
+// ===== [C182] result.json and calibration.json ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28681,7 +29747,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C179] several settings on the console ====================================================
+// ===== [C183] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28776,7 +29842,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C180] words in Markdown ==================================================================
+// ===== [C184] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28812,7 +29878,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C181] several settings in summary.md =====================================================
+// ===== [C185] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28854,7 +29920,7 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C182] how gates are headed ===============================================================
+// ===== [C186] how gates are headed ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28945,7 +30011,7 @@ inline std::string headline_text(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C183] what reports say of the nights that a gate was held against ========================
+// ===== [C187] what reports say of the nights that a gate was held against ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29002,7 +30068,7 @@ inline std::vector<std::string> nights_lines(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C184] words of reports ===================================================================
+// ===== [C188] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29304,7 +30370,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C185] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C189] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29618,7 +30684,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C186] what a console can show ============================================================
+// ===== [C190] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29647,7 +30713,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C187] the console ========================================================================
+// ===== [C191] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29837,7 +30903,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C188] the pace of a server in the result of a run ========================================
+// ===== [C192] the pace of a server in the result of a run ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29900,7 +30966,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C189] the report page: style, icons and script ===========================================
+// ===== [C193] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -30110,7 +31176,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C190] the report page: drawings ==========================================================
+// ===== [C194] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30365,7 +31431,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C191] the report page: verdicts ==========================================================
+// ===== [C195] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30538,7 +31604,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C192] the report page: distributions =====================================================
+// ===== [C196] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30655,7 +31721,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C193] the report page: gates beside each other ===========================================
+// ===== [C197] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30764,7 +31830,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C194] the report page: what a search found ===============================================
+// ===== [C198] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30852,7 +31918,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C195] the report page: what else a gate has to say =======================================
+// ===== [C199] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31048,7 +32114,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C196] the report page: several settings beside each other ================================
+// ===== [C200] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31143,7 +32209,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C197] the report page: timelines =========================================================
+// ===== [C201] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31313,7 +32379,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C198] the report page: the whole =========================================================
+// ===== [C202] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31500,7 +32566,6 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <list>
 #include <mutex>  // unique_lock, lock_guard, call_once
 #include <new>  // bad_alloc
-#include <queue>  // users by the time they are ready
 #include <random>  // random_device, what no other run has sent
 #include <thread>  // this_thread, hardware_concurrency
 
@@ -33273,6 +34338,26 @@ inline std::size_t dialogues_wanted(const scenario& s) {
     return static_cast<std::size_t>(std::clamp(s.traffic == fresh ? 4 * n : n, 1ll, 1000000ll));
 }
 
+/// Of a folder, all files in the order of their names.
+inline session_corpus read_sessions(const sessions& w) {
+    const std::string path = str(w.path);
+    std::vector<std::string> files{path};
+    std::error_code problem;
+    if (std::filesystem::is_directory(path, problem)) {
+        files.clear();
+        for (const auto& entry : std::filesystem::directory_iterator(path, problem))
+            if (entry.is_regular_file()) files.push_back(entry.path().string());
+        std::sort(files.begin(), files.end());
+        if (problem) refuse({"workload.path, ", path, ", cannot be read"});
+    }
+    session_reader reader(static_cast<int>(w.max_context));
+    for (const std::string& file : files) {
+        byte_stream in = bytes_of(file, "workload.path");
+        reader.read(in);
+    }
+    return reader.finished(path);
+}
+
 /// All that a scenario names in files.
 inline workload_files read_workload_files(const scenario& s, std::uint64_t default_seed) {
     using shape = length_distribution::shape;
@@ -33316,6 +34401,10 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
         f.dialogues = sampled_dialogues(in, *d, dialogues_wanted(s),
                                         seed_of_file, answers);
         read_images(*d, f.dialogues);
+    }
+    if (const auto* graphs = w.get<sessions>()) {
+        check_sessions(*graphs);
+        f.sessions = read_sessions(*graphs);
     }
     const arrival_data& a = s.arrivals.data();
     if (a.kind == arrival_kind::replay) {
@@ -35280,6 +36369,7 @@ struct planned_request {
     std::size_t index = 0;
     long long scheduled_ns = 0;
     int user = -1;  // of an open loop
+    bool primes = false;  // the caches, as what was before the load
 };
 
 /// Requests that were delivered, on their way to the disk.
@@ -35354,7 +36444,7 @@ inline long long measured_offset(const load_order& o, const load_state& shared) 
 inline run_phase phase_of(const load_order& o, const load_state& shared, const planned_request& w) {
     const bool is_early = o.measured_by_time &&
                           w.scheduled_ns < shared.start_ns + measured_offset(o, shared);
-    return is_early || w.index < o.warmup ? run_phase::warmup : run_phase::measure;
+    return is_early || w.primes || w.index < o.warmup ? run_phase::warmup : run_phase::measure;
 }
 
 }  // namespace llmbench
@@ -35792,19 +36882,24 @@ public:
         while (is_due(now_ns)) {
             const long long due = next_due();
             planned_request next{0, due, -1};
-            if (due == next_planned()) {
+            const bool is_start = due == next_planned();
+            if (is_start) {
                 next.index = order_.first + next_open_ * sent_.stride;
                 next_open_ += shard_.count;
             } else {
                 const ready_user u = users_.top();
                 users_.pop();
-                if (u.user >= 0) {
-                    next = {place_for(u, now_ns), due, u.user};
-                    if (next.index >= order_.last) continue;  // this user is done
+                next = {u.user < 0 ? u.turn : place_for(u, now_ns), due, u.user, u.primes};
+                if (next.index >= order_.last) continue;  // this user is done
+                if (u.turn != new_conversation) {
+                    if (u.user >= 0) return due_request{next, due};
+                } else if (begin_session(next)) {
                     return due_request{next, due};
+                } else {
+                    continue;
                 }
-                next.index = u.turn;
             }
+            if (is_start && !begin_session(next)) continue;
             if (cap_ == 0 || in_flight_ + promised_ < cap_) return due_request{next, due};
             waiting_.push_back(next);
         }
@@ -35834,6 +36929,8 @@ public:
             const std::size_t open = next_open_ + later * shard_.count;
             return open < order_.send_at.size() ? order_.first + open * sent_.stride : order_.last;
         }
+        // Users that begin in the middle of a session do not send what it begins with.
+        if (plays_sessions(sent_) && sent_.requests == 0) return order_.last;
         while (taken_.size() <= later) {
             const std::size_t next = shared_.next.load();
             if (next >= order_.last || (order_.last - next) / step() < 2 * order_.users())
@@ -35863,17 +36960,14 @@ public:
         keep_answer(w.index, status, words);
         --in_flight_;
         if (stopped_) return;
-        const std::size_t next = next_turn(w.index);
-        const double think_s = part_of(sent_, w.index / sent_.stride).part.think_s;
+        // A failed answer that comes at once must not turn a user into a flood.
+        const double least_s = w.user >= 0 && status != request_status::ok ? 0.01 : 0;
+        const bool is_over = released_by(w, end_ns, least_s);
         if (w.user >= 0) {
-            // A failed answer that comes at once must not turn a user into a flood.
-            const bool failed = status != request_status::ok;
-            const bool pauses = next != new_conversation && think_s > 0;
-            const double think = pauses ? think_s : sent_.arrivals.think_s;
-            users_.push({end_ns + ns_of(std::max(think, failed ? 0.01 : 0.0)), w.user, next});
+            const double think = std::max(sent_.arrivals.think_s, least_s);
+            if (is_over) users_.push({end_ns + ns_of(think), w.user});
             return;
         }
-        if (next != new_conversation) users_.push({end_ns + ns_of(think_s), -1, next});
         if (static_cast<long long>(waiting_.size()) > promised_)
             ++promised_;  // not sent here and now: this connection is not free yet
     }
@@ -35886,7 +36980,11 @@ public:
     // ---- conversations
 
     /// There is a turn behind this one, which takes the answer to it along.
-    bool goes_on(std::size_t index) const { return next_turn(index) != new_conversation; }
+    bool goes_on(std::size_t index) const {
+        const trace_place at = place_of(sent_, index);
+        return sent_.stride > 1 && !plays_sessions(sent_) &&
+               at.turn + 1 < turns_of(sent_, at.conversation) && index + 1 < order_.last;
+    }
     /// To the earlier turns of this one's conversation.
     const std::vector<std::string>& answers_before(std::size_t index) const {
         static const std::vector<std::string> none;
@@ -35913,6 +37011,7 @@ private:
         long long at_ns = 0;
         int user = -1;
         std::size_t turn = new_conversation;  // its place in the trace
+        bool primes = false;                  // the caches: it was before the load began
         bool operator>(const ready_user& o) const {
             if (at_ns != o.at_ns) return at_ns > o.at_ns;
             return user != o.user ? user > o.user : turn > o.turn;
@@ -35959,15 +37058,77 @@ private:
         taken_.pop_front();
         return first;
     }
-    /// The place of the turn behind this one, `new_conversation` where there is none.
-    std::size_t next_turn(std::size_t index) const {
-        const trace_place at = place_of(sent_, index);
-        const bool more = at.turn + 1 < turns_of(sent_, at.conversation) && index + 1 < order_.last;
-        return more ? index + 1 : new_conversation;
+
+    // ---- sessions
+
+    /// A session that was begun: what its steps still wait for.
+    struct live_session {
+        std::vector<std::uint8_t> waits_for{};      // by step: so many others
+        std::map<std::size_t, long long> latest{};  // of steps that still wait: an end before them
+        std::size_t left = 0;                       // steps that have not ended
+        long long start_ns = 0;
+    };
+    std::size_t steps_from(std::size_t first) const {
+        return std::min(turns_of(sent_, first / sent_.stride), order_.last - first);
+    }
+    /// Of the request that begins it. False where that is due later itself.
+    bool begin_session(planned_request& w) {
+        if (sent_.stride == 1) return true;
+        const std::size_t first = w.index, steps = steps_from(first);
+        live_session s{std::vector<std::uint8_t>(steps), {}, steps, w.scheduled_ns};
+        std::vector<std::size_t> free;
+        const std::size_t begun = steps_before(w, steps);
+        s.left -= begun;
+        for (std::size_t i = begun; i < steps; ++i) {
+            for (const std::uint32_t a : step_of(sent_, first + i).after)
+                s.waits_for[i] = static_cast<std::uint8_t>(s.waits_for[i] + (a >= begun));
+            if (s.waits_for[i] == 0) free.push_back(i);
+        }
+        live_.insert_or_assign(first, std::move(s));
+        bool is_due = false;
+        for (const std::size_t i : free) {
+            const double wait_s = begun > 0 ? 0 : step_of(sent_, first + i).wait_s;
+            if (i == 0 && wait_s <= 0) is_due = true;
+            else users_.push({w.scheduled_ns + ns_of(wait_s), w.user, first + i, begun > 0});
+        }
+        return is_due;
+    }
+    /// Steps that a user was through when the load began: users begin in the middle of a session,
+    /// so that the first minutes are not those of young ones. Where requests are counted, all are
+    /// sent.
+    std::size_t steps_before(const planned_request& w, std::size_t steps) {
+        if (!plays_sessions(sent_) || w.user < 0 || sent_.requests > 0) return 0;
+        if (!has_begun_.insert(w.user).second) return 0;
+        generator random(sent_.seed, streams::turns + 1 + static_cast<std::uint64_t>(w.user));
+        return random.below(steps);
+    }
+    /// Puts what a step has held back alone in line. Whether its session is over.
+    bool released_by(const planned_request& w, long long end_ns, double least_s) {
+        if (sent_.stride == 1) return true;
+        const std::size_t first = w.index - w.index % sent_.stride;
+        const auto found = live_.find(first);
+        if (found == live_.end()) return true;
+        live_session& s = found->second;
+        for (const std::uint32_t next : step_of(sent_, w.index).next) {
+            if (next >= s.waits_for.size()) continue;
+            const auto latest = s.latest.emplace(next, end_ns).first;
+            latest->second = std::max(latest->second, end_ns);
+            if (--s.waits_for[next] > 0) continue;
+            const graph_step step = step_of(sent_, first + next);
+            const bool has_own = plays_sessions(sent_) || step.wait_s > 0 || w.user < 0;
+            const double wait_s = has_own ? step.wait_s : sent_.arrivals.think_s;
+            users_.push({std::max(latest->second + ns_of(std::max(wait_s, least_s)),
+                                  s.start_ns + ns_of(step.at_s)),
+                         w.user, first + next});
+            s.latest.erase(latest);
+        }
+        if (--s.left > 0) return false;
+        live_.erase(found);
+        return true;
     }
     /// What came of a failed request is not fed back: the conversation goes on without it.
     void keep_answer(std::size_t index, request_status status, const std::string& words) {
-        if (sent_.stride == 1) return;
+        if (sent_.stride == 1 || plays_sessions(sent_)) return;
         const std::size_t conversation = index / sent_.stride;
         if (!goes_on(index)) {
             answers_.erase(conversation);
@@ -35985,6 +37146,8 @@ private:
     mutable std::size_t next_open_;  // of order.send_at; moves past what is left out
     std::priority_queue<ready_user, std::vector<ready_user>, std::greater<>> users_{};
     std::map<std::size_t, std::vector<std::string>> answers_{};  // of conversations that go on
+    std::map<std::size_t, live_session> live_{};  // by their first places
+    std::set<int> has_begun_{};                   // users
     std::deque<planned_request> waiting_{};
     std::deque<std::size_t> taken_{};  // places of conversations to come, in a closed loop
     long long in_flight_ = 0, cap_ = 0;
@@ -36099,9 +37262,10 @@ public:
         r.repeat = order_.repeat;
         r.phase = phase_of(order_, shared_, w);
         r.conversation = static_cast<long long>(w.index / stride);
-        r.turn = static_cast<int>(w.index % stride);
-        r.part = static_cast<unsigned char>(
-            part_of(*order_.what, w.index / stride).which);
+        const graph_step step = step_of(*order_.what, w.index);
+        r.turn = step.turn;
+        r.depth = step.depth;
+        r.part = step.label;
         shared_.note(r);
         if (shared_.out) {
             unwritten_.records.push_back(r);

@@ -102,6 +102,25 @@ struct questions {
     types::maybe<int> max_items{};       ///< drawn by the seed; default: all of them
 };
 
+/// A model of a recording, and the one that is asked in its place.
+struct model_name {
+    types::text recorded{};
+    types::text asked{};
+};
+/// Recorded sessions of agents, each a graph of model calls: a step waits for others, then for a
+/// tool, and its prompt goes on from one of them. Told apart by content: Weka, Bailian, Mooncake
+/// and JSON lines of {"session", "step", "after", "wait", "keeps", "prompt_tokens",
+/// "output_tokens"}. Arrivals start sessions; users play one after the other, in the seed's order.
+/// Prompts are made-up words that have in common what the recorded ones had.
+struct sessions {
+    types::text path{};           ///< of a file, or of a folder of them
+    time_span most_wait = time_span::from_seconds(60);  ///< longer waits are cut to this
+    types::whole max_context = 0; ///< tokens; sessions with more are left out; 0: no limit
+    types::list<model_name> models{};  ///< recorded names that the server has others for
+    types::maybe<int> max_items{};     ///< sessions that are played; default: all
+    bool force_output = true;          ///< by ignore_eos; false: answers are as long at most
+};
+
 struct prompt_list {
     types::list<types::text> items{};
 };
@@ -120,6 +139,7 @@ public:
     any_workload(const conversations& c) : what_(detail::box::make(c)) {}
     any_workload(const dataset& d) : what_(detail::box::make(d)) {}
     any_workload(const questions& q) : what_(detail::box::make(q)) {}
+    any_workload(const sessions& s) : what_(detail::box::make(s)) {}
     any_workload(const prompt_list& p) : what_(detail::box::make(p)) {}
     any_workload(const mix_of_parts& m);
     const detail::box& what() const { return what_; }

@@ -121,49 +121,54 @@ inline picojson::value next_json(byte_stream& in) {
     return parsed_json(in, read_json_text(in), line);
 }
 
+/// Passes over the character that must stand here.
+inline void expect(byte_stream& in, char wanted) {
+    in.skip_space();
+    if (in.peek() != wanted) in.refuse(in.line(), printed("'%c' is expected here", wanted));
+    in.get();
+}
+/// `on_element(key, value, line)` for each element of the list that begins here.
+template <class OnElement>
+void each_list_element(byte_stream& in, const std::string& key, OnElement&& on_element) {
+    expect(in, '[');
+    in.skip_space();
+    if (in.peek() == ']') { in.get(); return; }
+    for (;;) {
+        in.skip_space();
+        const long long line = in.line();
+        on_element(key, next_json(in), line);
+        in.skip_space();
+        if (in.peek() == ',') { in.get(); continue; }
+        return expect(in, ']');
+    }
+}
+/// The same for each list that is a member of the object that begins here, `on_member(key, value)`
+/// for each other one.
+template <class OnElement, class OnMember>
+void each_json_member(byte_stream& in, OnElement&& on_element, OnMember&& on_member) {
+    expect(in, '{');
+    in.skip_space();
+    while (in.peek() != '}') {
+        const picojson::value key = next_json(in);
+        if (!key.is<std::string>()) in.refuse(in.line(), "a member's name is expected here");
+        expect(in, ':');
+        in.skip_space();
+        if (in.peek() == '[') each_list_element(in, key.get<std::string>(), on_element);
+        else on_member(key.get<std::string>(), next_json(in));
+        in.skip_space();
+        if (in.peek() == ',') { in.get(); in.skip_space(); }
+        else if (in.peek() != '}') expect(in, '}');
+    }
+    in.get();
+}
+
 /// `on_element(key, value, line)` for each element of the array that a JSON file is, or of each
 /// array that is a member of the object that it is.
 template <class OnElement, class OnMember>
 void each_json_element(byte_stream& in, OnElement&& on_element, OnMember&& on_member) {
-    const auto expect = [&](char wanted) {
-        in.skip_space();
-        if (in.peek() != wanted)
-            in.refuse(in.line(), printed("'%c' is expected here", wanted));
-        in.get();
-    };
-    const auto elements = [&](const std::string& key) {
-        expect('[');
-        in.skip_space();
-        if (in.peek() == ']') { in.get(); return; }
-        for (;;) {
-            in.skip_space();
-            const long long line = in.line();
-            on_element(key, next_json(in), line);
-            in.skip_space();
-            if (in.peek() == ',') { in.get(); continue; }
-            expect(']');
-            return;
-        }
-    };
     in.skip_space();
-    if (in.peek() == '[') {
-        elements("");
-    } else {
-        expect('{');
-        in.skip_space();
-        while (in.peek() != '}') {
-            const picojson::value key = next_json(in);
-            if (!key.is<std::string>()) in.refuse(in.line(), "a member's name is expected here");
-            expect(':');
-            in.skip_space();
-            if (in.peek() == '[') elements(key.get<std::string>());
-            else on_member(key.get<std::string>(), next_json(in));
-            in.skip_space();
-            if (in.peek() == ',') { in.get(); in.skip_space(); }
-            else if (in.peek() != '}') expect('}');
-        }
-        in.get();
-    }
+    if (in.peek() == '[') each_list_element(in, "", on_element);
+    else each_json_member(in, on_element, on_member);
     in.skip_space();
     if (in.peek() >= 0) in.refuse(in.line(), "something stands behind the end of the JSON value");
 }

@@ -3,14 +3,15 @@
 
 #include "core/base/checked_json.hpp"
 #include "core/base/json.hpp"
-#include "core/base/random.hpp"
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
 #include "core/files/datasets.hpp"
+#include "core/files/prefix_tree.hpp"
+#include "core/files/session_graph.hpp"
 
-#include <algorithm>  // max, sort
+#include <algorithm>  // max, min, sort
 #include <cmath>  // fabs, isnan
-#include <cstdint>  // uint32_t, uint64_t
+#include <cstdint>  // uint64_t
 #include <cstring>  // strchr
 #include <string>
 #include <string_view>
@@ -31,9 +32,10 @@ struct trace_row {
 struct recorded_trace {
     std::string format{};
     std::vector<trace_row> rows{};  // in order of time
-    /// Of Mooncake: what each block of 512 prompt tokens holds, where the same number means the
-    /// same content. Empty where the trace does not say.
-    std::vector<std::vector<std::uint32_t>> blocks{};
+    /// Of Mooncake: what of each prompt stands in blocks of 512 tokens, where the same number means
+    /// the same content. Empty where the trace does not say.
+    prefix_tree tree{};
+    std::vector<tree_prompt> prompts{};
     long long left_out = 0;  // failed requests of the recording
 };
 inline constexpr int trace_block_tokens = 512;
@@ -87,6 +89,7 @@ inline bool add_trace_row(recorded_trace& t, byte_stream& in, long long line, do
 inline recorded_trace read_json_trace(byte_stream& in) {
     recorded_trace t;
     t.format = "Mooncake";
+    block_index index;
     each_json_line(in, [&](const auto&, const picojson::value& v, long long line) {
         const auto number = [&](const char* name) {
             const picojson::value* m = member(v, name);
@@ -99,18 +102,23 @@ inline recorded_trace read_json_trace(byte_stream& in) {
         if (!add_trace_row(t, in, line, number("timestamp") / 1e3, number("input_length"),
                            number("output_length")))
             return;
-        t.blocks.emplace_back();
+        t.prompts.emplace_back();
         const picojson::value* ids = member(v, "hash_ids");
         if (!ids) return;
         if (!ids->template is<picojson::array>()) in.refuse(line, "hash_ids is not an array");
+        std::vector<std::uint64_t> blocks;
         for (const picojson::value& id : ids->template get<picojson::array>()) {
             const auto whole =
                 whole_from<long long>("", id, -most_count, most_count, "a whole number", [&] {
                     return printed("%s:%lld: one of hash_ids", in.name().c_str(), line);
                 });
-            t.blocks.back().push_back(
-                static_cast<std::uint32_t>(mixed(static_cast<std::uint64_t>(whole))));
+            blocks.push_back(static_cast<std::uint64_t>(whole));
         }
+        const double in_blocks = static_cast<double>(blocks.size()) * trace_block_tokens;
+        const int tokens =
+            static_cast<int>(std::min<double>(in_blocks, t.rows.back().prompt_tokens));
+        if (!index.add(t.tree, blocks, trace_block_tokens, tokens, t.prompts.back()))
+            in.refuse(line, "the prompts have over 20000000 blocks: cut the trace first");
     });
     return t;
 }
@@ -162,11 +170,11 @@ inline recorded_trace read_trace(byte_stream& in) {
     if (!(lasts_s <= longest_trace_s))
         refuse({in.name(), printed(": from its first time stamp to its last it takes %g s, up to "
                                    "%g s is allowed", lasts_s, longest_trace_s)});
-    recorded_trace sorted{t.format, {}, {}, t.left_out};
+    recorded_trace sorted{t.format, {}, std::move(t.tree), {}, t.left_out};
     for (const std::size_t i : order) {
         sorted.rows.push_back(t.rows[i]);
         sorted.rows.back().at_s -= t.rows[order[0]].at_s;
-        if (!t.blocks.empty()) sorted.blocks.push_back(std::move(t.blocks[i]));
+        if (!t.prompts.empty()) sorted.prompts.push_back(t.prompts[i]);
     }
     return sorted;
 }
@@ -178,6 +186,7 @@ struct workload_files {
     recorded_trace trace{};                                // of replay
     std::vector<workload_files> of_parts{};                // of a mix
     std::vector<workload_files> of_baseline{};  // one, where it has another workload
+    session_corpus sessions{};
 };
 
 }  // namespace detail

@@ -57,7 +57,7 @@ inline slo_context slo_context_of(const plan& p) {
             .kinds = expected_kinds(p),
             .labels = t.labels,
             .side_tasks = t.side_tasks,
-            .deepest = t.described.deepest,
+            .deepest = std::max(t.described.deepest, t.files->sessions.deepest),
             .duration_s = t.duration_s,
             .most_repeats = j.most_repeats,
             .rule = j.rule,

@@ -212,10 +212,10 @@ inline scenario with_questions(scenario s, std::size_t n, const api_traits& api)
 /// What a workload and its options become.
 inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
                               const std::shared_ptr<const workload_files>& files,
-                              const api_traits& api) {
+                              const api_traits& api, std::uint64_t default_seed) {
     check_options(s.options);
     check_options_of(api, s.options);
-    const planned_workload w = workload_of(s, arrivals, *files, api.generates);
+    const planned_workload w = workload_of(s, arrivals, *files, api.generates, default_seed);
     const plan_part part{.workload_text = w.text,
                          .sent_as_given = w.sent_as_given,
                          .source = w.source,
@@ -269,6 +269,9 @@ inline void check_mix(const mix_of_parts& m) {
             refuse({given, printed("weight is %lld: it runs from 1 to 1000", weight)});
         if (m.parts[i].workload.what().get<mix_of_parts>())
             refuse({given, "its workload is a mix: name all parts in one"});
+        if (m.parts[i].workload.what().get<sessions>())
+            refuse({given, "its workload is sessions, whose steps have labels of their own: give "
+                    "them a gate of their own"});
     }
 }
 /// A recorded trace says how long its requests were, one after the other, whatever a mix does.
@@ -296,7 +299,7 @@ inline std::string mix_text(const std::vector<plan_part>& parts) {
 }
 inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
                                      const arrival_data& arrivals, const workload_files& files,
-                                     const api_traits& api) {
+                                     const api_traits& api, std::uint64_t default_seed) {
     check_mix(m);
     planned_workloads all;
     std::size_t common = 0;
@@ -310,7 +313,7 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
                 refuse({"traffic is fresh, which asks each question once, and in a mix they go "
                         "round; let traffic be replayed"});
             const scenario alone = with_questions(scenario_of(s, of), api);
-            plan_part part = planned_part(alone, arrivals, own, api);
+            plan_part part = planned_part(alone, arrivals, own, api, default_seed);
             if (part.common.stream != (i == 0 ? part : all.parts[0]).common.stream)
                 refuse({"it is streamed and the first part is not, or the other way round; give "
                         "all parts the same options.stream"});
@@ -337,10 +340,12 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
 /// All that one arm sends.
 inline planned_workloads planned_workloads_of(const scenario& s, const arrival_data& arrivals,
                                               const std::shared_ptr<const workload_files>& files,
-                                              const api_traits& api) {
+                                              const api_traits& api, std::uint64_t default_seed) {
     if (const auto* m = s.workload.what().get<mix_of_parts>())
-        return planned_mix(*m, s, arrivals, *files, api);
-    planned_workloads one = {planned_part(s, arrivals, files, api), {}, {}, {}};
+        return planned_mix(*m, s, arrivals, *files, api, default_seed);
+    planned_workloads one = {planned_part(s, arrivals, files, api, default_seed), {}, {}, {}};
+    if (plays_sessions(one) && files->sessions.labels.size() > 1)
+        one.labels = files->sessions.labels;
     check_somebody_stays(s.options);
     return one;
 }
@@ -348,12 +353,16 @@ inline planned_workloads planned_workloads_of(const scenario& s, const arrival_d
 /// What the baseline's load is instead, where it is the target asked otherwise.
 inline maybe<planned_workloads> planned_otherwise(
     const scenario& s, const arrival_data& arrivals,
-    const std::shared_ptr<const workload_files>& files, const api_traits& api) {
+    const std::shared_ptr<const workload_files>& files, const api_traits& api,
+    std::uint64_t default_seed) {
     if (!s.baseline.is_asked_otherwise()) return {};
     const otherwise& asked = s.baseline.asked();
     scenario other = s;
     if (asked.options) other.options = *asked.options;
     const bool is_other = !asked.workload.what().empty();
+    if (is_other && (asked.workload.what().get<sessions>() || s.workload.what().get<sessions>()))
+        refuse({"baseline is otherwise{...}: its workload is another, and of sessions both arms "
+                "play the same: leave the baseline's workload out"});
     if (is_other) other.workload = asked.workload;
     return told_of("baseline is otherwise{...}", [&] {
         if (other.options.stream != s.options.stream)
@@ -363,7 +372,7 @@ inline maybe<planned_workloads> planned_otherwise(
                              ? std::make_shared<const workload_files>(files->of_baseline[0])
                              : files;
         other = with_questions(other, own->dialogues.size(), api);
-        planned_workloads w = planned_workloads_of(other, arrivals, own, api);
+        planned_workloads w = planned_workloads_of(other, arrivals, own, api, default_seed);
         if (!asked.model.empty())
             for_each_part(w, [&](plan_part& part) { part.common.model = str(asked.model); });
         if (asked.alone)
@@ -392,7 +401,8 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     const repeat_counts repeats = planned_repeats(s, use);
     const long long seed = s.seed;
     planned_traffic sent;
-    static_cast<planned_workloads&>(sent) = planned_workloads_of(s, arrivals, read, api);
+    static_cast<planned_workloads&>(sent) =
+        planned_workloads_of(s, arrivals, read, api, default_seed);
     sent.arrivals = arrivals;
     sent.warmup_requests = s.warmup.requests();
     sent.warmup_s = s.warmup.seconds();
@@ -401,7 +411,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     sent.duration_s = s.duration.seconds();
     sent.seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed;
     sent.scores = api.generates ? "" : api.name;
-    sent.otherwise = planned_otherwise(s, arrivals, read, api);
+    sent.otherwise = planned_otherwise(s, arrivals, read, api, default_seed);
     sent.limits = s.limits;
     sent.client = s.client;
     planned_judging judged{.first_repeats = repeats.first,

@@ -10,8 +10,10 @@
 #include "core/traffic/lengths.hpp"
 #include "core/traffic/tokens.hpp"
 
-#include <cstdint>  // uint64_t
+#include <algorithm>  // max, min
+#include <cstdint>  // uint32_t, uint64_t
 #include <string>
+#include <utility>  // pair
 #include <vector>
 
 namespace llmbench {
@@ -31,6 +33,22 @@ struct trace_item {
     int prompt_tokens = 0;  // of the new message; what was said before comes on top of it
     int output_tokens = 0;
 };
+
+/// What a request is in the graph of its session: a conversation is the graph that is a line.
+struct graph_step {
+    std::vector<std::uint32_t> after{}, next{};  // that it waits for, that wait for it
+    double wait_s = 0;  // behind the last of the former
+    double at_s = 0;    // not before this, from its session's start
+    int turn = 0;       // of its line
+    int depth = 0;      // 0 is the main line
+    unsigned char label = 0;  // its place among those of the workload
+};
+inline graph_step step_of_line(std::size_t turn, std::size_t turns, double wait_s) {
+    graph_step s{.wait_s = turn > 0 ? wait_s : 0, .turn = static_cast<int>(turn)};
+    if (turn > 0) s.after = {static_cast<std::uint32_t>(turn - 1)};
+    if (turn + 1 < turns) s.next = {static_cast<std::uint32_t>(turn + 1)};
+    return s;
+}
 
 /// What lengths and turns are drawn from: the same in every repeat and arm.
 struct trace_terms {
@@ -74,6 +92,22 @@ void add_turns(request_spec& r, std::size_t last, const std::vector<std::string>
         r.history.push_back({"assistant", answers[turn]});
     }
     r.prompt = prompt_of(last);
+}
+
+/// Adds the words of a recorded prompt, of so many times its tokens and `most` of them. Those of a
+/// node are the same in whatever prompts have it. Returns how many.
+inline int append_prompt(std::string& words, const prefix_tree& tree, const tree_prompt& p,
+                         double scale, int most, const prompt_terms& w) {
+    std::vector<std::pair<std::uint32_t, int>> pieces;  // to where of the prompt
+    tree.each_piece(p, [&](std::uint32_t node, int, int to) { pieces.emplace_back(node, to); });
+    int done = 0;
+    for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
+        generator random(w.salt, streams::blocks + piece->first);
+        const int to = std::min(most, w.fit.words_in(piece->second * scale));
+        append_words(words, to - done, random, w.fit);
+        done = std::max(done, to);
+    }
+    return done;
 }
 
 /// "ab", "c" is not "a", "bc".

@@ -23,8 +23,10 @@
 #include <algorithm>  // max, min
 #include <cmath>  // llround, isfinite
 #include <cstdint>  // uint64_t
+#include <map>
 #include <memory>  // shared_ptr, make_shared
 #include <string>
+#include <tuple>
 #include <type_traits>  // conditional_t, is_const_v
 #include <utility>  // move
 #include <variant>
@@ -215,6 +217,25 @@ inline std::size_t turns_of(const planned_traffic& p, std::size_t conversation) 
     return std::visit([&](const auto& source) { return source.turns(of.conversation, terms); },
                       of.part.source);
 }
+/// What a request waits for, and who for it.
+inline graph_step step_of(const planned_traffic& p, std::size_t index) {
+    const own_place of = own_place_of(p, index);
+    const trace_terms terms = terms_of(p, of.part);
+    graph_step s = std::visit(
+        [&](const auto& source) {
+            if constexpr (requires { source.step(of.at, terms); })
+                return source.step(of.at, terms);
+            else
+                return step_of_line(of.at.turn, source.turns(of.at.conversation, terms),
+                                    of.part.think_s);
+        },
+        of.part.source);
+    if (!p.parts.empty()) s.label = static_cast<unsigned char>(of.which);
+    return s;
+}
+inline bool plays_sessions(const plan_part& p) {
+    return std::holds_alternative<recorded_sessions>(p.source);
+}
 /// How many conversations hold the requests that are to warm up, and those to be measured (0: no
 /// limit). The last one may be cut, so that the number is kept.
 struct conversation_counts {
@@ -301,11 +322,31 @@ inline std::vector<request_kind> kinds_by_turns(const std::vector<long long>& of
     add_turns(kinds, 0, of_turn);
     return kinds;
 }
+/// Of as many steps of sessions as are measured.
+inline std::vector<request_kind> kinds_of_steps(const planned_traffic& p, std::size_t left) {
+    std::map<std::tuple<int, int, unsigned char>, request_kind> kinds;
+    for (std::size_t of = counted_conversations(p).warmup; left > 0; ++of) {
+        const std::size_t steps = std::min(turns_of(p, of), left);
+        for (std::size_t i = 0; i < steps; ++i) {
+            const graph_step s = step_of(p, of * p.stride + i);
+            request_kind& kind = kinds[{s.turn, s.depth, s.label}];
+            kind.like.turn = s.turn;
+            kind.like.depth = s.depth;
+            kind.like.part = s.label;
+            ++kind.count;
+        }
+        left -= steps;
+    }
+    std::vector<request_kind> all;
+    for (const auto& [like, kind] : kinds) all.push_back(kind);
+    return all;
+}
 /// Of these all there are; none where only the run can tell.
 inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
     const long long n = expected_requests(p);
     if (p.described.is_there)
         return kinds_by_turns({p.described.first_turns, n - p.described.first_turns});
+    if (plays_sessions(p)) return kinds_of_steps(p, static_cast<std::size_t>(n));
     if (p.stride == 1 && p.parts.empty()) return kinds_by_turns({n});
     std::vector<std::vector<long long>> of_part(std::max<std::size_t>(p.parts.size(), 1),
                                                 std::vector<long long>(p.stride, 0));
@@ -361,8 +402,11 @@ inline planned_traffic stage_of(planned_traffic t, int stage) {
     if (stage > 0) t.seed = mixed(t.seed ^ mixed(static_cast<std::uint64_t>(stage)));
     // Other conversations of a dataset, of which the stages need four times a repeat's.
     for_each_part(t, [&](plan_part& part) {
+        const auto nth = static_cast<std::size_t>(stage);
         if (auto* d = std::get_if<recorded_dialogues>(&part.source))
-            d->begin = part.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
+            d->begin = part.files->dialogues.size() / 4 * nth;
+        if (auto* x = std::get_if<recorded_sessions>(&part.source))
+            x->begin = x->order->size() / 4 * nth;
     });
     if (stage + 1 != last_stage) return t;
     t.requests *= 2;

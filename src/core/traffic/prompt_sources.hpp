@@ -13,7 +13,7 @@
 
 #include <algorithm>  // clamp, max, min
 #include <cmath>  // llround, round
-#include <cstdint>  // uint64_t, uint32_t
+#include <cstdint>  // uint64_t
 #include <string>
 #include <vector>
 
@@ -74,8 +74,11 @@ struct made_up_prompts {
         h.add(std::llround(prefix_fraction * 1e9));
     }
     void hash_conversation(fnv1a& h, std::size_t index, const trace_terms& t) const {
-        if (has_blocks(t))
-            for (const std::uint32_t id : t.files.trace.blocks[row(index, t)]) h.add(id);
+        if (has_blocks(t)) {
+            const tree_prompt& recorded = t.files.trace.prompts[row(index, t)];
+            h.add(recorded.node);
+            h.add(recorded.kept);
+        }
         const trace_item asked = item({index, 0, index}, t);
         h.add(asked.prompt_tokens);
         h.add(asked.output_tokens);
@@ -104,7 +107,7 @@ private:
     /// Whether the recording says what its prompts had in common.
     bool has_blocks(const trace_terms& t) const {
         return prompt_tokens.kind == length_distribution::shape::trace &&
-               !t.files.trace.blocks.empty();
+               !t.files.trace.prompts.empty();
     }
     /// A prompt of so many words.
     std::string prompt(std::size_t index, int count, const trace_terms& t,
@@ -112,14 +115,8 @@ private:
         std::string words;
         if (has_blocks(t)) {
             // What two recorded prompts had in common, these have in common, too.
-            const int block_words =
-                std::max(1, w.fit.words_in(trace_block_tokens * prompt_tokens.a));
-            for (const std::uint32_t id : t.files.trace.blocks[row(index, t)]) {
-                generator block(w.salt, streams::blocks + id);
-                const int n = std::min(block_words, count);
-                append_words(words, n, block, w.fit);
-                count -= n;
-            }
+            count -= append_prompt(words, t.files.trace.tree, t.files.trace.prompts[row(index, t)],
+                                   prompt_tokens.a, count, w);
         } else if (const long long g = group(index, t.seed); g >= 0) {
             generator shared(w.salt, streams::shared_words +
                                          static_cast<std::uint64_t>(g) * streams::group_words);

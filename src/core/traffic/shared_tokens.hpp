@@ -27,6 +27,9 @@ public:
     double operator()(const made_up_prompts& s) const {
         return s.fresh_words(place_, terms_of(plan_, of_.part), fit_) * fit_.per_word;
     }
+    double operator()(const recorded_sessions& s) const {
+        return s.fresh_words(place_, terms_of(plan_, of_.part), fit_) * fit_.per_word;
+    }
     /// The first turn's fresh words come first of all that is its own; a later one follows what its
     /// conversation has said.
     double operator()(const recorded_dialogues& s) const {

@@ -9,13 +9,15 @@
 #include "core/base/text.hpp"
 #include "core/files/datasets.hpp"
 #include "core/files/questions.hpp"
+#include "core/files/session_graph.hpp"
 #include "core/files/traces.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/lengths.hpp"
 #include "core/traffic/schedule.hpp"
 #include "core/traffic/traffic_source.hpp"
 
-#include <algorithm>  // max
+#include <algorithm>  // find, max
+#include <cstdint>  // uint32_t, uint64_t
 #include <string>
 #include <tuple>  // fields that are checked alike
 #include <vector>
@@ -185,6 +187,56 @@ inline planned_workload workload_of(const conversations& c, const request_option
     return w;
 }
 
+/// What can be refused before the files are read.
+inline void check_sessions(const sessions& w) {
+    if (w.path.empty()) refuse({"workload.path is empty: sessions must name a file or a folder"});
+    if (!(w.most_wait.seconds() >= 0 && w.most_wait.seconds() <= 86400))
+        refuse({printed("workload.most_wait is %g s: it runs from 0 to 86400 s",
+                        w.most_wait.seconds())});
+    if (!(w.max_context >= 0 && w.max_context <= 10000000))
+        refuse({printed("workload.max_context is %lld: it runs from 1 to 10000000, or is 0 for no "
+                        "limit", static_cast<long long>(w.max_context))});
+    if (w.max_items && !(*w.max_items >= 1 && *w.max_items <= 1000000))
+        refuse({printed("workload.max_items is %d: it runs from 1 to 1000000", *w.max_items)});
+}
+inline planned_workload workload_of(const sessions& w, const scenario& s, std::uint64_t seed,
+                                    const session_corpus& corpus) {
+    check_sessions(w);
+    if (corpus.sessions.empty()) refuse({str(w.path), " was not read"});
+    if (s.arrivals.data().kind == arrival_kind::replay)
+        refuse({"workload is sessions and arrivals is ", arrival_text(s.arrivals.data()),
+                ": give arrivals that start sessions at a rate, or users that play them"});
+    recorded_sessions source{
+        .most_turns = corpus.most_steps,
+        .most_wait_s = w.most_wait.seconds(),
+        .order = drawn_order(corpus.sessions.size(),
+                             static_cast<std::size_t>(w.max_items ? *w.max_items : 0), seed),
+        .models = std::vector<std::string>(corpus.models.size())};
+    for (const model_name& m : w.models) {
+        const auto at = std::find(corpus.models.begin(), corpus.models.end(), str(m.recorded));
+        if (at == corpus.models.end())
+            refuse({"workload.models names ", str(m.recorded), ", and no step of the recording "
+                    "is of such a model"});
+        source.models[static_cast<std::size_t>(at - corpus.models.begin())] = str(m.asked);
+    }
+    double steps = 0, longest = 0;
+    for (const std::uint32_t i : *source.order) steps += corpus.sessions[i].steps;
+    for (const session_step& x : corpus.steps)
+        longest = std::max(longest, static_cast<double>(x.prompt.tokens));
+    const auto n = static_cast<double>(source.order->size());
+    const std::string left_out =
+        corpus.left_out > 0 ? printed(", %lld left out by max_context", corpus.left_out) : "";
+    return {.source = source,
+            .text = printed("%.0f sessions of ", n) + file_name(str(w.path)) + " (" +
+                    corpus.format + ")" + left_out + printed(", %.1f steps each", steps / n) +
+                    printed(", prompts of up to %.0f tokens, waits of up to %.9g s", longest,
+                            w.most_wait.seconds()) +
+                    (w.force_output ? "" : ", answers as long as they get") +
+                    "; answers of the server are not fed back, so none of their tokens is found "
+                    "cached",
+            .forces_length = w.force_output || s.options.ignore_eos};
+}
+
 inline void check_own_lengths(const arrival_data& a, const length_distribution& d,
                               const char* field) {
     if (d.kind == length_distribution::shape::trace && a.kind != arrival_kind::replay)
@@ -242,7 +294,8 @@ inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
 }
 
 inline planned_workload workload_of(const scenario& s, const arrival_data& arrivals,
-                                    const workload_files& files, bool generates = true) {
+                                    const workload_files& files, bool generates = true,
+                                    std::uint64_t default_seed = 1) {
     const box& w = s.workload.what();
     if (const auto* d = w.get<dataset>()) return workload_of(*d, s.options, files.dialogues);
     if (const auto* q = w.get<questions>()) return workload_of(*q, s.options, files.dialogues);
@@ -251,6 +304,11 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
         refuse({printed("options.max_tokens is %d: a synthetic workload says its own output_tokens",
                         *s.options.max_tokens)});
     if (const auto* talk = w.get<conversations>()) return workload_of(*talk, s.options);
+    if (const auto* graphs = w.get<sessions>()) {
+        const long long seed = s.seed;
+        return workload_of(*graphs, s, seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
+                           files.sessions);
+    }
     if (const auto* made = w.get<synthetic>())
         return workload_of(*made, arrivals, s.warmup, s.options, generates);
     synthetic as_recorded;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/random.hpp"
+#include "core/traffic/places.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/shard.hpp"
 #include "effects/system/clock.hpp"
@@ -10,13 +12,15 @@
 
 #include <algorithm>  // max, min
 #include <atomic>  // memory_order_relaxed
+#include <cstdint>  // uint8_t, uint32_t, uint64_t
 #include <deque>
 #include <functional>  // greater
 #include <map>
 #include <optional>
 #include <queue>  // users by the time they are ready
+#include <set>
 #include <string>
-#include <utility>  // exchange
+#include <utility>  // exchange, move
 #include <vector>
 
 namespace llmbench {
@@ -72,19 +76,24 @@ public:
         while (is_due(now_ns)) {
             const long long due = next_due();
             planned_request next{0, due, -1};
-            if (due == next_planned()) {
+            const bool is_start = due == next_planned();
+            if (is_start) {
                 next.index = order_.first + next_open_ * sent_.stride;
                 next_open_ += shard_.count;
             } else {
                 const ready_user u = users_.top();
                 users_.pop();
-                if (u.user >= 0) {
-                    next = {place_for(u, now_ns), due, u.user};
-                    if (next.index >= order_.last) continue;  // this user is done
+                next = {u.user < 0 ? u.turn : place_for(u, now_ns), due, u.user, u.primes};
+                if (next.index >= order_.last) continue;  // this user is done
+                if (u.turn != new_conversation) {
+                    if (u.user >= 0) return due_request{next, due};
+                } else if (begin_session(next)) {
                     return due_request{next, due};
+                } else {
+                    continue;
                 }
-                next.index = u.turn;
             }
+            if (is_start && !begin_session(next)) continue;
             if (cap_ == 0 || in_flight_ + promised_ < cap_) return due_request{next, due};
             waiting_.push_back(next);
         }
@@ -114,6 +123,8 @@ public:
             const std::size_t open = next_open_ + later * shard_.count;
             return open < order_.send_at.size() ? order_.first + open * sent_.stride : order_.last;
         }
+        // Users that begin in the middle of a session do not send what it begins with.
+        if (plays_sessions(sent_) && sent_.requests == 0) return order_.last;
         while (taken_.size() <= later) {
             const std::size_t next = shared_.next.load();
             if (next >= order_.last || (order_.last - next) / step() < 2 * order_.users())
@@ -143,17 +154,14 @@ public:
         keep_answer(w.index, status, words);
         --in_flight_;
         if (stopped_) return;
-        const std::size_t next = next_turn(w.index);
-        const double think_s = part_of(sent_, w.index / sent_.stride).part.think_s;
+        // A failed answer that comes at once must not turn a user into a flood.
+        const double least_s = w.user >= 0 && status != request_status::ok ? 0.01 : 0;
+        const bool is_over = released_by(w, end_ns, least_s);
         if (w.user >= 0) {
-            // A failed answer that comes at once must not turn a user into a flood.
-            const bool failed = status != request_status::ok;
-            const bool pauses = next != new_conversation && think_s > 0;
-            const double think = pauses ? think_s : sent_.arrivals.think_s;
-            users_.push({end_ns + ns_of(std::max(think, failed ? 0.01 : 0.0)), w.user, next});
+            const double think = std::max(sent_.arrivals.think_s, least_s);
+            if (is_over) users_.push({end_ns + ns_of(think), w.user});
             return;
         }
-        if (next != new_conversation) users_.push({end_ns + ns_of(think_s), -1, next});
         if (static_cast<long long>(waiting_.size()) > promised_)
             ++promised_;  // not sent here and now: this connection is not free yet
     }
@@ -166,7 +174,11 @@ public:
     // ---- conversations
 
     /// There is a turn behind this one, which takes the answer to it along.
-    bool goes_on(std::size_t index) const { return next_turn(index) != new_conversation; }
+    bool goes_on(std::size_t index) const {
+        const trace_place at = place_of(sent_, index);
+        return sent_.stride > 1 && !plays_sessions(sent_) &&
+               at.turn + 1 < turns_of(sent_, at.conversation) && index + 1 < order_.last;
+    }
     /// To the earlier turns of this one's conversation.
     const std::vector<std::string>& answers_before(std::size_t index) const {
         static const std::vector<std::string> none;
@@ -193,6 +205,7 @@ private:
         long long at_ns = 0;
         int user = -1;
         std::size_t turn = new_conversation;  // its place in the trace
+        bool primes = false;                  // the caches: it was before the load began
         bool operator>(const ready_user& o) const {
             if (at_ns != o.at_ns) return at_ns > o.at_ns;
             return user != o.user ? user > o.user : turn > o.turn;
@@ -239,15 +252,77 @@ private:
         taken_.pop_front();
         return first;
     }
-    /// The place of the turn behind this one, `new_conversation` where there is none.
-    std::size_t next_turn(std::size_t index) const {
-        const trace_place at = place_of(sent_, index);
-        const bool more = at.turn + 1 < turns_of(sent_, at.conversation) && index + 1 < order_.last;
-        return more ? index + 1 : new_conversation;
+
+    // ---- sessions
+
+    /// A session that was begun: what its steps still wait for.
+    struct live_session {
+        std::vector<std::uint8_t> waits_for{};      // by step: so many others
+        std::map<std::size_t, long long> latest{};  // of steps that still wait: an end before them
+        std::size_t left = 0;                       // steps that have not ended
+        long long start_ns = 0;
+    };
+    std::size_t steps_from(std::size_t first) const {
+        return std::min(turns_of(sent_, first / sent_.stride), order_.last - first);
+    }
+    /// Of the request that begins it. False where that is due later itself.
+    bool begin_session(planned_request& w) {
+        if (sent_.stride == 1) return true;
+        const std::size_t first = w.index, steps = steps_from(first);
+        live_session s{std::vector<std::uint8_t>(steps), {}, steps, w.scheduled_ns};
+        std::vector<std::size_t> free;
+        const std::size_t begun = steps_before(w, steps);
+        s.left -= begun;
+        for (std::size_t i = begun; i < steps; ++i) {
+            for (const std::uint32_t a : step_of(sent_, first + i).after)
+                s.waits_for[i] = static_cast<std::uint8_t>(s.waits_for[i] + (a >= begun));
+            if (s.waits_for[i] == 0) free.push_back(i);
+        }
+        live_.insert_or_assign(first, std::move(s));
+        bool is_due = false;
+        for (const std::size_t i : free) {
+            const double wait_s = begun > 0 ? 0 : step_of(sent_, first + i).wait_s;
+            if (i == 0 && wait_s <= 0) is_due = true;
+            else users_.push({w.scheduled_ns + ns_of(wait_s), w.user, first + i, begun > 0});
+        }
+        return is_due;
+    }
+    /// Steps that a user was through when the load began: users begin in the middle of a session,
+    /// so that the first minutes are not those of young ones. Where requests are counted, all are
+    /// sent.
+    std::size_t steps_before(const planned_request& w, std::size_t steps) {
+        if (!plays_sessions(sent_) || w.user < 0 || sent_.requests > 0) return 0;
+        if (!has_begun_.insert(w.user).second) return 0;
+        generator random(sent_.seed, streams::turns + 1 + static_cast<std::uint64_t>(w.user));
+        return random.below(steps);
+    }
+    /// Puts what a step has held back alone in line. Whether its session is over.
+    bool released_by(const planned_request& w, long long end_ns, double least_s) {
+        if (sent_.stride == 1) return true;
+        const std::size_t first = w.index - w.index % sent_.stride;
+        const auto found = live_.find(first);
+        if (found == live_.end()) return true;
+        live_session& s = found->second;
+        for (const std::uint32_t next : step_of(sent_, w.index).next) {
+            if (next >= s.waits_for.size()) continue;
+            const auto latest = s.latest.emplace(next, end_ns).first;
+            latest->second = std::max(latest->second, end_ns);
+            if (--s.waits_for[next] > 0) continue;
+            const graph_step step = step_of(sent_, first + next);
+            const bool has_own = plays_sessions(sent_) || step.wait_s > 0 || w.user < 0;
+            const double wait_s = has_own ? step.wait_s : sent_.arrivals.think_s;
+            users_.push({std::max(latest->second + ns_of(std::max(wait_s, least_s)),
+                                  s.start_ns + ns_of(step.at_s)),
+                         w.user, first + next});
+            s.latest.erase(latest);
+        }
+        if (--s.left > 0) return false;
+        live_.erase(found);
+        return true;
     }
     /// What came of a failed request is not fed back: the conversation goes on without it.
     void keep_answer(std::size_t index, request_status status, const std::string& words) {
-        if (sent_.stride == 1) return;
+        if (sent_.stride == 1 || plays_sessions(sent_)) return;
         const std::size_t conversation = index / sent_.stride;
         if (!goes_on(index)) {
             answers_.erase(conversation);
@@ -265,6 +340,8 @@ private:
     mutable std::size_t next_open_;  // of order.send_at; moves past what is left out
     std::priority_queue<ready_user, std::vector<ready_user>, std::greater<>> users_{};
     std::map<std::size_t, std::vector<std::string>> answers_{};  // of conversations that go on
+    std::map<std::size_t, live_session> live_{};  // by their first places
+    std::set<int> has_begun_{};                   // users
     std::deque<planned_request> waiting_{};
     std::deque<std::size_t> taken_{};  // places of conversations to come, in a closed loop
     long long in_flight_ = 0, cap_ = 0;

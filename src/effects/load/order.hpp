@@ -76,6 +76,7 @@ struct planned_request {
     std::size_t index = 0;
     long long scheduled_ns = 0;
     int user = -1;  // of an open loop
+    bool primes = false;  // the caches, as what was before the load
 };
 
 /// Requests that were delivered, on their way to the disk.
@@ -150,7 +151,7 @@ inline long long measured_offset(const load_order& o, const load_state& shared) 
 inline run_phase phase_of(const load_order& o, const load_state& shared, const planned_request& w) {
     const bool is_early = o.measured_by_time &&
                           w.scheduled_ns < shared.start_ns + measured_offset(o, shared);
-    return is_early || w.index < o.warmup ? run_phase::warmup : run_phase::measure;
+    return is_early || w.primes || w.index < o.warmup ? run_phase::warmup : run_phase::measure;
 }
 
 }  // namespace detail

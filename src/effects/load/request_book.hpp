@@ -33,9 +33,10 @@ public:
         r.repeat = order_.repeat;
         r.phase = phase_of(order_, shared_, w);
         r.conversation = static_cast<long long>(w.index / stride);
-        r.turn = static_cast<int>(w.index % stride);
-        r.part = static_cast<unsigned char>(
-            part_of(*order_.what, w.index / stride).which);
+        const graph_step step = step_of(*order_.what, w.index);
+        r.turn = step.turn;
+        r.depth = step.depth;
+        r.part = step.label;
         shared_.note(r);
         if (shared_.out) {
             unwritten_.records.push_back(r);

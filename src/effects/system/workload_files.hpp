@@ -9,15 +9,18 @@
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
 #include "core/files/datasets.hpp"
+#include "core/files/session_files.hpp"
+#include "core/files/session_graph.hpp"
 #include "core/files/traces.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/workload.hpp"
 #include "core/planning/planning.hpp"
 #include "effects/system/files.hpp"
 
-#include <algorithm>  // clamp
+#include <algorithm>  // clamp, sort
 #include <cstdint>  // uint64_t
 #include <filesystem>
+#include <system_error>  // error_code
 #include <string>
 #include <vector>
 
@@ -53,6 +56,26 @@ inline std::size_t dialogues_wanted(const scenario& s) {
     if (s.requests <= 0) return 10000;
     const long long n = s.requests + s.warmup.requests();
     return static_cast<std::size_t>(std::clamp(s.traffic == fresh ? 4 * n : n, 1ll, 1000000ll));
+}
+
+/// Of a folder, all files in the order of their names.
+inline session_corpus read_sessions(const sessions& w) {
+    const std::string path = str(w.path);
+    std::vector<std::string> files{path};
+    std::error_code problem;
+    if (std::filesystem::is_directory(path, problem)) {
+        files.clear();
+        for (const auto& entry : std::filesystem::directory_iterator(path, problem))
+            if (entry.is_regular_file()) files.push_back(entry.path().string());
+        std::sort(files.begin(), files.end());
+        if (problem) refuse({"workload.path, ", path, ", cannot be read"});
+    }
+    session_reader reader(static_cast<int>(w.max_context));
+    for (const std::string& file : files) {
+        byte_stream in = bytes_of(file, "workload.path");
+        reader.read(in);
+    }
+    return reader.finished(path);
 }
 
 /// All that a scenario names in files.
@@ -98,6 +121,10 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
         f.dialogues = sampled_dialogues(in, *d, dialogues_wanted(s),
                                         seed_of_file, answers);
         read_images(*d, f.dialogues);
+    }
+    if (const auto* graphs = w.get<sessions>()) {
+        check_sessions(*graphs);
+        f.sessions = read_sessions(*graphs);
     }
     const arrival_data& a = s.arrivals.data();
     if (a.kind == arrival_kind::replay) {

@@ -413,7 +413,7 @@ TEST_CASE("the three published traces are told by their first line and read the 
             CHECK(t.rows[i].at_s == Approx(seconds * times[i]).epsilon(1e-5));
         CHECK(t.rows[9].output_tokens == 17);
         CHECK(t.left_out == (file == "burstgpt.csv" ? 1 : 0));
-        CHECK(t.blocks.size() == (file == "mooncake.jsonl" ? 10 : 0));
+        CHECK(t.prompts.size() == (file == "mooncake.jsonl" ? 10 : 0));
     }
     byte_stream azure = stream_of(content_of("data/azure.csv"));
     const recorded_trace t = read_trace(azure);
@@ -421,9 +421,9 @@ TEST_CASE("the three published traces are told by their first line and read the 
     CHECK(t.rows[2].prompt_tokens == 112);
     byte_stream mooncake = stream_of(content_of("data/mooncake.jsonl"));
     const recorded_trace m = read_trace(mooncake);
-    CHECK(m.blocks[0].size() == 3);
-    CHECK(m.blocks[0][0] == m.blocks[2][0]);
-    CHECK(m.blocks[0][0] != m.blocks[1][0]);
+    CHECK(m.prompts[0].kept == 0);
+    CHECK(m.tree.common(m.prompts[0], m.prompts[2]) == 1024);
+    CHECK(m.tree.common(m.prompts[0], m.prompts[1]) == 0);
 }
 
 TEST_CASE("dates are counted through months, years and leap days") {

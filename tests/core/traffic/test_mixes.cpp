@@ -175,6 +175,8 @@ TEST_CASE("what is no mix is refused") {
     CHECK(holds(refusal_of(mix({{.name = "a", .weight = 1001}})), "weight is 1001"));
     CHECK(holds(refusal_of(mix({{.name = "a", .workload = mix({{.name = "b"}})}})),
                 "its workload is a mix"));
+    CHECK(holds(refusal_of(mix({{.name = "a", .workload = sessions{.path = "x"}}})),
+                "its workload is sessions"));
     CHECK(holds(refusal_of(mix({{.name = "a"},
                                 {.name = "b", .options = request_options{.stream = false}}})),
                 "part \"b\" of the mix: it is streamed and the first part is not"));

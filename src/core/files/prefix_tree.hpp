@@ -1,0 +1,102 @@
+// what recorded prompts have in common
+// A recording names the blocks of each prompt, thousands of numbers for each of a hundred thousand
+// prompts. Kept is one node a prompt: behind which of the earlier ones its own text begins.
+#pragma once
+
+#include "core/base/random.hpp"
+
+#include <algorithm>  // min
+#include <cstddef>  // size_t
+#include <cstdint>  // uint32_t, uint64_t
+#include <limits>  // of whole numbers
+#include <unordered_map>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();
+inline constexpr std::size_t most_prompt_blocks = 20000000;  // of one scope, which differ
+
+/// Text that a prompt has of its own: its tokens from here to there. Those before are the parent's,
+/// of which it may have but the first ones.
+struct prefix_node {
+    std::uint32_t parent = nowhere;
+    int from = 0, to = 0;
+};
+/// A prompt is the way to a node from the root, cut after so many tokens.
+struct tree_prompt {
+    std::uint32_t node = nowhere;
+    int tokens = 0;
+    int kept = 0;  // of these, tokens of earlier prompts
+};
+
+struct prefix_tree {
+    std::vector<prefix_node> nodes{};
+
+    /// A prompt of so many tokens, the first `kept` of which are those of the prompt that ends in
+    /// `parent`.
+    tree_prompt branch(std::uint32_t parent, int kept, int tokens) {
+        while (parent != nowhere && kept <= nodes[parent].from) parent = nodes[parent].parent;
+        if (kept >= tokens) return {parent, tokens, tokens};
+        nodes.push_back({parent, kept, tokens});
+        return {static_cast<std::uint32_t>(nodes.size() - 1), tokens, kept};
+    }
+    /// `each(node, from, to)` for each piece of a prompt, the last first.
+    template <class Each>
+    void each_piece(const tree_prompt& p, Each&& each) const {
+        int end = p.tokens;
+        for (std::uint32_t n = p.node; n != nowhere && end > 0; n = nodes[n].parent) {
+            if (nodes[n].from < end) each(n, nodes[n].from, end);
+            end = std::min(end, nodes[n].from);
+        }
+    }
+    /// Tokens with which both begin.
+    int common(tree_prompt a, tree_prompt b) const {
+        // A node comes behind its parent, so the later one is where two ways have not met yet.
+        while (a.node != b.node) {
+            const bool is_a = b.node == nowhere || (a.node != nowhere && a.node > b.node);
+            tree_prompt& later = is_a ? a : b;
+            later.tokens = std::min(later.tokens, nodes[later.node].from);
+            later.node = nodes[later.node].parent;
+        }
+        return a.node == nowhere ? 0 : std::min(a.tokens, b.tokens);
+    }
+};
+
+/// Finds with which earlier prompt of its scope one begins. A block counts with all before it.
+class block_index {
+public:
+    /// False where there are too many to be told apart.
+    bool add(prefix_tree& tree, const std::vector<std::uint64_t>& ids, int block_tokens, int tokens,
+             tree_prompt& added) {
+        std::uint64_t prefix = 0;
+        std::uint32_t last = nowhere;
+        std::size_t known = 0;
+        std::vector<std::uint64_t> fresh;
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+            if (static_cast<double>(i) * block_tokens >= tokens) break;  // blocks behind its end
+            prefix = mixed(prefix ^ mixed(ids[i] + 1));
+            const auto at = fresh.empty() ? nodes_.find(prefix) : nodes_.end();
+            if (at == nodes_.end()) { fresh.push_back(prefix); continue; }
+            last = at->second;
+            ++known;
+        }
+        // A last block may be known that was not full where it came first.
+        const double shared = std::min(static_cast<double>(known) * block_tokens,
+                                       last == nowhere ? 0.0 : tree.nodes[last].to);
+        added = tree.branch(last, static_cast<int>(std::min<double>(shared, tokens)), tokens);
+        if (nodes_.size() + fresh.size() > most_prompt_blocks) return false;
+        for (const std::uint64_t p : fresh) nodes_.emplace(p, added.node);
+        return true;
+    }
+    void clear() { nodes_ = {}; }
+
+private:
+    std::unordered_map<std::uint64_t, std::uint32_t> nodes_{};
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,229 @@
+// Recorded sessions of agents, from the file to the verdict, against the simulated server: each edge
+// of their graphs, what the prefix cache has of them, and what becomes of one whose step fails.
+#include "support/effects.hpp"
+#include "support/environment.hpp"
+#include "support/live.hpp"
+#include "support/scratch.hpp"
+#include "support/texts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace live;
+
+namespace {
+
+engine at_once() {
+    engine e = quick_engine();
+    e.decode_step = 1_ms;
+    e.step_per_sequence = 0_ms;
+    return e;
+}
+scenario plays(const std::string& path) {
+    scenario s;
+    s.target = simulated(at_once());
+    s.workload = sessions{.path = path};
+    s.arrivals = closed_loop(16);
+    s.warmup = 0;
+    s.repeats = 2;
+    s.slos = {mean(ttft) <= 60_s};
+    return s;
+}
+
+/// A step of the corpus below: what it waits for, and with how many tokens of earlier prompts its
+/// own begins.
+struct expected_step {
+    std::vector<int> after;
+    double wait_s = 0;
+    int kept = 0, turn = 0, depth = 0;
+};
+/// By the length of its prompt, which no other step of a session has: a step spawns two helpers that
+/// overlap, the main line goes on behind both, and a compaction ends it.
+const std::map<int, expected_step> graph = {
+    {64, {{}, 0, 0, 0, 0}},         {33, {{64}, 0.5, 0, 0, 1}},
+    {50, {{64}, 1, 0, 0, 1}},       {96, {{64, 33, 50}, 1, 64, 1, 0}},
+    {130, {{96}, 0.5, 96, 2, 0}},   {85, {{64, 130}, 1, 16, 3, 0}},
+};
+/// 200 sessions in Weka's format; the number of a session is the length of its answers.
+void write_corpus(const std::string& path, int sessions = 200) {
+    std::ofstream file(path);
+    const auto call = [](double t, double lasts, int in, int out, const std::string& blocks) {
+        return R"({"t":)" + std::to_string(t) + R"(,"type":"s","model":"big","in":)" +
+               std::to_string(in) + R"(,"out":)" + std::to_string(out) + R"(,"hash_ids":[)" +
+               blocks + R"(],"api_time":)" + std::to_string(lasts) + "}";
+    };
+    for (int s = 1; s <= sessions; ++s)
+        file << R"({"id":"s","block_size":16,"hash_id_scope":"local","requests":[)"
+             << call(0, 1, 64, s, "1,2,3,4") << "," << call(1.5, 1.5, 33, s, "50,51") << ","
+             << call(2, 0.5, 50, s, "60,61,62") << "," << call(4, 1, 96, s, "1,2,3,4,5,6") << ","
+             << call(5.5, 0.5, 130, s, "1,2,3,4,5,6,7,8") << ","
+             << call(7, 1, 85, s, "1,90,91,92,93") << "]}\n";
+}
+using session_records = std::map<int, record>;  // by the lengths of their prompts
+std::map<long long, session_records> by_session(const result& r, int repeat) {
+    std::map<long long, session_records> all;
+    for (const record& x : r.requests())
+        if (x.repeat == repeat) all[x.conversation][x.prompt_tokens] = x;
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("a recorded corpus is replayed with every edge of its graphs") {
+    const files::scratch here;
+    const std::string file = here.file("corpus.jsonl");
+    write_corpus(file);
+    scenario s = plays(file);
+    s.requests = 1200;
+    s.slos = {mean(ttft) <= 60_s, p90(ttft).of(depth(1)) <= 60_s, p90(ttft).of(turns(2)) <= 60_s};
+    const result r = run(s);
+    check_passes(r);
+    std::map<int, int> shared_by_length;
+    for (int repeat = 0; repeat < 2; ++repeat) {
+        const auto all = by_session(r, repeat);
+        REQUIRE(all.size() == 200);
+        std::set<int> played;
+        for (const auto& [number, steps] : all) {
+            REQUIRE(steps.size() == 6);
+            played.insert(steps.at(64).output_tokens);
+            for (const auto& [length, x] : steps) {
+                CAPTURE(length);
+                const expected_step& is = graph.at(length);
+                CHECK(x.turn == is.turn);
+                CHECK(x.depth == is.depth);
+                long long ready = 0;
+                for (const int a : is.after) ready = std::max(ready, steps.at(a).end_ns);
+                if (ready > 0) CHECK(x.scheduled_ns == ready + std::llround(is.wait_s * 1e9));
+                // What the cache has, by blocks of 16, is what the graph shares.
+                CHECK(x.cached_tokens == is.kept);
+            }
+        }
+        CHECK(played.size() == 200);  // each session once
+    }
+}
+
+TEST_CASE("waits are cut to most_wait, and a model is asked in the place of a recorded one") {
+    const files::scratch here;
+    const std::string file = here.file("corpus.jsonl");
+    write_corpus(file, 4);
+    scenario s = plays(file);
+    s.workload = sessions{.path = here.file(""), .most_wait = 100_ms, .models = {{"big", "small"}}};
+    s.arrivals = constant(10_rps);
+    s.requests = 24;
+    const result r = run(s);
+    check_passes(r);
+    for (const auto& [number, steps] : by_session(r, 1))
+        CHECK(steps.at(130).scheduled_ns == steps.at(96).end_ns + 100000000);
+}
+
+TEST_CASE("a session goes on behind a step that fails") {
+    const files::scratch here;
+    const std::string file = here.file("ours.jsonl");
+    std::ofstream(file)
+        << R"({"session":"s","step":"a","prompt_tokens":20,"output_tokens":3})" "\n"
+        << R"({"session":"s","step":"b","after":["a"],"keeps":["a",16],"prompt_tokens":30,"output_tokens":3})" "\n"
+        << R"({"session":"s","step":"c","after":["b"],"prompt_tokens":900,"output_tokens":3})" "\n"
+        << R"({"session":"s","step":"d","after":["c"],"wait":0.25,"prompt_tokens":40,"output_tokens":3})" "\n";
+    scenario s = plays(file);
+    engine e = at_once();
+    e.max_model_len = 500;
+    s.target = simulated(e);
+    s.arrivals = closed_loop(2);
+    s.requests = 40;
+    s.slos = {error_rate <= 50_pct};
+    const result r = run(s);
+    std::map<long long, std::vector<record>> sessions_of;
+    for (const record& x : r.requests())
+        if (x.repeat == 0) sessions_of[x.conversation].push_back(x);
+    CHECK(sessions_of.size() == 10);
+    for (auto& [number, steps] : sessions_of) {
+        REQUIRE(steps.size() == 4);
+        std::sort(steps.begin(), steps.end(),
+                  [](const record& a, const record& b) { return a.scheduled_ns < b.scheduled_ns; });
+        CHECK(steps[1].status == request_status::ok);
+        CHECK(steps[2].status != request_status::ok);
+        CHECK(steps[3].status == request_status::ok);
+        CHECK(steps[3].scheduled_ns == steps[2].end_ns + 250000000);
+    }
+}
+
+TEST_CASE("a session that is played again in a repeat finds nothing of itself") {
+    const files::scratch here;
+    const std::string file = here.file("corpus.jsonl");
+    write_corpus(file, 3);
+    scenario s = plays(file);
+    s.arrivals = closed_loop(1);
+    s.requests = 36;  // each of them twice
+    const result r = run(s);
+    check_passes(r);
+    for (const auto& [number, steps] : by_session(r, 0))
+        for (const auto& [length, x] : steps) CHECK(x.cached_tokens == graph.at(length).kept);
+}
+
+TEST_CASE("users begin in the middle of a session, and what they begin with warms up") {
+    const files::scratch here;
+    const std::string file = here.file("corpus.jsonl");
+    write_corpus(file);
+    scenario s = plays(file);
+    s.duration = 30_s;
+    const result r = run(s);
+    check_passes(r);
+    std::set<std::size_t> begun_with;
+    long long warm = 0;
+    for (const auto& [number, steps] : by_session(r, 0)) {
+        if (number < 16) begun_with.insert(steps.size());
+        for (const auto& [length, x] : steps) {
+            warm += x.phase == run_phase::warmup;
+            if (x.phase == run_phase::warmup) CHECK(number < 16);
+        }
+    }
+    CHECK(begun_with.size() > 1);  // not all from their first step
+    CHECK(warm >= 8);
+}
+
+TEST_CASE("sessions that cannot be played are refused") {
+    const files::scratch here;
+    const std::string file = here.file("corpus.jsonl");
+    write_corpus(file, 2);
+    const auto refused = [&](const any_workload& w, const arrival_pattern& how = closed_loop(1)) {
+        scenario s = plays(file);
+        s.workload = w;
+        s.arrivals = how;
+        s.requests = 10;
+        return refusal_of(s);
+    };
+    CHECK(refused(sessions{}).find("workload.path is empty") != std::string::npos);
+    CHECK(refused(sessions{.path = file, .most_wait = 100000_s}).find("most_wait is 100000 s") != std::string::npos);
+    CHECK(refused(sessions{.path = file, .max_context = -1}).find("max_context is -1") != std::string::npos);
+    CHECK(refused(sessions{.path = file, .max_context = 100}).find("over half of them") != std::string::npos);
+    CHECK(refused(sessions{.path = file, .max_items = 0}).find("max_items is 0") != std::string::npos);
+    CHECK(refused(sessions{.path = file, .models = {{"other", "x"}}}).find("no step of the recording") !=
+          std::string::npos);
+    CHECK(refused(sessions{.path = file}, replay("data/mooncake.jsonl")).find("workload is sessions and") !=
+          std::string::npos);
+    CHECK(refused(mix({{.name = "agents", .workload = sessions{.path = file}}, {.name = "chat"}}))
+              .find("part \"agents\" of the mix: its workload is sessions") != std::string::npos);
+    scenario s = plays(file);
+    s.requests = 10;
+    s.baseline = otherwise{.workload = conversations{}};
+    CHECK(refusal_of(s).find("of sessions both arms play the same") != std::string::npos);
+}
+
+TEST_CASE("a depth is one that the sessions have, and no other workload has any") {
+    const files::scratch here;
+    const std::string file = here.file("corpus.jsonl");
+    write_corpus(file, 2);
+    scenario s = plays(file);
+    s.requests = 1200;
+    s.slos = {p50(ttft).of(depth(2)) <= 60_s};
+    CHECK(refusal_of(s).find("a depth from 0 to 1 is allowed") != std::string::npos);
+    s.workload = conversations{};
+    s.slos = {p50(ttft).of(depth(1)) <= 60_s};
+    CHECK(refusal_of(s).find("a depth from 0 to 0 is allowed") != std::string::npos);
+}
