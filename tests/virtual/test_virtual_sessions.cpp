@@ -211,6 +211,7 @@ TEST_CASE("sessions that cannot be played are refused") {
               .find("part \"agents\" of the mix: its workload is sessions") != std::string::npos);
     scenario s = plays(file);
     s.requests = 10;
+    s.repeats = 4;
     s.baseline = otherwise{.workload = conversations{}};
     CHECK(refusal_of(s).find("of sessions both arms play the same") != std::string::npos);
 }
