@@ -93,8 +93,9 @@ inline void fields_of(field_visitor& v, arm_figures& a, token_fit& fit, std::siz
     for (std::size_t i = 0; i < rows; ++i) fields_of(v, a.distributions[i].row);
     for (auto& [metric, value] : a.run_values) {
         const std::string about = about_unit(facts_of(metric).unit);
-        v.number({metric_name(metric), about.c_str(),
-                  metric == metric_id::input_throughput ? at_times : presence::always},
+        const bool of_some =
+            metric == metric_id::input_throughput || metric == metric_id::accuracy;
+        v.number({metric_name(metric), about.c_str(), of_some ? at_times : presence::always},
                  value, any_number);
     }
     if (v.begin({"prefix_cache", "what the server's prefix cache had of the prompts; missing where "

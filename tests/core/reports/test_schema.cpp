@@ -61,10 +61,5 @@ TEST_CASE("ci/result.schema.json describes what the lists of fields write") {
                 "      \"if\": {\"properties\": {\"refusal\": {\"const\": \"\"}}},\n"
                 "      \"then\": {\"required\": [\"target\", \"scenario\", \"slos\", \"judging\", "
                 "\"candidate\", \"self_check\"]},\n");
-    // Accuracy is there where questions were asked.
-    const std::string accuracy = "\"error_rate\", \"accuracy\", ";
-    const std::size_t required = text.find(accuracy);
-    REQUIRE(required != std::string::npos);
-    text.replace(required, accuracy.size(), "\"error_rate\", ");
     golden::check("../../ci/result.schema.json", text);
 }
