@@ -119,7 +119,13 @@ TEST_CASE("SGLang") {
         gauge("sglang:token_usage", "sglang:token_usage{tp_rank=\"0\"} 0.28\n") +
         counter("sglang:prompt_tokens_total", "sglang:prompt_tokens_total 8.128902e+06\n") +
         counter("sglang:generation_tokens_total", "sglang:generation_tokens_total 7e+06\n") +
-        counter("sglang:num_retracted_requests_total", "sglang:num_retracted_requests_total 1\n"));
+        counter("sglang:num_retracted_requests_total", "sglang:num_retracted_requests_total 1\n") +
+        counter("sglang:cached_tokens_total",
+                "sglang:cached_tokens_total{cache_source=\"device\"} 500\n"
+                "sglang:cached_tokens_total{cache_source=\"host\"} 30\n") +
+        counter("sglang:num_requests_total",
+                "sglang:num_requests_total{is_streaming=\"true\"} 18\n"
+                "sglang:num_requests_total{is_streaming=\"false\"} 2\n"));
     REQUIRE(found_in(page) == server_kind::sglang);
     CHECK(value(page, quantity::running) == 2);
     CHECK(value(page, quantity::waiting) == 3);
@@ -129,7 +135,15 @@ TEST_CASE("SGLang") {
     CHECK(value(page, quantity::prompt_tokens) == 8128902);
     CHECK(value(page, quantity::generation_tokens) == 7000000);
     CHECK(value(page, quantity::preemptions) == 1);
+    CHECK(value(page, quantity::prefix_queries) == 8128902);
+    CHECK(value(page, quantity::prefix_hits) == 530);
+    CHECK(value(page, quantity::requests_done) == 20);
     CHECK(value(page, quantity::prefill_time) == -1);
+    // All of them, and of these those of each priority.
+    CHECK(value(page_of("sglang:num_running_reqs{priority=\"\"} 5\n"
+                        "sglang:num_running_reqs{priority=\"0\"} 4\n"
+                        "sglang:num_running_reqs{priority=\"7\"} 1\n"),
+                quantity::running) == 5);
 }
 
 TEST_CASE("TGI, where the work is told for each batch and tokens as a histogram") {
@@ -233,6 +247,7 @@ TEST_CASE("LMDeploy") {
               "lmdeploy:num_requests_running{engine=\"0\",model_name=\"m\"} 2.0\n") +
         "lmdeploy:num_requests_waiting 1\nlmdeploy:gpu_cache_usage_perc 0.5\n" +
         histogram("lmdeploy:request_decode_time_seconds", "engine=\"0\"", "3", "2") +
+        counter("lmdeploy:prompt_tokens_total", "lmdeploy:prompt_tokens_total 900.0\n") +
         counter("lmdeploy:generation_tokens_total", "lmdeploy:generation_tokens_total 512.0\n"));
     REQUIRE(found_in(page) == server_kind::lmdeploy);
     CHECK(value(page, quantity::running) == 2);
@@ -240,7 +255,27 @@ TEST_CASE("LMDeploy") {
     CHECK(value(page, quantity::kv_usage) == 0.5);
     CHECK(value(page, quantity::decode_time) == 3);
     CHECK(value(page, quantity::generation_tokens) == 512);
+    // An older one does not say what its cache had, nor how many requests are done.
+    CHECK(value(page, quantity::prefix_hits) == -1);
     CHECK(value(page, quantity::requests_done) == -1);
+
+    const std::string done = "lmdeploy:request_success_total{finished_reason=\"ResponseType.";
+    const metrics_page newer = page_of(
+        "lmdeploy:prompt_tokens_total 900.0\n" +
+        counter("lmdeploy:cached_tokens_total", "lmdeploy:cached_tokens_total 300.0\n") +
+        counter("lmdeploy:spec_decode_num_drafts_total",
+                "lmdeploy:spec_decode_num_drafts_total 9\n") +
+        "lmdeploy:spec_decode_num_draft_tokens_total 27\n"
+        "lmdeploy:spec_decode_num_accepted_tokens_total 12\n"
+        "lmdeploy:spec_decode_num_accepted_tokens_per_pos_total{position=\"0\"} 8\n" +
+        counter("lmdeploy:request_success_total",
+                done + "FINISH\"} 6.0\n" + done + "CANCEL\"} 0.0\n"));
+    CHECK(value(newer, quantity::prefix_queries) == 900);
+    CHECK(value(newer, quantity::prefix_hits) == 300);
+    CHECK(value(newer, quantity::drafts) == 9);
+    CHECK(value(newer, quantity::draft_tokens) == 27);
+    CHECK(value(newer, quantity::accepted_tokens) == 12);
+    CHECK(value(newer, quantity::requests_done) == 6);
 }
 
 TEST_CASE("Dynamo's front end: what it calls queued has what is being read, and no row") {
@@ -328,7 +363,7 @@ TEST_CASE("the table is in order") {
         // A name may be a part of a newer version's sum, and an older one's whole.
         CHECK(names.emplace(row.server, row.of, row.name, row.label_value, row.adds).second);
         CHECK(row.to_si > 0);
-        CHECK((*row.label == '\0') == (*row.label_value == '\0'));
+        CHECK((*row.label || !*row.label_value));
         const bool goes_on = before && before->server == row.server && before->of == row.of;
         if (row.adds) CHECK(goes_on);
         if (!goes_on) CHECK(ended.emplace(row.server, row.of).second);
