@@ -6177,7 +6177,8 @@ inline constexpr series_kind counter = series_kind::counter, gauge = series_kind
 inline constexpr const char vllm[] = "0.26", vllm_old[] = "before 0.26", sglang[] = "016d860",
                             tgi[] = "53fdbe6", trtllm[] = "050f80d", llama[] = "00dc805",
                             llama_new[] = "0.6.0-dev, build 11434",
-                            lmdeploy[] = "0168eed", dynamo[] = "1.4.2", dcgm[] = "d5e5f51",
+                            sglang_new[] = "0.5.23", lmdeploy[] = "0168eed",
+                            lmdeploy_new[] = "0.18.0", dynamo[] = "1.4.2", dcgm[] = "d5e5f51",
                             unknown[] = "",
                             triton[] = "TensorRT-LLM backend", triton_core[] = "2.51",
                             amd[] = "AIPerf's collector, 57aef7c";
@@ -6202,14 +6203,19 @@ inline constexpr server_name rows[] = {
     {s::vllm, q::requests_done, counter, "vllm:request_success_total", vllm},
 
     // sglang:cache_hit_rate and sglang:spec_accept_rate are shares of no known window.
-    {s::sglang, q::running, gauge, "sglang:num_running_reqs", sglang},
-    {s::sglang, q::waiting, gauge, "sglang:num_queue_reqs", sglang},  // without the grammar queue
+    // Where it schedules by priority, those of each one stand beside all of them, which have "".
+    {s::sglang, q::running, gauge, "sglang:num_running_reqs", sglang, 1, "priority", ""},
+    // Without the grammar queue.
+    {s::sglang, q::waiting, gauge, "sglang:num_queue_reqs", sglang, 1, "priority", ""},
     {s::sglang, q::kv_usage, gauge, "sglang:token_usage", sglang},
     {s::sglang, q::queue_time, histogram, "sglang:queue_time_seconds", sglang},
     {s::sglang, q::prompt_tokens, counter, "sglang:prompt_tokens_total", sglang},
     {s::sglang, q::generation_tokens, counter, "sglang:generation_tokens_total", sglang},
     {s::sglang, q::preemptions, counter, "sglang:num_retracted_requests_total", sglang},
-    {s::sglang, q::requests_done, counter, "sglang:num_requests_total", unknown},  // from memory
+    // Of the prompts above, and not there before a first hit.
+    {s::sglang, q::prefix_queries, counter, "sglang:prompt_tokens_total", sglang_new},
+    {s::sglang, q::prefix_hits, counter, "sglang:cached_tokens_total", sglang_new},
+    {s::sglang, q::requests_done, counter, "sglang:num_requests_total", sglang_new},
 
     {s::tgi, q::running, gauge, "tgi_batch_current_size", tgi},
     {s::tgi, q::waiting, gauge, "tgi_queue_size", tgi},
@@ -6282,8 +6288,16 @@ inline constexpr server_name rows[] = {
     {s::lmdeploy, q::prefill_time, histogram, "lmdeploy:request_prefill_time_seconds", lmdeploy},
     {s::lmdeploy, q::decode_time, histogram, "lmdeploy:request_decode_time_seconds", lmdeploy},
     {s::lmdeploy, q::prompt_tokens, counter, "lmdeploy:prompt_tokens_total", lmdeploy},
-    // Each token is counted twice there.
+    // Commit 0168eed counts each token twice, 0.18.0 once.
     {s::lmdeploy, q::generation_tokens, counter, "lmdeploy:generation_tokens_total", lmdeploy},
+    {s::lmdeploy, q::prefix_queries, counter, "lmdeploy:prompt_tokens_total", lmdeploy_new},
+    {s::lmdeploy, q::prefix_hits, counter, "lmdeploy:cached_tokens_total", lmdeploy_new},
+    {s::lmdeploy, q::drafts, counter, "lmdeploy:spec_decode_num_drafts_total", lmdeploy_new},
+    {s::lmdeploy, q::draft_tokens, counter, "lmdeploy:spec_decode_num_draft_tokens_total",
+     lmdeploy_new},
+    {s::lmdeploy, q::accepted_tokens, counter, "lmdeploy:spec_decode_num_accepted_tokens_total",
+     lmdeploy_new},
+    {s::lmdeploy, q::requests_done, counter, "lmdeploy:request_success_total", lmdeploy_new},
 
     // Of its front end. dynamo_frontend_queued_requests has all without a first token, those that
     // are being read too, and dynamo_frontend_inflight_requests has these and the others.

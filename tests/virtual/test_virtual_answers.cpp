@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <tuple>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -79,12 +80,15 @@ void check_invalid(const result& r, const std::string& slo, const std::string& w
 
 using scripted::answer;
 
-/// One event of a word every 20 ms, and usage that tells of so many tokens.
-answer paced_answer(int events, const std::string& usage) {
+/// So many events of these words, handed over some at a time with a pause before them, and usage.
+answer paced_answer(int events, const std::string& usage, int pause_ms = 20, int at_a_time = 1,
+                    const std::string& words = " word") {
     answer a{scripted::send(scripted::chunked_head() + scripted::chunk(scripted::role()))};
-    for (int i = 0; i < events; ++i) {
-        a.push_back(scripted::wait(scripted::milliseconds(20)));
-        a.push_back(scripted::send(scripted::chunk(scripted::chat_chunk(" word"))));
+    for (int i = 0; i < events; i += at_a_time) {
+        std::string lump;
+        for (int k = 0; k < at_a_time; ++k) lump += scripted::chat_chunk(words);
+        a.push_back(scripted::wait(scripted::milliseconds(pause_ms)));
+        a.push_back(scripted::send(scripted::chunk(lump)));
     }
     a.push_back(scripted::send(scripted::chunk(scripted::finish("length") + usage +
                                                scripted::done()) + scripted::last_chunk()));
@@ -109,6 +113,29 @@ TEST_CASE("a proxy that hands over whole answers leaves no time per token to jud
 
 TEST_CASE("a proxy that hands over lumps hides what the first of them took") {
     const buffered_server server(engine_of(20_ms), 2048);
+    const result r = run(decoding_on(server.url(), 40));
+    check_invalid(r, "mean(tpot) <= 10 s", " answers began with over 5 % of");
+    check_invalid(r, "p50(itl) <= 10 s", "the stream does not stream");
+    CHECK(outcome_of(r, "p50(e2e) <= 60 s") == verdict::pass);
+}
+
+TEST_CASE("a router that cuts the text anew changes no time per token, only the gaps of its events") {
+    // 40 tokens in 0.8 s: as halves, as they were, and two in one.
+    for (const auto& [events, pause_ms, words] :
+         {std::tuple{80, 10, " wo"}, {40, 20, " word"}, {20, 40, " word word"}}) {
+        CAPTURE(events);
+        const scripted::server server(
+            {paced_answer(events, scripted::usage(16, 40), pause_ms, 1, words)});
+        const result r = run(decoding_on(server.url(), 40));
+        CHECK(outcome_of(r, "mean(tpot) <= 10 s") == verdict::pass);
+        CHECK(r.measured(mean(tpot)) == doctest::Approx(0.02).epsilon(0.03));
+        CHECK(r.measured(p50(itl)) == doctest::Approx(pause_ms * 1e-3));
+        CHECK(r.measured(mean(tokens_per_event)) == doctest::Approx(40.0 / events));
+    }
+}
+
+TEST_CASE("a server that keeps events together for 50 ms, as Ray Serve does, has no gaps to judge") {
+    const scripted::server server({paced_answer(40, scripted::usage(16, 40), 50, 5)});
     const result r = run(decoding_on(server.url(), 40));
     check_invalid(r, "mean(tpot) <= 10 s", " answers began with over 5 % of");
     check_invalid(r, "p50(itl) <= 10 s", "the stream does not stream");
