@@ -72,160 +72,161 @@
 //   [C46] what a server's prefix cache had of the prompts
 //   [C47] bounds on what was measured where the client may have been late
 //   [C48] tokens and requests per second
-//   [C49] metrics that a server reports of itself
-//   [C50] metrics of requests and of repeats
-//   [C51] how a run changes from its first third to its last
-//   [C52] statistics of several repeats together
-//   [C53] the fields of a repeat
-//   [C54] when a thread of the client did not run, as it knows itself
-//   [C55] the fields of a record
-//   [C56] one repeat of the parts that several programs sent of it
-//   [C57] what a history says of one statistic of one gate
-//   [C58] from which night on a level holds
-//   [C59] what a history knows: its level, what nights and repeats differ by
-//   [C60] which levels were accepted, and what they drifted by
-//   [C61] a run held against a history
-//   [C62] what a history says of the noise of repeats, for limits that are no baseline's
-//   [C63] lines of a history's files
-//   [C64] what runs must have in common to be nights of one history
-//   [C65] what a server and its machine say of themselves, for a history
-//   [C66] from the lines of a history to its nights
-//   [C67] the rule: interim analyses, bounds, prior noise
-//   [C68] what is decided on an objective, and why
-//   [C69] what verdicts are given on
-//   [C70] the history that a gate is held against
-//   [C71] what evidence is held against
-//   [C72] counts: fractions, and quantiles of fresh traffic
-//   [C73] errors of a baseline
-//   [C74] what the client can say against its own numbers
-//   [C75] verdicts on a drift
-//   [C76] distances from a limit
-//   [C77] repeats whose noise a history knows
-//   [C78] pairs: repeats in turns with those of a baseline
-//   [C79] values: times, speeds and rates
-//   [C80] a run held against the nights of main
-//   [C81] what the numbers alone say of an objective
-//   [C82] verdicts that the client may have decided
-//   [C83] how many requests a verdict rests on at least
-//   [C84] what a server's answers can say against its numbers
-//   [C85] verdicts that stand although tokens were buffered
-//   [C86] servers that cannot keep up
-//   [C87] what a server's state explains
-//   [C88] the cross-check of our numbers with the server's
-//   [C89] what makes a measurement invalid
-//   [C90] the verdicts of a gate
-//   [C91] what a calibration finds
-//   [C92] limits that have become too easy
-//   [C93] from verdicts to an exit code
-//   [C94] calibration
-//   [C95] a sentence for each cause
-//   [C96] decisions in sentences
-//   [C97] verdicts in words
-//   [C98] settings beside each other: turns, ratios, what differs significantly
-//   [C99] settings beside each other: from what was measured of each
-//   [C100] settings beside each other, in words
-//   [C101] files of others' making, value by value
-//   [C102] datasets
-//   [C103] what recorded prompts have in common
-//   [C104] sessions as graphs of model calls
-//   [C105] traces
-//   [C106] questions and their keys
-//   [C107] recorded sessions, in the formats of others and in ours
-//   [C108] when requests are sent
-//   [C109] arrivals
-//   [C110] lengths
-//   [C111] prompts of a given number of tokens
-//   [C112] places of a trace
-//   [C113] the part of a load that one of several programs sends
-//   [C114] conversations, recorded and made up
-//   [C115] prompts that stand alone
-//   [C116] recorded sessions as traffic
-//   [C117] where prompts come from
-//   [C118] the plan of a gate
-//   [C119] from a workload to its part of the plan
-//   [C120] the hash of all that a plan sends
-//   [C121] the requests of a plan
-//   [C122] what of its prompts a workload lets a prefix cache have
-//   [C123] what a plan says of the evidence that it will bring
-//   [C124] the search for a capacity
-//   [C125] what probes say of a load
-//   [C126] the capacity that probes show
-//   [C127] the capacity of a candidate beside that of a baseline
-//   [C128] a capacity held against a live baseline's
-//   [C129] a load that is searched
-//   [C130] which SLOs a scenario can have
-//   [C131] the options of requests
-//   [C132] the load that is profiled
-//   [C133] from a scenario to its plan
-//   [C134] a plan in words
-//   [C135] where a gate's server stood
-//   [C136] what of a scenario does not go with several settings
-//   [C137] JSON files of other tools
-//   [C138] one run of another tool, as its file tells it
-//   [C139] result files of AIPerf
-//   [C140] result files of guidellm
-//   [C141] files that tell of their requests in lists, one value of each request in each
-//   [C142] result files of SGLang's bench_serving
-//   [C143] result files of vLLM bench serve
-//   [C144] which tool wrote a result file, and what it tells
-//   [C145] runs of another tool as the repeats of one gate
-//   [C146] engine model
-//   [C147] what a request asks the simulated server
-//   [C148] answers of the simulated server
-//   [C149] the simulated server's page of metrics
-//   [C150] what the simulated server says besides answers
-//   [C151] an engine with the pace of a server that was measured
-//   [C152] our requests in other tools' definitions
-//   [C153] the rows of a table: each metric over the repeats of an arm
-//   [C154] points and round steps of drawings
-//   [C155] distributions: quantiles as lines, of each repeat and of all
-//   [C156] the curve of a search: objectives over the load
-//   [C157] how requests ended, and what their answers say of tokens
-//   [C158] how long made-up prompts were to be, and were
-//   [C159] what each of several programs did, over all repeats
-//   [C160] what a server told of itself, over all repeats
-//   [C161] timelines: repeats in windows of equal length
-//   [C162] all that reports tell of a gate's numbers, computed once
-//   [C163] what other runs of a gate would find
-//   [C164] what a result keeps of the nights that it was held against
-//   [C165] the fields of a gate: its servers, its load, what it was judged by
-//   [C166] stored results
-//   [C167] the fields of what was measured on a server
-//   [C168] calibration.json
-//   [C169] what result.json tells of events.bin
-//   [C170] the fields of a verdict
-//   [C171] from a gate that was measured to its line of a history
-//   [C172] one line of records.jsonl
-//   [C173] shards of a load, put together
-//   [C174] a repeat as bytes, for another program of the same run
-//   [C175] from the lines of a history to what a gate is held against
-//   [C176] the progress line
-//   [C177] what reports tell of several settings
-//   [C178] several settings in result.json
-//   [C179] what came of a profile
-//   [C180] what reports are made of
-//   [C181] rehearsals: gates on a model of their server
-//   [C182] result.json and calibration.json
-//   [C183] several settings on the console
-//   [C184] words in Markdown
-//   [C185] several settings in summary.md
-//   [C186] how gates are headed
-//   [C187] what reports say of the nights that a gate was held against
-//   [C188] words of reports
-//   [C189] junit.xml, summary.md, annotations, metrics.txt
-//   [C190] what a console can show
-//   [C191] the console
-//   [C192] the pace of a server in the result of a run
-//   [C193] the report page: style, icons and script
-//   [C194] the report page: drawings
-//   [C195] the report page: verdicts
-//   [C196] the report page: distributions
-//   [C197] the report page: gates beside each other
-//   [C198] the report page: what a search found
-//   [C199] the report page: what else a gate has to say
-//   [C200] the report page: several settings beside each other
-//   [C201] the report page: timelines
-//   [C202] the report page: the whole
+//   [C49] how long sessions took
+//   [C50] metrics that a server reports of itself
+//   [C51] metrics of requests and of repeats
+//   [C52] how a run changes from its first third to its last
+//   [C53] statistics of several repeats together
+//   [C54] the fields of a repeat
+//   [C55] when a thread of the client did not run, as it knows itself
+//   [C56] the fields of a record
+//   [C57] one repeat of the parts that several programs sent of it
+//   [C58] what a history says of one statistic of one gate
+//   [C59] from which night on a level holds
+//   [C60] what a history knows: its level, what nights and repeats differ by
+//   [C61] which levels were accepted, and what they drifted by
+//   [C62] a run held against a history
+//   [C63] what a history says of the noise of repeats, for limits that are no baseline's
+//   [C64] lines of a history's files
+//   [C65] what runs must have in common to be nights of one history
+//   [C66] what a server and its machine say of themselves, for a history
+//   [C67] from the lines of a history to its nights
+//   [C68] the rule: interim analyses, bounds, prior noise
+//   [C69] what is decided on an objective, and why
+//   [C70] what verdicts are given on
+//   [C71] the history that a gate is held against
+//   [C72] what evidence is held against
+//   [C73] counts: fractions, and quantiles of fresh traffic
+//   [C74] errors of a baseline
+//   [C75] what the client can say against its own numbers
+//   [C76] verdicts on a drift
+//   [C77] distances from a limit
+//   [C78] repeats whose noise a history knows
+//   [C79] pairs: repeats in turns with those of a baseline
+//   [C80] values: times, speeds and rates
+//   [C81] a run held against the nights of main
+//   [C82] what the numbers alone say of an objective
+//   [C83] verdicts that the client may have decided
+//   [C84] how many requests a verdict rests on at least
+//   [C85] what a server's answers can say against its numbers
+//   [C86] verdicts that stand although tokens were buffered
+//   [C87] servers that cannot keep up
+//   [C88] what a server's state explains
+//   [C89] the cross-check of our numbers with the server's
+//   [C90] what makes a measurement invalid
+//   [C91] the verdicts of a gate
+//   [C92] what a calibration finds
+//   [C93] limits that have become too easy
+//   [C94] from verdicts to an exit code
+//   [C95] calibration
+//   [C96] a sentence for each cause
+//   [C97] decisions in sentences
+//   [C98] verdicts in words
+//   [C99] settings beside each other: turns, ratios, what differs significantly
+//   [C100] settings beside each other: from what was measured of each
+//   [C101] settings beside each other, in words
+//   [C102] files of others' making, value by value
+//   [C103] datasets
+//   [C104] what recorded prompts have in common
+//   [C105] sessions as graphs of model calls
+//   [C106] traces
+//   [C107] questions and their keys
+//   [C108] recorded sessions, in the formats of others and in ours
+//   [C109] when requests are sent
+//   [C110] arrivals
+//   [C111] lengths
+//   [C112] prompts of a given number of tokens
+//   [C113] places of a trace
+//   [C114] the part of a load that one of several programs sends
+//   [C115] conversations, recorded and made up
+//   [C116] prompts that stand alone
+//   [C117] recorded sessions as traffic
+//   [C118] where prompts come from
+//   [C119] the plan of a gate
+//   [C120] from a workload to its part of the plan
+//   [C121] the hash of all that a plan sends
+//   [C122] the requests of a plan
+//   [C123] what of its prompts a workload lets a prefix cache have
+//   [C124] what a plan says of the evidence that it will bring
+//   [C125] the search for a capacity
+//   [C126] what probes say of a load
+//   [C127] the capacity that probes show
+//   [C128] the capacity of a candidate beside that of a baseline
+//   [C129] a capacity held against a live baseline's
+//   [C130] a load that is searched
+//   [C131] which SLOs a scenario can have
+//   [C132] the options of requests
+//   [C133] the load that is profiled
+//   [C134] from a scenario to its plan
+//   [C135] a plan in words
+//   [C136] where a gate's server stood
+//   [C137] what of a scenario does not go with several settings
+//   [C138] JSON files of other tools
+//   [C139] one run of another tool, as its file tells it
+//   [C140] result files of AIPerf
+//   [C141] result files of guidellm
+//   [C142] files that tell of their requests in lists, one value of each request in each
+//   [C143] result files of SGLang's bench_serving
+//   [C144] result files of vLLM bench serve
+//   [C145] which tool wrote a result file, and what it tells
+//   [C146] runs of another tool as the repeats of one gate
+//   [C147] engine model
+//   [C148] what a request asks the simulated server
+//   [C149] answers of the simulated server
+//   [C150] the simulated server's page of metrics
+//   [C151] what the simulated server says besides answers
+//   [C152] an engine with the pace of a server that was measured
+//   [C153] our requests in other tools' definitions
+//   [C154] the rows of a table: each metric over the repeats of an arm
+//   [C155] points and round steps of drawings
+//   [C156] distributions: quantiles as lines, of each repeat and of all
+//   [C157] the curve of a search: objectives over the load
+//   [C158] how requests ended, and what their answers say of tokens
+//   [C159] how long made-up prompts were to be, and were
+//   [C160] what each of several programs did, over all repeats
+//   [C161] what a server told of itself, over all repeats
+//   [C162] timelines: repeats in windows of equal length
+//   [C163] all that reports tell of a gate's numbers, computed once
+//   [C164] what other runs of a gate would find
+//   [C165] what a result keeps of the nights that it was held against
+//   [C166] the fields of a gate: its servers, its load, what it was judged by
+//   [C167] stored results
+//   [C168] the fields of what was measured on a server
+//   [C169] calibration.json
+//   [C170] what result.json tells of events.bin
+//   [C171] the fields of a verdict
+//   [C172] from a gate that was measured to its line of a history
+//   [C173] one line of records.jsonl
+//   [C174] shards of a load, put together
+//   [C175] a repeat as bytes, for another program of the same run
+//   [C176] from the lines of a history to what a gate is held against
+//   [C177] the progress line
+//   [C178] what reports tell of several settings
+//   [C179] several settings in result.json
+//   [C180] what came of a profile
+//   [C181] what reports are made of
+//   [C182] rehearsals: gates on a model of their server
+//   [C183] result.json and calibration.json
+//   [C184] several settings on the console
+//   [C185] words in Markdown
+//   [C186] several settings in summary.md
+//   [C187] how gates are headed
+//   [C188] what reports say of the nights that a gate was held against
+//   [C189] words of reports
+//   [C190] junit.xml, summary.md, annotations, metrics.txt
+//   [C191] what a console can show
+//   [C192] the console
+//   [C193] the pace of a server in the result of a run
+//   [C194] the report page: style, icons and script
+//   [C195] the report page: drawings
+//   [C196] the report page: verdicts
+//   [C197] the report page: distributions
+//   [C198] the report page: gates beside each other
+//   [C199] the report page: what a search found
+//   [C200] the report page: what else a gate has to say
+//   [C201] the report page: several settings beside each other
+//   [C202] the report page: timelines
+//   [C203] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -750,6 +751,9 @@ enum class latency_metric : unsigned char {
     time_to_first_answer,   ///< first content event that is no reasoning - scheduled send
     second_token_gap        ///< second content event - first one: prefill hands over to decode
 };
+/// Times of one session, or conversation. `session_time`: in which a step of it was due or under
+/// way, so that waits for tools, and thinking, are no part of it; infinite where a step failed.
+enum class session_metric : unsigned char { session_time };
 /// Speeds of one request, tokens/s as its user sees them.
 enum class speed_metric : unsigned char {
     prefill_speed,  ///< prompt tokens / ttft
@@ -798,6 +802,7 @@ enum class prompt_metric : unsigned char { cached_share };
 enum class capacity_metric : unsigned char { capacity };
 enum class baseline_t : unsigned char { baseline };                      ///< the other arm's value
 using enum latency_metric;
+using enum session_metric;
 using enum speed_metric;
 using enum event_metric;
 using enum token_throughput;
@@ -821,19 +826,22 @@ namespace detail {
 /// All of them, in the order of the types above.
 enum class metric_id : unsigned char {
     ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send,
-    first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap, prefill_speed,
-    decode_speed, tokens_per_event, output_throughput, total_throughput, prefill_throughput,
-    decode_throughput, input_throughput, request_throughput, error_rate, accuracy, startup_time,
-    goodput, drift, ratio, server_metric, queue_time, server_prefill_time, server_decode_time,
-    queued_requests, running_requests, kv_cache_usage, preemptions, prefix_cache_hits,
-    acceptance_length, energy_per_token, cached_share, capacity_in_rate, capacity_in_users
+    first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap, session_time,
+    prefill_speed, decode_speed, tokens_per_event, output_throughput, total_throughput,
+    prefill_throughput, decode_throughput, input_throughput, request_throughput, error_rate,
+    accuracy, startup_time, goodput, drift, ratio, server_metric, queue_time, server_prefill_time,
+    server_decode_time, queued_requests, running_requests, kv_cache_usage, preemptions,
+    prefix_cache_hits, acceptance_length, energy_per_token, cached_share, capacity_in_rate,
+    capacity_in_users
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
 enum class bound_side : unsigned char { at_most, at_least, either };
 
-/// Of which statistics a metric has: those of many requests; the run's one; of a server's times the
-/// mean alone, as buckets know no percentile; of its gauges what was read.
-enum class metric_shape : unsigned char { of_requests, of_run, of_server_times, of_gauges };
+/// Of which statistics a metric has: those of many requests, or sessions; the run's one; of a
+/// server's times the mean alone, as buckets know no percentile; of its gauges what was read.
+enum class metric_shape : unsigned char {
+    of_requests, of_sessions, of_run, of_server_times, of_gauges
+};
 /// A limit's unit and side by the type of its metric, whose enumerators metric_id has from `First`.
 template <class M>
 struct metric_traits {};
@@ -852,6 +860,10 @@ template <>
 struct metric_traits<latency_metric>
     : metric_traits_of<time_span, metric_shape::of_requests, bound_side::at_most, metric_id::ttft> {
 };
+template <>
+struct metric_traits<session_metric>
+    : metric_traits_of<time_span, metric_shape::of_sessions, bound_side::at_most,
+                       metric_id::session_time> {};
 template <>
 struct metric_traits<speed_metric>
     : metric_traits_of<token_rate, metric_shape::of_requests, bound_side::at_least,
@@ -914,17 +926,19 @@ concept any_metric = requires { metric_traits<M>::shape; };
 template <class M>
 concept request_metric = any_metric<M> && metric_traits<M>::shape == metric_shape::of_requests;
 template <class M>
+concept session_metric_type = any_metric<M> && metric_traits<M>::shape == metric_shape::of_sessions;
+template <class M>
 concept run_metric = any_metric<M> && metric_traits<M>::shape == metric_shape::of_run;
 template <class M>
 concept gauge_metric = any_metric<M> && metric_traits<M>::shape == metric_shape::of_gauges;
 template <class M>
 concept has_mean = any_metric<M> && !run_metric<M>;
 template <class M>
-concept has_percentiles = request_metric<M> || gauge_metric<M>;
+concept has_percentiles = request_metric<M> || session_metric_type<M> || gauge_metric<M>;
 template <class M>
 concept time_metric = request_metric<M> && metric_traits<M>::side == bound_side::at_most;
 template <class M>
-concept has_upper = time_metric<M> || gauge_metric<M>;
+concept has_upper = time_metric<M> || session_metric_type<M> || gauge_metric<M>;
 template <class M>
 concept rate_metric = request_metric<M> && metric_traits<M>::side == bound_side::at_least;
 template <class M>
@@ -1979,7 +1993,7 @@ struct limits {
     time_span first_event = time_span::from_seconds(60);
     time_span between_events = time_span::from_seconds(30);
     time_span total = time_span::from_seconds(300);
-    time_span drain = time_span::from_seconds(60);
+    types::maybe<time_span> drain{};  ///< default: 60 s; 10 min where a limit is on session_time
 };
 
 /// How sure a verdict must be. The levels hold for one SLO over all its interim analyses.
@@ -4136,11 +4150,12 @@ constexpr const written_unit* first_unit_of(metric_unit unit) {
     return nullptr;
 }
 
-/// What has a value: each completed request, each repeat by its steady window or by how many of its
-/// requests missed, the start of a server, the server itself, its repeats at several loads, a
-/// repeat by the thirds of its window, a repeat by the prompts of its requests.
+/// What has a value: each completed request, each session that was played whole, each repeat by its
+/// steady window or by how many of its requests missed, the start of a server, the server itself,
+/// its repeats at several loads, a repeat by the thirds of its window, a repeat by the prompts of
+/// its requests.
 enum class metric_of : unsigned char {
-    request, window, requests, start, server, loads, thirds, prompts, ratio
+    request, session, window, requests, start, server, loads, thirds, prompts, ratio
 };
 /// What a completed request must have brought to have a value of a metric, or to count in one.
 enum class value_needs : unsigned char {
@@ -4191,6 +4206,8 @@ inline constexpr metric_facts metric_table[] = {
      .is_hurt_by_lateness = true},
     {.id = metric_id::second_token_gap, .name = "second_token_gap",
      .needs = value_needs::second_read, .is_of_decoding = true, .needs_stream = true},
+    {.id = metric_id::session_time, .name = "session_time", .of = metric_of::session,
+     .is_hurt_by_lateness = true},
     {.id = metric_id::prefill_speed, .name = "prefill_speed", .unit = metric_unit::tokens_per_s,
      .side = bound_side::at_least, .needs = value_needs::prompt_tokens, .needs_stream = true,
      .is_of_prefill = true, .is_hurt_by_lateness = true},
@@ -4293,7 +4310,8 @@ constexpr bool is_as_typed(metric_id end) {
     }
     return true;
 }
-static_assert(is_as_typed<latency_metric>(metric_id::prefill_speed) &&
+static_assert(is_as_typed<latency_metric>(metric_id::session_time) &&
+              is_as_typed<session_metric>(metric_id::prefill_speed) &&
               is_as_typed<speed_metric>(metric_id::tokens_per_event) &&
               is_as_typed<event_metric>(metric_id::output_throughput) &&
               is_as_typed<token_throughput>(metric_id::request_throughput) &&
@@ -4343,6 +4361,7 @@ inline statistic_data drifting(const statistic_data& s) {
 }
 /// Of each request, and then of a repeat as a percentile, a mean or an extreme.
 constexpr bool is_of_requests(metric_id m) { return facts_of(m).of == metric_of::request; }
+constexpr bool is_of_sessions(metric_id m) { return facts_of(m).of == metric_of::session; }
 /// Of each request, and more is better.
 constexpr bool is_speed(metric_id m) {
     return is_of_requests(m) && facts_of(m).side == bound_side::at_least;
@@ -9551,6 +9570,7 @@ struct repeat_facts {
     client_stalls stalls{};   // of all threads
     server_metrics server{};  // what the server reported meanwhile
     std::vector<rank_part> ranks{};  // of a load that several programs sent
+    bool plays_out = false;   // sessions that were under way at its end were played to theirs
     warmup_seen warmup{};     // where it was to end when the server is stable
 };
 
@@ -10319,7 +10339,67 @@ inline double window_rate(metric_id m, const repeat_data& d,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] metrics that a server reports of itself =============================================
+// ===== [C49] how long sessions took ==============================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What was sent for one session, in the order of the planned sends: places among the records.
+using session_steps = std::vector<std::size_t>;
+
+/// The measured sessions of a repeat that played them to their ends, in the order of their starts:
+/// one that had a step in the warm-up began before anything was measured.
+inline std::vector<session_steps> measured_sessions(const selection& which, const repeat_data& d) {
+    if (!d.plays_out) return {};
+    const selects selected(which, d);
+    std::map<long long, session_steps> by_number;
+    for (std::size_t i = 0; i < d.records.size(); ++i)
+        by_number[d.records[i].conversation].push_back(i);
+    std::vector<session_steps> all;
+    for (auto& [number, steps] : by_number) {
+        const bool is_out = std::any_of(steps.begin(), steps.end(), [&](std::size_t i) {
+            return !is_measured(d.records[i]) || !selected.has(d.records[i]);
+        });
+        if (is_out) continue;
+        std::sort(steps.begin(), steps.end(), [&](std::size_t a, std::size_t b) {
+            const long long at = d.records[a].scheduled_ns, other = d.records[b].scheduled_ns;
+            return at != other ? at < other : a < b;
+        });
+        all.push_back(std::move(steps));
+    }
+    std::sort(all.begin(), all.end(), [&](const session_steps& a, const session_steps& b) {
+        const long long at = d.records[a[0]].scheduled_ns, other = d.records[b[0]].scheduled_ns;
+        return at != other ? at < other : a[0] < b[0];
+    });
+    return all;
+}
+
+/// Seconds in which a step of each session was due or under way: the union of the times from when a
+/// step was to be sent to its end. Infinite where one failed.
+inline std::vector<double> session_times(const statistic_data& what, const repeat_data& d,
+                                         timing_bound how = timing_bound::measured) {
+    std::vector<double> seconds;
+    for (const session_steps& steps : measured_sessions(what.which, d)) {
+        long long covered_to = 0, took = 0;
+        bool any_failed = false;
+        for (const std::size_t i : steps) {
+            const record& r = d.records[i];
+            any_failed = any_failed || has_failed(r);
+            const long long from = std::max(r.scheduled_ns, covered_to);
+            covered_to = std::max(covered_to, r.scheduled_ns + times_of(d, r, how).to_end);
+            took += std::max(0ll, covered_to - from);
+        }
+        seconds.push_back(any_failed ? infinity : static_cast<double>(took) / 1e9);
+    }
+    return seconds;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C50] metrics that a server reports of itself =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10530,7 +10610,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] metrics of requests and of repeats ==================================================
+// ===== [C51] metrics of requests and of repeats ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10621,6 +10701,11 @@ inline metric_sample sample_of(const statistic_data& what, const repeat_data& d,
     const metric_id m = what.metric;
     const selects selected(what, d);
     metric_sample s;
+    if (is_of_sessions(m)) {
+        s.values = session_times(what, d, how);
+        s.failed = std::erase(s.values, infinity);
+        return s;
+    }
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
         if (!selected(r)) continue;
@@ -10635,10 +10720,12 @@ inline metric_sample sample_of(const statistic_data& what, const repeat_data& d,
     return s;
 }
 
-/// Values of a metric in the order of the planned sends; failed requests have the worst one.
+/// Values of a metric in the order of the planned sends; failed requests, and sessions, have the
+/// worst one.
 inline std::vector<double> values_in_order(const statistic_data& what, const repeat_data& d,
                                            timing_bound how = timing_bound::measured) {
     const metric_id id = what.metric;
+    if (is_of_sessions(id)) return session_times(what, d, how);
     const selects selected(what, d);
     std::vector<double> values;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
@@ -10949,7 +11036,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] how a run changes from its first third to its last ==================================
+// ===== [C52] how a run changes from its first third to its last ==================================
 // Each third of the steady window is cut into slices of equal length; what the slices of one third
 // differ by says how well a third is known, whatever the traffic of it happens to be.
 
@@ -11024,7 +11111,7 @@ inline std::vector<double> slices_of(const statistic_data& drift, const repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] statistics of several repeats together ==============================================
+// ===== [C53] statistics of several repeats together ==============================================
 // The data as a whole, as tables and files show them: the largest value of all repeats, a
 // percentile of all their requests, a mean over all of them. It is never outside of what the single
 // repeats have.
@@ -11039,7 +11126,8 @@ struct arm_values {
     double together = not_a_number;
 };
 
-/// Of times and speeds: a percentile is selected among the values of all repeats.
+/// Of times and speeds of requests, and times of sessions: a percentile is selected among the
+/// values of all repeats.
 inline arm_values values_of_requests(const statistic_data& what,
                                      const repeat_list& arm, timing_bound how) {
     arm_values v;
@@ -11100,7 +11188,8 @@ inline arm_values values_of(const statistic_data& what, const repeat_list& arm,
         return of;
     }
     if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm, how);
-    if (is_of_requests(what.metric)) return values_of_requests(what, arm, how);
+    if (is_of_requests(what.metric) || is_of_sessions(what.metric))
+        return values_of_requests(what, arm, how);
     if (is_of_server(what.metric)) return values_of_server(what, arm);
     arm_values v;
     fraction_counts counts;
@@ -11133,7 +11222,7 @@ inline double pooled_value(const statistic_data& what, const repeat_list& arm,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] the fields of a repeat ==============================================================
+// ===== [C54] the fields of a repeat ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11354,6 +11443,10 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.whole({"shared_tokens", "prompt tokens that the workload lets a prefix cache have, of "
                               "requests that report how many were cached; -1 where none does"},
             d.shared_tokens, {-1, most_count});
+    if (v.has("plays_out", d.plays_out))
+        v.flag({"plays_out", "whether sessions under way at its end were played to theirs, as an "
+                             "objective on session_time asks for", at_times},
+               d.plays_out);
     v.flag({"gaps_counted", "there were too many gaps between events to keep each one"},
            d.gaps_counted);
     double error = d.gaps_counted ? gap_counts::relative_error : 0;  // which nobody reads
@@ -11385,7 +11478,7 @@ inline void move_clock(repeat_facts& d, long long by_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] when a thread of the client did not run, as it knows itself =========================
+// ===== [C55] when a thread of the client did not run, as it knows itself =========================
 // No clock: whoever has it says what time it is, with readings that are taken anyway.
 
 namespace llmbench {
@@ -11489,7 +11582,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] the fields of a record ==============================================================
+// ===== [C56] the fields of a record ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11561,7 +11654,7 @@ inline void move_clock(record& r, long long by_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] one repeat of the parts that several programs sent of it ============================
+// ===== [C57] one repeat of the parts that several programs sent of it ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11635,7 +11728,7 @@ inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] what a history says of one statistic of one gate ====================================
+// ===== [C58] what a history says of one statistic of one gate ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11671,7 +11764,7 @@ struct history_series {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] from which night on a level holds ===================================================
+// ===== [C59] from which night on a level holds ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11846,7 +11939,7 @@ inline std::vector<history_segment> segments_of(const history_series& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] what a history knows: its level, what nights and repeats differ by ==================
+// ===== [C60] what a history knows: its level, what nights and repeats differ by ==================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12042,7 +12135,7 @@ inline learned_history learned_from(const std::vector<night_level>& nights,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] which levels were accepted, and what they drifted by ================================
+// ===== [C61] which levels were accepted, and what they drifted by ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12134,7 +12227,7 @@ inline history_read history_read_as(const history_series& s, bool at_most, bool 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] a run held against a history ========================================================
+// ===== [C62] a run held against a history ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12314,7 +12407,7 @@ inline double chance_to_find(const learned_history& h, double beyond,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] what a history says of the noise of repeats, for limits that are no baseline's ======
+// ===== [C63] what a history says of the noise of repeats, for limits that are no baseline's ======
 
 namespace llmbench {
 inline namespace v0 {
@@ -12348,7 +12441,7 @@ inline bool is_beyond_belief(double own_variance, std::size_t repeats, double be
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] lines of a history's files ==========================================================
+// ===== [C64] lines of a history's files ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12569,7 +12662,7 @@ inline history_lines in_order(history_lines all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] what runs must have in common to be nights of one history ===========================
+// ===== [C65] what runs must have in common to be nights of one history ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12676,7 +12769,7 @@ inline cohort read_cohort(const std::string& json, const std::string& file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] what a server and its machine say of themselves, for a history ======================
+// ===== [C66] what a server and its machine say of themselves, for a history ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12865,7 +12958,7 @@ inline std::vector<named_text> watched_facts(const fingerprint& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] from the lines of a history to its nights ===========================================
+// ===== [C67] from the lines of a history to its nights ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12964,7 +13057,7 @@ inline history_lines as_of(history_lines all, const std::string& when) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] the rule: interim analyses, bounds, prior noise =====================================
+// ===== [C68] the rule: interim analyses, bounds, prior noise =====================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -13156,7 +13249,7 @@ inline interim_analysis analysis_of_repeats(const std::vector<double>& distances
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] what is decided on an objective, and why ============================================
+// ===== [C69] what is decided on an objective, and why ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13174,7 +13267,8 @@ enum class because : unsigned char {
     wrong_answers,
     no_size, no_finite_value, pairs_spread, repeats_spread, thirds,
     // values that are missing
-    nothing_measured, no_value, no_value_in, stored_lacks, start_unknown, too_few_values,
+    nothing_measured, no_value, no_value_in, not_played_out, stored_lacks,
+    start_unknown, too_few_values,
     no_finite_part, small_sample, small_for_drift, window_ends,
     // nights of main
     no_nights, few_nights, nights_lack, one_repeat, main_moved, trouble_nights, given_spread,
@@ -13347,7 +13441,7 @@ inline double headroom(const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] what verdicts are given on ==========================================================
+// ===== [C70] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13434,12 +13528,14 @@ void for_each_repeat(const repeat_data& only, F&& f) {
     f(only);
 }
 
-/// Measured requests of the candidate that a statistic is of.
+/// Measured requests of the candidate that a statistic is of, or sessions.
 inline long long measured_requests(const evidence& e, std::size_t repeats,
                                    const statistic_data& what = {}) {
     long long n = 0;
     for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i)
-        n += selected_requests(what, e.candidate[i]);
+        n += is_of_sessions(what.metric)
+                 ? static_cast<long long>(measured_sessions(what.which, e.candidate[i]).size())
+                 : selected_requests(what, e.candidate[i]);
     return n;
 }
 
@@ -13447,7 +13543,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] the history that a gate is held against =============================================
+// ===== [C71] the history that a gate is held against =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13495,7 +13591,7 @@ inline history_noise noise_by(const history_terms& h, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] what evidence is held against =======================================================
+// ===== [C72] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13562,7 +13658,7 @@ inline judging_rule rule_for(const evidence& e, const terms& t, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] counts: fractions, and quantiles of fresh traffic ===================================
+// ===== [C73] counts: fractions, and quantiles of fresh traffic ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13897,7 +13993,7 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] errors of a baseline ================================================================
+// ===== [C74] errors of a baseline ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13930,7 +14026,7 @@ inline cause errors_of_baseline(const evidence& e, const terms& t, const slo& li
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] what the client can say against its own numbers =====================================
+// ===== [C75] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14063,7 +14159,7 @@ inline own_check self_check_of(const evidence& e) { return self_check_of(e, e); 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] verdicts on a drift =================================================================
+// ===== [C76] verdicts on a drift =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14172,7 +14268,7 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] distances from a limit ==============================================================
+// ===== [C77] distances from a limit ==============================================================
 // Values differ from run to run by a fraction of themselves, so they are compared with their limit
 // on a log scale. A metric that can be zero has an offset, below which its ratios mean nothing: it
 // is compared on log(x + offset) (Tukey's started logarithm, Exploratory Data Analysis, 1977).
@@ -14225,7 +14321,7 @@ inline double fraction_of_limit(const slo& s, double distance) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] repeats whose noise a history knows =================================================
+// ===== [C78] repeats whose noise a history knows =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14251,7 +14347,7 @@ inline interim_analysis analysis_believing(const std::vector<double>& distances,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C79] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14272,7 +14368,7 @@ inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] values: times, speeds and rates =====================================================
+// ===== [C80] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14455,6 +14551,11 @@ inline void withdraw_over_failures(decision& d, const evidence& e, const terms& 
     std::vector<std::vector<bool>> misses;
     for (std::size_t i = 0; i < static_cast<std::size_t>(d.repeats); ++i) {
         misses.emplace_back();
+        if (is_of_sessions(s.what.metric)) {
+            for (const double v : session_times(s.what, e.candidate[i]))
+                misses.back().push_back(v == infinity);
+            continue;
+        }
         const selects selected(s.what, e.candidate[i]);
         for (const record& r : e.candidate[i].records)
             if (selected(r))
@@ -14625,7 +14726,7 @@ inline decision judge_fresh_mean(const evidence& e, const terms& t, const slo& s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] a run held against the nights of main ===============================================
+// ===== [C81] a run held against the nights of main ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14765,7 +14866,7 @@ inline void estimate_by_nights(decision& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] what the numbers alone say of an objective ==========================================
+// ===== [C82] what the numbers alone say of an objective ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14862,7 +14963,7 @@ inline decision judge_evidence(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] verdicts that the client may have decided ===========================================
+// ===== [C83] verdicts that the client may have decided ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15011,7 +15112,7 @@ inline decision settled(const evidence& e, const terms& t, decision v,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] how many requests a verdict rests on at least =======================================
+// ===== [C84] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -15081,11 +15182,13 @@ inline cause sample_fault(const evidence& e, const judging_rule& rule, const slo
         for (std::size_t i = 0; i < arm->size(); ++i) {
             const std::size_t n = values_behind(w, (*arm)[i]);
             if (n >= needed) continue;
-            const bool of_gaps = facts_of(w.metric).is_of_gaps;
+            const char* const of = is_of_sessions(w.metric)          ? "session"
+                                   : facts_of(w.metric).is_of_gaps ? "gap"
+                                                                   : "request";
             return {because::small_sample,
                     {as_number(i + 1), as_number(arm == &e.baseline), as_number(n),
-                     as_number(of_gaps), as_number(needed), as_number(is_tail)},
-                    whose::plan};
+                     as_number(needed), as_number(is_tail)},
+                    whose::plan, of};
         }
     return {};
 }
@@ -15119,7 +15222,7 @@ inline cause window_fault(const evidence& e, const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] what a server's answers can say against its numbers =================================
+// ===== [C85] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15351,7 +15454,7 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] verdicts that stand although tokens were buffered ===================================
+// ===== [C86] verdicts that stand although tokens were buffered ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15381,7 +15484,7 @@ inline bool stands_though_buffered(const evidence& e, const terms& t, const answ
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] servers that cannot keep up =========================================================
+// ===== [C87] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15486,7 +15589,7 @@ inline cause over_saturation_of(const evidence& e, const arm_list& arms) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] what a server's state explains ======================================================
+// ===== [C88] what a server's state explains ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15568,7 +15671,7 @@ inline std::vector<cause> server_state_of(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] the cross-check of our numbers with the server's ====================================
+// ===== [C89] the cross-check of our numbers with the server's ====================================
 // What its page counts in the time of a repeat is compared with what we sent and received.
 
 namespace llmbench {
@@ -15708,7 +15811,7 @@ inline cause server_metrics_fault(const evidence& e, const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] what makes a measurement invalid ====================================================
+// ===== [C90] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15794,6 +15897,8 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
         e.has_live_baseline() || !t.stored.file.empty() || t.history.is_there();
     if (s.factor > 0 && !compared) return {because::no_baseline};
     if (!is_of_service(s.what.metric)) return {};
+    if (is_of_sessions(s.what.metric) && !e.candidate.empty() && !e.candidate[0].plays_out)
+        return {because::not_played_out, {}, whose::plan};
     for (const statistic_data& part : s.what.parts) {
         verdict_numbers own = v;
         own.what.what = part;
@@ -15829,7 +15934,7 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] the verdicts of a gate ==============================================================
+// ===== [C91] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16103,7 +16208,7 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] what a calibration finds ============================================================
+// ===== [C92] what a calibration finds ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16121,7 +16226,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] limits that have become too easy ====================================================
+// ===== [C93] limits that have become too easy ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16169,7 +16274,7 @@ inline std::optional<easy_limit> too_easy(const terms& t, const verdict_numbers&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] from verdicts to an exit code =======================================================
+// ===== [C94] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16261,7 +16366,7 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] calibration =========================================================================
+// ===== [C95] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16313,7 +16418,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] a sentence for each cause ===========================================================
+// ===== [C96] a sentence for each cause ===========================================================
 // Numbers stand in braces, in the order in which a cause has them:
 //   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
 //   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
@@ -16378,6 +16483,8 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::nothing_measured, "nothing_measured", "nothing was measured"},
     {because::no_value, "no_value", "no measured request has a value of {n}"},
     {because::no_value_in, "no_value_in", "repeat {0} has no {ratio|value} of {n}"},
+    {because::not_played_out, "not_played_out", "sessions that were under way at its end were cut "
+     "there: they are played out where the gate itself has an objective on session_time"},
     {because::stored_lacks, "stored_lacks", "the stored baseline has no value of {n}"},
     {because::start_unknown, "start_unknown", "startup_time is only known of a process that the "
      "gate starts"},
@@ -16385,7 +16492,7 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::no_finite_part, "no_finite_part", "{n} has no finite value in every part of repeat "
      "{0}"},
     {because::small_sample, "small_sample", "repeat {0}{ of the baseline|} measured {0} "
-     "{gap|request}{s}, {n} needs {0}{ so that three lie beyond it|}: let it run longer"},
+     "{w}{s}, {n} needs {0}{ so that three lie beyond it|}: let it run longer"},
     {because::small_for_drift, "small_for_drift", "a repeat measured {0} requests, {n} needs {0}: "
      "let it run longer"},
     {because::window_ends, "window_ends", "{.3g} answers ended in the steady window of a repeat, "
@@ -16680,7 +16787,7 @@ inline std::string described(const cause& c, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] decisions in sentences ==============================================================
+// ===== [C97] decisions in sentences ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16965,7 +17072,7 @@ inline std::string difference_text(const cross_check& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] verdicts in words ===================================================================
+// ===== [C98] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17104,7 +17211,7 @@ inline std::string room_text(const verdict_numbers& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] settings beside each other: turns, ratios, what differs significantly ===============
+// ===== [C99] settings beside each other: turns, ratios, what differs significantly ===============
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -17295,7 +17402,7 @@ inline compared_statistic compared(const statistic_data& what,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] settings beside each other: from what was measured of each ==========================
+// ===== [C100] settings beside each other: from what was measured of each =========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17464,7 +17571,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] settings beside each other, in words ===============================================
+// ===== [C101] settings beside each other, in words ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17655,7 +17762,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] files of others' making, value by value ============================================
+// ===== [C102] files of others' making, value by value ============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -17864,7 +17971,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] datasets ===========================================================================
+// ===== [C103] datasets ===========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18230,7 +18337,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] what recorded prompts have in common ===============================================
+// ===== [C104] what recorded prompts have in common ===============================================
 // A recording names the blocks of each prompt, thousands of numbers for each of a hundred thousand
 // prompts. Kept is one node a prompt: behind which of the earlier ones its own text begins.
 
@@ -18323,7 +18430,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] sessions as graphs of model calls ==================================================
+// ===== [C105] sessions as graphs of model calls ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18623,7 +18730,7 @@ inline void add_session(session_corpus& c, const std::vector<recorded_step>& ste
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] traces =============================================================================
+// ===== [C106] traces =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18798,7 +18905,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] questions and their keys ===========================================================
+// ===== [C107] questions and their keys ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18960,7 +19067,7 @@ inline std::vector<dialogue> read_questions(byte_stream& in, const questions& q,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] recorded sessions, in the formats of others and in ours ============================
+// ===== [C108] recorded sessions, in the formats of others and in ours ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19354,7 +19461,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] when requests are sent =============================================================
+// ===== [C109] when requests are sent =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19517,7 +19624,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] arrivals ===========================================================================
+// ===== [C110] arrivals ===========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19623,7 +19730,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] lengths ============================================================================
+// ===== [C111] lengths ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19683,7 +19790,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] prompts of a given number of tokens ================================================
+// ===== [C112] prompts of a given number of tokens ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19882,7 +19989,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] places of a trace ==================================================================
+// ===== [C113] places of a trace ==================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -19990,7 +20097,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] the part of a load that one of several programs sends ==============================
+// ===== [C114] the part of a load that one of several programs sends ==============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20023,7 +20130,7 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] conversations, recorded and made up ================================================
+// ===== [C115] conversations, recorded and made up ================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -20132,7 +20239,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] prompts that stand alone ===========================================================
+// ===== [C116] prompts that stand alone ===========================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -20252,7 +20359,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] recorded sessions as traffic =======================================================
+// ===== [C117] recorded sessions as traffic =======================================================
 // A source of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -20350,7 +20457,7 @@ inline std::shared_ptr<const std::vector<std::uint32_t>> drawn_order(std::size_t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] where prompts come from ============================================================
+// ===== [C118] where prompts come from ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20378,7 +20485,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] the plan of a gate =================================================================
+// ===== [C119] the plan of a gate =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20444,6 +20551,7 @@ struct planned_traffic : planned_workloads {
     std::string scores{};   // the API, where it generates nothing; "" where answers have tokens
     maybe<planned_workloads> otherwise{};  // the baseline's, where it is the target asked otherwise
     llmbench::limits limits{};
+    bool plays_out = false;  // the sessions that are under way when the last one has begun
     client_options client{};
     bool searches() const { return arrivals.is_searched; }
     bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
@@ -20502,6 +20610,12 @@ plan with_judging(plan p, F&& change) {
     change(j);
     p.judged = std::make_shared<const planned_judging>(std::move(j));
     return p;
+}
+
+/// How long the last answers are waited for.
+inline double drain_s(const planned_traffic& p) {
+    if (p.limits.drain) return (*p.limits.drain).seconds();
+    return p.plays_out ? 600 : 60;
 }
 
 inline trace_place place_of(const planned_traffic& p, std::size_t index) {
@@ -20585,7 +20699,7 @@ inline bool plays_sessions(const plan_part& p) {
     return std::holds_alternative<recorded_sessions>(p.source);
 }
 /// How many conversations hold the requests that are to warm up, and those to be measured (0: no
-/// limit). The last one may be cut, so that the number is kept.
+/// limit). The last one may be cut, so that the number is kept, unless sessions are played out.
 struct conversation_counts {
     std::size_t warmup = 0, measured = 0, last_turns = 1;
 };
@@ -20597,7 +20711,7 @@ inline conversation_counts counted_conversations(const planned_traffic& p) {
     for (std::size_t turns = 0; turns < warmup; ++c.warmup) turns += turns_of(p, c.warmup);
     for (std::size_t turns = 0; turns < requests; ++c.measured) {
         const std::size_t more = turns_of(p, c.warmup + c.measured);
-        c.last_turns = std::min(more, requests - turns);
+        c.last_turns = p.plays_out ? more : std::min(more, requests - turns);
         turns += more;
     }
     return c;
@@ -20777,7 +20891,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] from a workload to its part of the plan ============================================
+// ===== [C120] from a workload to its part of the plan ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21078,7 +21192,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] the hash of all that a plan sends ==================================================
+// ===== [C121] the hash of all that a plan sends ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21123,7 +21237,7 @@ inline std::string trace_hash(const planned_traffic& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] the requests of a plan =============================================================
+// ===== [C122] the requests of a plan =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21220,7 +21334,7 @@ inline bool asks_about_images(const planned_traffic& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] what of its prompts a workload lets a prefix cache have ============================
+// ===== [C123] what of its prompts a workload lets a prefix cache have ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21281,7 +21395,7 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C123] what a plan says of the evidence that it will bring ================================
+// ===== [C124] what a plan says of the evidence that it will bring ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21322,7 +21436,7 @@ inline double most_skew_of_ranks(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C124] the search for a capacity ==========================================================
+// ===== [C125] the search for a capacity ==========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -21776,7 +21890,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C125] what probes say of a load ==========================================================
+// ===== [C126] what probes say of a load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21860,7 +21974,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C126] the capacity that probes show ======================================================
+// ===== [C127] the capacity that probes show ======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 namespace llmbench {
@@ -22147,7 +22261,7 @@ inline decision capacity_verdict(const evidence& e, const terms& t, const ground
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C127] the capacity of a candidate beside that of a baseline ==============================
+// ===== [C128] the capacity of a candidate beside that of a baseline ==============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -22396,7 +22510,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C128] a capacity held against a live baseline's ==========================================
+// ===== [C129] a capacity held against a live baseline's ==========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -22600,7 +22714,7 @@ inline decision judged_also_of_loads(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C129] a load that is searched ============================================================
+// ===== [C130] a load that is searched ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22862,7 +22976,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C130] which SLOs a scenario can have =====================================================
+// ===== [C131] which SLOs a scenario can have =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22873,7 +22987,7 @@ struct slo_context {
     bool streams = true;
     std::string scores{};  // the API, where it generates nothing
     bool has_baseline = false;  // a live one or a stored one
-    bool has_turns = false;
+    bool has_turns = false, plays_sessions = false;
     bool has_questions = true;
     bool saturates = true;
     bool in_users = false;  // the load is a number of them
@@ -22894,6 +23008,7 @@ inline slo_context slo_context_of(const plan& p) {
             .scores = t.scores,
             .has_baseline = j.has_baseline || j.has_stored_baseline || j.has_history,
             .has_turns = has_turns(p),
+            .plays_sessions = plays_sessions(*p.sent),
             .has_questions = t.described.is_there || asks_questions(t),
             .saturates = saturates(t.arrivals),
             .in_users = is_counted_in_users(t.arrivals),
@@ -22966,6 +23081,10 @@ inline void check_named(const text& name, const std::vector<std::string>& all, c
     refuse({given, "the scenario has no ", what, " \"", str(name), "\"",
             all.empty() ? "" : "; it has " + enumerated(all)});
 }
+inline selection without_label(selection s) {
+    s.label = "";
+    return s;
+}
 /// Requests that an objective selects and the scenario does not have.
 inline void check_selection(const statistic_data& w, const slo_context& c,
                             const std::string& given) {
@@ -22973,6 +23092,9 @@ inline void check_selection(const statistic_data& w, const slo_context& c,
     if (is_of_all(w)) return;
     if (is_of_server(w.metric) || is_of_start(w.metric))
         refuse({given, "what a server tells of itself is of all that it does, for whomever"});
+    if (is_of_sessions(w.metric) && (c.plays_sessions || !is_all(without_label(s))))
+        refuse({given, "a session is one value, with all of its steps: only a part of a mix can be "
+                       "selected"});
     check_named(s.label, c.labels, "label", given);
     check_named(s.during, c.side_tasks, "side task", given);
     if (s.first_turn < 1 || (s.last_turn != 0 && s.last_turn < s.first_turn))
@@ -22997,12 +23119,24 @@ inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
     };
     for (const predicate_step& step : w.where) check_turns(step.metric);
     check_turns(w.metric);
+    if (is_of_sessions(w.metric) && !c.has_turns)
+        refuse({given, metric_name(w.metric), " needs a workload of sessions or conversations"});
 }
 
-/// Requests of one repeat that a statistic is of, 0 where only the run can tell.
+/// Requests of one repeat that a statistic is of, or sessions, of which each has one first step on
+/// its main line; 0 where only the run can tell.
 inline long long requests_behind(const statistic_data& w, const slo_context& c) {
+    if (is_of_sessions(w.metric)) {
+        selection first = w.which;
+        first.first_turn = first.last_turn = 1;
+        first.depth = 0;
+        return selected_of(c.kinds, c.labels, first);
+    }
     if (is_all(w.which)) return c.requests;
     return w.which.during.empty() ? selected_of(c.kinds, c.labels, w.which) : 0;
+}
+inline const char* what_of(const statistic_data& w) {
+    return is_of_sessions(w.metric) ? "sessions" : "requests";
 }
 inline void check_fresh(const slo& s, const slo_context& c, const std::string& given) {
     const statistic_data& w = s.what;
@@ -23013,8 +23147,8 @@ inline void check_fresh(const slo& s, const slo_context& c, const std::string& g
         refuse({why, str(w.name), " is judged on replayed traffic only"});
     const long long n = requests_behind(w, c), needed = least_fresh(w, c.rule);
     if (n != 0 && n < needed)
-        refuse({why, printed("%s needs at least %lld measured requests, and the scenario has %lld",
-                             w.name.c_str(), needed, n)});
+        refuse({why, printed("%s needs at least %lld measured %s, and the scenario has %lld",
+                             w.name.c_str(), needed, what_of(w), n)});
 }
 inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given) {
     const std::size_t readings = least_readings_of(w);
@@ -23027,8 +23161,8 @@ inline void check_sample(const statistic_data& w, const slo_context& c, const st
     if (facts_of(w.metric).is_of_gaps || n <= 0) return;
     const bool is_percentile = w.kind == statistic_kind::percentile && !is_drift(w.metric);
     if (n < needed)
-        refuse({given, printed("%s needs at least %lld measured requests a repeat%s, and the "
-                               "scenario has %lld", w.name.c_str(), needed,
+        refuse({given, printed("%s needs at least %lld measured %s a repeat%s, and the "
+                               "scenario has %lld", w.name.c_str(), needed, what_of(w),
                                is_percentile ? " so that three lie beyond it" : "", n),
                 n < c.requests ? printed(" of them; about %lld requests in all would do",
                                          (c.requests * needed + n - 1) / n)
@@ -23097,7 +23231,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C131] the options of requests ============================================================
+// ===== [C132] the options of requests ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23210,7 +23344,7 @@ inline request_spec common_request(const request_options& o, const api_traits& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C132] the load that is profiled ==========================================================
+// ===== [C133] the load that is profiled ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23259,7 +23393,7 @@ inline plan profiled(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C133] from a scenario to its plan ========================================================
+// ===== [C134] from a scenario to its plan ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23373,7 +23507,7 @@ inline void check_limits(const limits& l) {
                                                        {"first_event", l.first_event},
                                                        {"between_events", l.between_events},
                                                        {"total", l.total},
-                                                       {"drain", l.drain}};
+                                                       {"drain", l.drain ? *l.drain : l.total}};
     for (const auto& [name, t] : waits)
         if (!(t.seconds() > 0 && t.seconds() <= 86400))
             refuse({printed("limits.%s is %g s: it must be above 0 and at most 86400 s", name,
@@ -23414,6 +23548,12 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     else if (!is_fresh && !is_paired && has_values(s.slos)) n.most_if_noisy = last_noisy_analysis;
     if (!judges) n.first = n.most;  // all are measured, whatever the guard on errors says
     return n;
+}
+
+/// Whether sessions are to be played to their ends: what an objective is on.
+inline bool asks_session_time(const slo_list& slos) {
+    return std::any_of(slos.begin(), slos.end(),
+                       [](const slo& x) { return is_of_sessions(x.what.metric); });
 }
 
 /// A scenario whose answers are graded: they are as likely as they get.
@@ -23646,6 +23786,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     sent.scores = api.generates ? "" : api.name;
     sent.otherwise = planned_otherwise(s, arrivals, read, api, default_seed);
     sent.limits = s.limits;
+    sent.plays_out = asks_session_time(s.slos);
     sent.client = s.client;
     planned_judging judged{.first_repeats = repeats.first,
                            .most_repeats = repeats.most,
@@ -23674,7 +23815,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C134] a plan in words ====================================================================
+// ===== [C135] a plan in words ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23703,7 +23844,7 @@ inline std::string limits_text(const planned_traffic& p) {
     const auto of = [](time_span t) { return time_text(t.seconds()); };
     return "connect " + of(l.connect) + ", first event " + of(l.first_event) +
            ", between events " + of(l.between_events) + ", total " + of(l.total) + ", drain " +
-           of(l.drain);
+           time_text(drain_s(p));
 }
 /// What every request of a part says beside its prompt.
 inline std::string options_text(const plan_part& p, const std::string& scores) {
@@ -23801,7 +23942,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C135] where a gate's server stood ========================================================
+// ===== [C136] where a gate's server stood ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23841,7 +23982,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C136] what of a scenario does not go with several settings ===============================
+// ===== [C137] what of a scenario does not go with several settings ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23900,7 +24041,7 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C137] JSON files of other tools ==========================================================
+// ===== [C138] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -24058,7 +24199,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C138] one run of another tool, as its file tells it ======================================
+// ===== [C139] one run of another tool, as its file tells it ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24323,7 +24464,7 @@ inline repeat_data repeat_of(imported_run& run, int index) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C139] result files of AIPerf =============================================================
+// ===== [C140] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -24617,7 +24758,7 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C140] result files of guidellm ===========================================================
+// ===== [C141] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -24849,7 +24990,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C142] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 namespace llmbench {
@@ -24977,7 +25118,7 @@ struct odd_answers {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] result files of SGLang's bench_serving =============================================
+// ===== [C143] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 namespace llmbench {
@@ -25119,7 +25260,7 @@ inline imported_run read_sglang_run(const picojson::value& v, const std::string&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C143] result files of vLLM bench serve ===================================================
+// ===== [C144] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
 
 namespace llmbench {
@@ -25302,7 +25443,7 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C144] which tool wrote a result file, and what it tells ==================================
+// ===== [C145] which tool wrote a result file, and what it tells ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25360,7 +25501,7 @@ inline imported_run read_imported_run(std::string_view bytes, const std::string&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C145] runs of another tool as the repeats of one gate ====================================
+// ===== [C146] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -25618,7 +25759,7 @@ inline terms terms_of_files(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C146] engine model =======================================================================
+// ===== [C147] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -25830,7 +25971,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C147] what a request asks the simulated server ===========================================
+// ===== [C148] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25986,7 +26127,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C148] answers of the simulated server ====================================================
+// ===== [C149] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -26332,7 +26473,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C149] the simulated server's page of metrics =============================================
+// ===== [C150] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -26504,7 +26645,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C150] what the simulated server says besides answers =====================================
+// ===== [C151] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26581,7 +26722,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C151] an engine with the pace of a server that was measured ==============================
+// ===== [C152] an engine with the pace of a server that was measured ==============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26632,7 +26773,7 @@ inline engine engine_at_pace(const measured_pace& m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C152] our requests in other tools' definitions ===========================================
+// ===== [C153] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -26813,7 +26954,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C153] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C154] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26842,7 +26983,7 @@ inline double run_value(metric_id id, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C154] points and round steps of drawings =================================================
+// ===== [C155] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26872,7 +27013,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C155] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C156] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26937,7 +27078,7 @@ inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C156] the curve of a search: objectives over the load ====================================
+// ===== [C157] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26996,7 +27137,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C157] how requests ended, and what their answers say of tokens ===========================
+// ===== [C158] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27120,7 +27261,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C158] how long made-up prompts were to be, and were ======================================
+// ===== [C159] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27167,7 +27308,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C159] what each of several programs did, over all repeats ================================
+// ===== [C160] what each of several programs did, over all repeats ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27240,7 +27381,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C160] what a server told of itself, over all repeats =====================================
+// ===== [C161] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27327,7 +27468,7 @@ inline std::string cross_check_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C161] timelines: repeats in windows of equal length ======================================
+// ===== [C162] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27461,7 +27602,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C162] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C163] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27666,7 +27807,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C163] what other runs of a gate would find ===============================================
+// ===== [C164] what other runs of a gate would find ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27845,7 +27986,7 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C164] what a result keeps of the nights that it was held against =========================
+// ===== [C165] what a result keeps of the nights that it was held against =========================
 // All that the rule needs: to judge again takes no folder, and gives the same bits.
 
 namespace llmbench {
@@ -27903,7 +28044,7 @@ inline void fields_of(field_visitor& v, history_terms& h) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C165] the fields of a gate: its servers, its load, what it was judged by =================
+// ===== [C166] the fields of a gate: its servers, its load, what it was judged by =================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28136,7 +28277,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C166] stored results =====================================================================
+// ===== [C167] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -28459,7 +28600,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C167] the fields of what was measured on a server ========================================
+// ===== [C168] the fields of what was measured on a server ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28621,7 +28762,7 @@ inline void fields_of(field_visitor& v, other_view& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C168] calibration.json ===================================================================
+// ===== [C169] calibration.json ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28686,7 +28827,7 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C169] what result.json tells of events.bin ===============================================
+// ===== [C170] what result.json tells of events.bin ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28712,7 +28853,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C170] the fields of a verdict ============================================================
+// ===== [C171] the fields of a verdict ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28789,7 +28930,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C171] from a gate that was measured to its line of a history =============================
+// ===== [C172] from a gate that was measured to its line of a history =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28912,7 +29053,7 @@ inline history_entry history_entry_of(const plan& p, cohort in, const fingerprin
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C172] one line of records.jsonl ==========================================================
+// ===== [C173] one line of records.jsonl ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28966,7 +29107,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C173] shards of a load, put together =====================================================
+// ===== [C174] shards of a load, put together =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29115,7 +29256,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C174] a repeat as bytes, for another program of the same run =============================
+// ===== [C175] a repeat as bytes, for another program of the same run =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29176,7 +29317,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C175] from the lines of a history to what a gate is held against =========================
+// ===== [C176] from the lines of a history to what a gate is held against =========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29301,7 +29442,7 @@ inline history_terms history_terms_of(const history_lines& lines, const cohort& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C176] the progress line ==================================================================
+// ===== [C177] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29364,7 +29505,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C177] what reports tell of several settings ==============================================
+// ===== [C178] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29381,7 +29522,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C178] several settings in result.json ====================================================
+// ===== [C179] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29456,7 +29597,7 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C179] what came of a profile =============================================================
+// ===== [C180] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29519,7 +29660,7 @@ inline void fields_of(field_visitor& v, taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C180] what reports are made of ===========================================================
+// ===== [C181] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29570,7 +29711,7 @@ struct environment_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C181] rehearsals: gates on a model of their server =======================================
+// ===== [C182] rehearsals: gates on a model of their server =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29641,7 +29782,7 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C182] result.json and calibration.json ===================================================
+// ===== [C183] result.json and calibration.json ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29762,7 +29903,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C183] several settings on the console ====================================================
+// ===== [C184] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29857,7 +29998,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C184] words in Markdown ==================================================================
+// ===== [C185] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29893,7 +30034,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C185] several settings in summary.md =====================================================
+// ===== [C186] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29935,7 +30076,7 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C186] how gates are headed ===============================================================
+// ===== [C187] how gates are headed ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30026,7 +30167,7 @@ inline std::string headline_text(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C187] what reports say of the nights that a gate was held against ========================
+// ===== [C188] what reports say of the nights that a gate was held against ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30083,7 +30224,7 @@ inline std::vector<std::string> nights_lines(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C188] words of reports ===================================================================
+// ===== [C189] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30385,7 +30526,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C189] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C190] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30699,7 +30840,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C190] what a console can show ============================================================
+// ===== [C191] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30728,7 +30869,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C191] the console ========================================================================
+// ===== [C192] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30918,7 +31059,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C192] the pace of a server in the result of a run ========================================
+// ===== [C193] the pace of a server in the result of a run ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30981,7 +31122,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C193] the report page: style, icons and script ===========================================
+// ===== [C194] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -31191,7 +31332,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C194] the report page: drawings ==========================================================
+// ===== [C195] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31446,7 +31587,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C195] the report page: verdicts ==========================================================
+// ===== [C196] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31619,7 +31760,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C196] the report page: distributions =====================================================
+// ===== [C197] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31736,7 +31877,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C197] the report page: gates beside each other ===========================================
+// ===== [C198] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31845,7 +31986,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C198] the report page: what a search found ===============================================
+// ===== [C199] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31933,7 +32074,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C199] the report page: what else a gate has to say =======================================
+// ===== [C200] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32129,7 +32270,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C200] the report page: several settings beside each other ================================
+// ===== [C201] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32224,7 +32365,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C201] the report page: timelines =========================================================
+// ===== [C202] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32394,7 +32535,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C202] the report page: the whole =========================================================
+// ===== [C203] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36986,10 +37127,21 @@ public:
         if (static_cast<long long>(waiting_.size()) > promised_)
             ++promised_;  // not sent here and now: this connection is not free yet
     }
-    /// Nothing is due from now on. Returns what had to wait until now.
+    /// Nothing is due from now on. Returns what had to wait until now, and the steps to come of
+    /// sessions that were to be played out: none of them is whole without them.
     std::deque<planned_request> stop() {
         stopped_ = true;
-        return std::exchange(waiting_, {});
+        std::deque<planned_request> left = std::exchange(waiting_, {});
+        if (!sent_.plays_out) return left;
+        long long none = 0;
+        if (sent_.duration_s > 0)  // users that are all within a session have not come to an end
+            shared_.exhausted_at.compare_exchange_strong(
+                none, shared_.measured_from.load() + ns_of(sent_.duration_s));
+        for (; !users_.empty(); users_.pop()) {
+            const ready_user& u = users_.top();
+            if (u.turn != new_conversation) left.push_back({u.turn, u.at_ns, u.user, u.primes});
+        }
+        return left;
     }
 
     // ---- conversations
@@ -37013,10 +37165,11 @@ public:
     bool nothing_left() const {
         return next_due() == 0 && in_flight_ == 0 && waiting_.empty() && promised_ == 0;
     }
-    /// The last send is behind us: limits.drain counts from here.
-    bool sending_is_over() const {
-        return order_.send_at.empty() ? shared_.exhausted_at.load() != 0
-                                      : next_due() == 0 && waiting_.empty();
+    /// The last send is behind us, or the start of the last session: limits.drain counts from here.
+    bool sending_is_over(long long now_ns) const {
+        if (order_.send_at.empty())
+            return shared_.exhausted_at.load() != 0 || (sent_.plays_out && is_out_of_time(now_ns));
+        return (sent_.plays_out ? next_planned() : next_due()) == 0 && waiting_.empty();
     }
 
 private:
@@ -37051,9 +37204,9 @@ private:
     }
     /// What a user of a closed loop sends next: `order.last` where time or trace have run out.
     std::size_t place_for(const ready_user& u, long long now_ns) {
+        if (sent_.plays_out && u.turn != new_conversation) return u.turn;
         const long long from = shared_.measured_from.load();
-        const bool out_of_time =
-            sent_.duration_s > 0 && from > 0 && u.at_ns - from >= ns_of(sent_.duration_s);
+        const bool out_of_time = is_out_of_time(u.at_ns);
         const std::size_t place = out_of_time                  ? order_.last
                                   : u.turn != new_conversation ? u.turn
                                                                : take_place();
@@ -37065,6 +37218,10 @@ private:
         shared_.exhausted_at.compare_exchange_strong(
             none, out_of_time ? from + ns_of(sent_.duration_s) : now_ns);
         return order_.last;
+    }
+    bool is_out_of_time(long long at_ns) const {
+        const long long from = shared_.measured_from.load();
+        return sent_.duration_s > 0 && from > 0 && at_ns - from >= ns_of(sent_.duration_s);
     }
     std::size_t step() const { return order_.what->shard.count * sent_.stride; }
     std::size_t take_place() {
@@ -37528,12 +37685,12 @@ private:
         // What has come in is read before anything is said to have come too late.
         if (io_.alert.is_behind()) return;
         pool_.for_each_busy([now](connection& c) { c.check_limits(now); });
-        if (!agenda_.sending_is_over()) over_since_ns_ = 0;
+        if (!agenda_.sending_is_over(now)) over_since_ns_ = 0;
         else if (over_since_ns_ == 0) over_since_ns_ = now;
         else if (now - over_since_ns_ - io_.alert.lost_since(over_since_ns_) >
-                 ns_of(sent_.limits.drain.seconds()))
-            cut_off("cut off " + time_text(sent_.limits.drain.seconds()) +
-                    " after the last send (limits.drain)");
+                 ns_of(drain_s(sent_)))
+            cut_off("cut off " + time_text(drain_s(sent_)) + " after the last " +
+                    (sent_.plays_out ? "session began" : "send") + " (limits.drain)");
     }
     void cut_off(const std::string& why) {
         const auto waiting = agenda_.stop();
@@ -41161,6 +41318,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     d.arm = arm;
     d.index = repeat;
     d.labels = p.sent->labels;
+    d.plays_out = p.sent->plays_out;
     load_order order;
     order.what = &p;
     order.target = &target.load();
@@ -41378,7 +41536,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm a
         why = e.what();
     }
     // Users of another rank may take as long again as ours, and the last answers as they may.
-    const double most_s = ranks.wait_s() + p.sent->limits.drain.seconds() +
+    const double most_s = ranks.wait_s() + drain_s(*p.sent) +
                           static_cast<double>(now_ns() - began) * 1e-9;
     const std::vector<clock_offset> after = clock_offsets(ranks, most_s);
     if (ranks.is_first() && !why.empty()) {
@@ -41485,14 +41643,14 @@ public:
     double start_s() const { return next_s_; }
     /// The measured part of a batch begins when its warm-up must be over.
     static double measured_after_s(const planned_traffic& p) {
-        return p.limits.drain.seconds() + 1;
+        return drain_s(p) + 1;
     }
     /// When all shards have heard all answers to a repeat that begins now.
     double end_s(const planned_traffic& p) const {
         const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
         const double sends_s = at_once && p.warmup_requests > 0 ? measured_after_s(p) :
                                expected_seconds(p) + (p.is_open_loop() ? 0 : first_answers_s);
-        return next_s_ + sends_s + p.limits.drain.seconds() + 1;
+        return next_s_ + sends_s + drain_s(p) + 1;
     }
     void begin_next(const planned_traffic& p) { next_s_ = end_s(p) + between_repeats_s; }
 

@@ -29,6 +29,9 @@ enum class latency_metric : unsigned char {
     time_to_first_answer,   ///< first content event that is no reasoning - scheduled send
     second_token_gap        ///< second content event - first one: prefill hands over to decode
 };
+/// Times of one session, or conversation. `session_time`: in which a step of it was due or under
+/// way, so that waits for tools, and thinking, are no part of it; infinite where a step failed.
+enum class session_metric : unsigned char { session_time };
 /// Speeds of one request, tokens/s as its user sees them.
 enum class speed_metric : unsigned char {
     prefill_speed,  ///< prompt tokens / ttft
@@ -77,6 +80,7 @@ enum class prompt_metric : unsigned char { cached_share };
 enum class capacity_metric : unsigned char { capacity };
 enum class baseline_t : unsigned char { baseline };                      ///< the other arm's value
 using enum latency_metric;
+using enum session_metric;
 using enum speed_metric;
 using enum event_metric;
 using enum token_throughput;
@@ -100,19 +104,22 @@ namespace detail {
 /// All of them, in the order of the types above.
 enum class metric_id : unsigned char {
     ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send,
-    first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap, prefill_speed,
-    decode_speed, tokens_per_event, output_throughput, total_throughput, prefill_throughput,
-    decode_throughput, input_throughput, request_throughput, error_rate, accuracy, startup_time,
-    goodput, drift, ratio, server_metric, queue_time, server_prefill_time, server_decode_time,
-    queued_requests, running_requests, kv_cache_usage, preemptions, prefix_cache_hits,
-    acceptance_length, energy_per_token, cached_share, capacity_in_rate, capacity_in_users
+    first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap, session_time,
+    prefill_speed, decode_speed, tokens_per_event, output_throughput, total_throughput,
+    prefill_throughput, decode_throughput, input_throughput, request_throughput, error_rate,
+    accuracy, startup_time, goodput, drift, ratio, server_metric, queue_time, server_prefill_time,
+    server_decode_time, queued_requests, running_requests, kv_cache_usage, preemptions,
+    prefix_cache_hits, acceptance_length, energy_per_token, cached_share, capacity_in_rate,
+    capacity_in_users
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
 enum class bound_side : unsigned char { at_most, at_least, either };
 
-/// Of which statistics a metric has: those of many requests; the run's one; of a server's times the
-/// mean alone, as buckets know no percentile; of its gauges what was read.
-enum class metric_shape : unsigned char { of_requests, of_run, of_server_times, of_gauges };
+/// Of which statistics a metric has: those of many requests, or sessions; the run's one; of a
+/// server's times the mean alone, as buckets know no percentile; of its gauges what was read.
+enum class metric_shape : unsigned char {
+    of_requests, of_sessions, of_run, of_server_times, of_gauges
+};
 /// A limit's unit and side by the type of its metric, whose enumerators metric_id has from `First`.
 template <class M>
 struct metric_traits {};
@@ -131,6 +138,10 @@ template <>
 struct metric_traits<latency_metric>
     : metric_traits_of<time_span, metric_shape::of_requests, bound_side::at_most, metric_id::ttft> {
 };
+template <>
+struct metric_traits<session_metric>
+    : metric_traits_of<time_span, metric_shape::of_sessions, bound_side::at_most,
+                       metric_id::session_time> {};
 template <>
 struct metric_traits<speed_metric>
     : metric_traits_of<token_rate, metric_shape::of_requests, bound_side::at_least,
@@ -193,17 +204,19 @@ concept any_metric = requires { metric_traits<M>::shape; };
 template <class M>
 concept request_metric = any_metric<M> && metric_traits<M>::shape == metric_shape::of_requests;
 template <class M>
+concept session_metric_type = any_metric<M> && metric_traits<M>::shape == metric_shape::of_sessions;
+template <class M>
 concept run_metric = any_metric<M> && metric_traits<M>::shape == metric_shape::of_run;
 template <class M>
 concept gauge_metric = any_metric<M> && metric_traits<M>::shape == metric_shape::of_gauges;
 template <class M>
 concept has_mean = any_metric<M> && !run_metric<M>;
 template <class M>
-concept has_percentiles = request_metric<M> || gauge_metric<M>;
+concept has_percentiles = request_metric<M> || session_metric_type<M> || gauge_metric<M>;
 template <class M>
 concept time_metric = request_metric<M> && metric_traits<M>::side == bound_side::at_most;
 template <class M>
-concept has_upper = time_metric<M> || gauge_metric<M>;
+concept has_upper = time_metric<M> || session_metric_type<M> || gauge_metric<M>;
 template <class M>
 concept rate_metric = request_metric<M> && metric_traits<M>::side == bound_side::at_least;
 template <class M>

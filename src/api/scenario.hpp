@@ -25,7 +25,7 @@ struct limits {
     time_span first_event = time_span::from_seconds(60);
     time_span between_events = time_span::from_seconds(30);
     time_span total = time_span::from_seconds(300);
-    time_span drain = time_span::from_seconds(60);
+    types::maybe<time_span> drain{};  ///< default: 60 s; 10 min where a limit is on session_time
 };
 
 /// How sure a verdict must be. The levels hold for one SLO over all its interim analyses.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -227,4 +228,130 @@ TEST_CASE("a depth is one that the sessions have, and no other workload has any"
     s.workload = conversations{};
     s.slos = {p50(ttft).of(depth(1)) <= 60_s};
     CHECK(refusal_of(s).find("a depth from 0 to 0 is allowed") != std::string::npos);
+}
+
+namespace {
+
+/// Seconds in which a step of a session was due or under way, moment by moment.
+double covered_seconds(const session_records& steps) {
+    std::vector<std::pair<long long, int>> changes;
+    for (const auto& [length, x] : steps) {
+        changes.emplace_back(x.scheduled_ns, 1);
+        changes.emplace_back(x.end_ns, -1);
+    }
+    std::sort(changes.begin(), changes.end());
+    long long covered = 0;
+    for (std::size_t i = 0, under_way = 0; i + 1 < changes.size(); ++i) {
+        under_way += static_cast<std::size_t>(changes[i].second);
+        if (under_way > 0) covered += changes[i + 1].first - changes[i].first;
+    }
+    return static_cast<double>(covered) / 1e9;
+}
+/// Sessions of a repeat that began in its measured part.
+std::vector<session_records> measured_sessions_of(const result& r, int repeat) {
+    std::vector<session_records> all;
+    for (auto& [number, steps] : by_session(r, repeat))
+        if (std::all_of(steps.begin(), steps.end(),
+                        [](const auto& x) { return x.second.phase == run_phase::measure; }))
+            all.push_back(steps);
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("session_time is the time in which a step was due or under way") {
+    const files::scratch here;
+    const std::string file = here.file("corpus.jsonl");
+    write_corpus(file);
+    scenario s = plays(file);
+    s.duration = 60_s;
+    s.slos = {p90(session_time) <= 60_s, max(session_time) <= 60_s, mean(session_time) <= 60_s};
+    const result r = run(s);
+    check_passes(r);
+    double longest = 0;
+    for (int repeat = 0; repeat < 2; ++repeat) {
+        const std::vector<session_records> all = measured_sessions_of(r, repeat);
+        CHECK(all.size() > 100);
+        long long last = 0;
+        for (const session_records& steps : all) {
+            CHECK(steps.size() == 6);  // played out, however long after the window
+            longest = std::max(longest, covered_seconds(steps));
+            for (const auto& [length, x] : steps) last = std::max(last, x.end_ns - steps.at(64).scheduled_ns);
+        }
+        CHECK(static_cast<double>(last) / 1e9 > longest + 2.5);  // waits for tools are no part of it
+    }
+    CHECK(r.measured(max(session_time)) == doctest::Approx(longest));
+    for (const slo_verdict& v : r.verdicts())
+        if (v.what.what.metric == detail::metric_id::session_time)
+            CHECK(static_cast<std::size_t>(v.requests) ==
+                  measured_sessions_of(r, 0).size() + measured_sessions_of(r, 1).size());
+}
+
+TEST_CASE("a failed step makes its session infinite, and so does what limits.drain cuts") {
+    const files::scratch here;
+    const std::string file = here.file("corpus.jsonl");
+    write_corpus(file);
+    scenario s = plays(file);
+    engine e = at_once();
+    e.max_model_len = 300;  // for prompts of up to 130 tokens: the sessions with longer answers fail
+    s.target = simulated(e);
+    s.requests = 1200;
+    s.slos = {p50(session_time) <= 60_s, p90(session_time) <= 60_s, error_rate <= 50_pct};
+    const result failing = run(s);
+    CHECK(std::isfinite(failing.measured(p50(session_time))));  // about 30 of 200 sessions failed
+    CHECK(failing.measured(p90(session_time)) == std::numeric_limits<double>::infinity());
+
+    s = plays(file);
+    s.duration = 20_s;
+    s.slos = {p50(session_time) <= 60_s, max(session_time) <= 60_s, error_rate <= 50_pct};
+    CHECK(std::isfinite(run(s).measured(max(session_time))));
+    s.limits.drain = 1_s;
+    const result cut = run(s);
+    CHECK(std::isfinite(cut.measured(p50(session_time))));
+    CHECK(cut.measured(max(session_time)) == std::numeric_limits<double>::infinity());
+    for (const session_records& steps : measured_sessions_of(cut, 0))
+        if (steps.size() < 6)  // one in a wait is told of, too
+            CHECK(std::any_of(steps.begin(), steps.end(), [](const auto& x) {
+                return std::string(x.second.error.c_str()).find("limits.drain") != std::string::npos;
+            }));
+    s.arrivals = constant(1_rps);
+    const result open = run(s);
+    CHECK(open.measured(max(session_time)) == std::numeric_limits<double>::infinity());
+    CHECK(std::isfinite(open.measured(p50(session_time))));
+}
+
+TEST_CASE("a conversation has a session_time, a prompt of its own has none") {
+    const files::scratch here;
+    scenario s = plays(here.file(""));
+    s.workload = conversations{.turns = fixed(3), .think = 2_s};
+    s.requests = 91;  // 31 of them, the last one whole
+    s.slos = {p90(session_time) <= 60_s, p50(e2e) <= 60_s};
+    const result r = run(s);
+    check_passes(r);
+    CHECK(r.measured(p50(session_time)) == doctest::Approx(3 * r.measured(p50(e2e))).epsilon(0.05));
+    s.requests = 60;
+    CHECK(refusal_of(s).find("p90(session_time) needs at least 30 measured sessions a repeat") !=
+          std::string::npos);
+    s.requests = 300;
+    s.slos = {p50(session_time).of(turns(2)) <= 60_s};
+    CHECK(refusal_of(s).find("a session is one value, with all of its steps") != std::string::npos);
+    s.slos = {p50(session_time) <= 60_s};
+    s.workload = synthetic{};
+    CHECK(refusal_of(s).find("session_time needs a workload of sessions or conversations") != std::string::npos);
+    s.slos = {drift(p50(session_time)) <= 110_pct};
+    s.workload = conversations{};
+    CHECK(refusal_of(s).find("a drift is of times and speeds of requests") != std::string::npos);
+}
+
+TEST_CASE("session_time of a run that did not play its sessions out is no value") {
+    const files::scratch here;
+    const std::string file = here.file("corpus.jsonl");
+    write_corpus(file);
+    scenario s = plays(file);
+    s.duration = 60_s;
+    const result r = run(s);
+    const slo_verdict v = judge(r, p50(session_time) <= 60_s);
+    CHECK(v.outcome == verdict::invalid);
+    CAPTURE(std::string(v.reason.c_str()));
+    CHECK(std::string(v.reason.c_str()).find("they are played out where") != std::string::npos);
 }

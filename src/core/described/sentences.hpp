@@ -78,6 +78,8 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::nothing_measured, "nothing_measured", "nothing was measured"},
     {because::no_value, "no_value", "no measured request has a value of {n}"},
     {because::no_value_in, "no_value_in", "repeat {0} has no {ratio|value} of {n}"},
+    {because::not_played_out, "not_played_out", "sessions that were under way at its end were cut "
+     "there: they are played out where the gate itself has an objective on session_time"},
     {because::stored_lacks, "stored_lacks", "the stored baseline has no value of {n}"},
     {because::start_unknown, "start_unknown", "startup_time is only known of a process that the "
      "gate starts"},
@@ -85,7 +87,7 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::no_finite_part, "no_finite_part", "{n} has no finite value in every part of repeat "
      "{0}"},
     {because::small_sample, "small_sample", "repeat {0}{ of the baseline|} measured {0} "
-     "{gap|request}{s}, {n} needs {0}{ so that three lie beyond it|}: let it run longer"},
+     "{w}{s}, {n} needs {0}{ so that three lie beyond it|}: let it run longer"},
     {because::small_for_drift, "small_for_drift", "a repeat measured {0} requests, {n} needs {0}: "
      "let it run longer"},
     {because::window_ends, "window_ends", "{.3g} answers ended in the steady window of a repeat, "

@@ -30,7 +30,8 @@ enum class because : unsigned char {
     wrong_answers,
     no_size, no_finite_value, pairs_spread, repeats_spread, thirds,
     // values that are missing
-    nothing_measured, no_value, no_value_in, stored_lacks, start_unknown, too_few_values,
+    nothing_measured, no_value, no_value_in, not_played_out, stored_lacks,
+    start_unknown, too_few_values,
     no_finite_part, small_sample, small_for_drift, window_ends,
     // nights of main
     no_nights, few_nights, nights_lack, one_repeat, main_moved, trouble_nights, given_spread,

@@ -7,6 +7,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/repeat_list.hpp"
+#include "core/measured/session_times.hpp"
 
 #include <algorithm>  // min, find
 #include <string>
@@ -97,12 +98,14 @@ void for_each_repeat(const repeat_data& only, F&& f) {
     f(only);
 }
 
-/// Measured requests of the candidate that a statistic is of.
+/// Measured requests of the candidate that a statistic is of, or sessions.
 inline long long measured_requests(const evidence& e, std::size_t repeats,
                                    const statistic_data& what = {}) {
     long long n = 0;
     for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i)
-        n += selected_requests(what, e.candidate[i]);
+        n += is_of_sessions(what.metric)
+                 ? static_cast<long long>(measured_sessions(what.which, e.candidate[i]).size())
+                 : selected_requests(what, e.candidate[i]);
     return n;
 }
 

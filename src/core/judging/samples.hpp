@@ -85,11 +85,13 @@ inline cause sample_fault(const evidence& e, const judging_rule& rule, const slo
         for (std::size_t i = 0; i < arm->size(); ++i) {
             const std::size_t n = values_behind(w, (*arm)[i]);
             if (n >= needed) continue;
-            const bool of_gaps = facts_of(w.metric).is_of_gaps;
+            const char* const of = is_of_sessions(w.metric)          ? "session"
+                                   : facts_of(w.metric).is_of_gaps ? "gap"
+                                                                   : "request";
             return {because::small_sample,
                     {as_number(i + 1), as_number(arm == &e.baseline), as_number(n),
-                     as_number(of_gaps), as_number(needed), as_number(is_tail)},
-                    whose::plan};
+                     as_number(needed), as_number(is_tail)},
+                    whose::plan, of};
         }
     return {};
 }

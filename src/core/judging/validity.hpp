@@ -110,6 +110,8 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
         e.has_live_baseline() || !t.stored.file.empty() || t.history.is_there();
     if (s.factor > 0 && !compared) return {because::no_baseline};
     if (!is_of_service(s.what.metric)) return {};
+    if (is_of_sessions(s.what.metric) && !e.candidate.empty() && !e.candidate[0].plays_out)
+        return {because::not_played_out, {}, whose::plan};
     for (const statistic_data& part : s.what.parts) {
         verdict_numbers own = v;
         own.what.what = part;

@@ -205,6 +205,11 @@ inline void withdraw_over_failures(decision& d, const evidence& e, const terms& 
     std::vector<std::vector<bool>> misses;
     for (std::size_t i = 0; i < static_cast<std::size_t>(d.repeats); ++i) {
         misses.emplace_back();
+        if (is_of_sessions(s.what.metric)) {
+            for (const double v : session_times(s.what, e.candidate[i]))
+                misses.back().push_back(v == infinity);
+            continue;
+        }
         const selects selected(s.what, e.candidate[i]);
         for (const record& r : e.candidate[i].records)
             if (selected(r))

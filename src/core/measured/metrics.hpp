@@ -14,6 +14,7 @@
 #include "core/measured/histograms.hpp"
 #include "core/measured/prefix_hits.hpp"
 #include "core/measured/rates.hpp"
+#include "core/measured/session_times.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/server_values.hpp"
@@ -114,6 +115,11 @@ inline metric_sample sample_of(const statistic_data& what, const repeat_data& d,
     const metric_id m = what.metric;
     const selects selected(what, d);
     metric_sample s;
+    if (is_of_sessions(m)) {
+        s.values = session_times(what, d, how);
+        s.failed = std::erase(s.values, infinity);
+        return s;
+    }
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
         if (!selected(r)) continue;
@@ -128,10 +134,12 @@ inline metric_sample sample_of(const statistic_data& what, const repeat_data& d,
     return s;
 }
 
-/// Values of a metric in the order of the planned sends; failed requests have the worst one.
+/// Values of a metric in the order of the planned sends; failed requests, and sessions, have the
+/// worst one.
 inline std::vector<double> values_in_order(const statistic_data& what, const repeat_data& d,
                                            timing_bound how = timing_bound::measured) {
     const metric_id id = what.metric;
+    if (is_of_sessions(id)) return session_times(what, d, how);
     const selects selected(what, d);
     std::vector<double> values;
     for (std::size_t i = 0; i < d.records.size(); ++i) {

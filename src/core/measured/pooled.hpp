@@ -32,7 +32,8 @@ struct arm_values {
     double together = not_a_number;
 };
 
-/// Of times and speeds: a percentile is selected among the values of all repeats.
+/// Of times and speeds of requests, and times of sessions: a percentile is selected among the
+/// values of all repeats.
 inline arm_values values_of_requests(const statistic_data& what,
                                      const repeat_list& arm, timing_bound how) {
     arm_values v;
@@ -93,7 +94,8 @@ inline arm_values values_of(const statistic_data& what, const repeat_list& arm,
         return of;
     }
     if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm, how);
-    if (is_of_requests(what.metric)) return values_of_requests(what, arm, how);
+    if (is_of_requests(what.metric) || is_of_sessions(what.metric))
+        return values_of_requests(what, arm, how);
     if (is_of_server(what.metric)) return values_of_server(what, arm);
     arm_values v;
     fraction_counts counts;

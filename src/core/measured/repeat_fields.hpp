@@ -239,6 +239,10 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.whole({"shared_tokens", "prompt tokens that the workload lets a prefix cache have, of "
                               "requests that report how many were cached; -1 where none does"},
             d.shared_tokens, {-1, most_count});
+    if (v.has("plays_out", d.plays_out))
+        v.flag({"plays_out", "whether sessions under way at its end were played to theirs, as an "
+                             "objective on session_time asks for", at_times},
+               d.plays_out);
     v.flag({"gaps_counted", "there were too many gaps between events to keep each one"},
            d.gaps_counted);
     double error = d.gaps_counted ? gap_counts::relative_error : 0;  // which nobody reads

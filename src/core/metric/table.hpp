@@ -50,11 +50,12 @@ constexpr const written_unit* first_unit_of(metric_unit unit) {
     return nullptr;
 }
 
-/// What has a value: each completed request, each repeat by its steady window or by how many of its
-/// requests missed, the start of a server, the server itself, its repeats at several loads, a
-/// repeat by the thirds of its window, a repeat by the prompts of its requests.
+/// What has a value: each completed request, each session that was played whole, each repeat by its
+/// steady window or by how many of its requests missed, the start of a server, the server itself,
+/// its repeats at several loads, a repeat by the thirds of its window, a repeat by the prompts of
+/// its requests.
 enum class metric_of : unsigned char {
-    request, window, requests, start, server, loads, thirds, prompts, ratio
+    request, session, window, requests, start, server, loads, thirds, prompts, ratio
 };
 /// What a completed request must have brought to have a value of a metric, or to count in one.
 enum class value_needs : unsigned char {
@@ -105,6 +106,8 @@ inline constexpr metric_facts metric_table[] = {
      .is_hurt_by_lateness = true},
     {.id = metric_id::second_token_gap, .name = "second_token_gap",
      .needs = value_needs::second_read, .is_of_decoding = true, .needs_stream = true},
+    {.id = metric_id::session_time, .name = "session_time", .of = metric_of::session,
+     .is_hurt_by_lateness = true},
     {.id = metric_id::prefill_speed, .name = "prefill_speed", .unit = metric_unit::tokens_per_s,
      .side = bound_side::at_least, .needs = value_needs::prompt_tokens, .needs_stream = true,
      .is_of_prefill = true, .is_hurt_by_lateness = true},
@@ -207,7 +210,8 @@ constexpr bool is_as_typed(metric_id end) {
     }
     return true;
 }
-static_assert(is_as_typed<latency_metric>(metric_id::prefill_speed) &&
+static_assert(is_as_typed<latency_metric>(metric_id::session_time) &&
+              is_as_typed<session_metric>(metric_id::prefill_speed) &&
               is_as_typed<speed_metric>(metric_id::tokens_per_event) &&
               is_as_typed<event_metric>(metric_id::output_throughput) &&
               is_as_typed<token_throughput>(metric_id::request_throughput) &&
@@ -257,6 +261,7 @@ inline statistic_data drifting(const statistic_data& s) {
 }
 /// Of each request, and then of a repeat as a percentile, a mean or an extreme.
 constexpr bool is_of_requests(metric_id m) { return facts_of(m).of == metric_of::request; }
+constexpr bool is_of_sessions(metric_id m) { return facts_of(m).of == metric_of::session; }
 /// Of each request, and more is better.
 constexpr bool is_speed(metric_id m) {
     return is_of_requests(m) && facts_of(m).side == bound_side::at_least;

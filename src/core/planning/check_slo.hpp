@@ -28,7 +28,7 @@ struct slo_context {
     bool streams = true;
     std::string scores{};  // the API, where it generates nothing
     bool has_baseline = false;  // a live one or a stored one
-    bool has_turns = false;
+    bool has_turns = false, plays_sessions = false;
     bool has_questions = true;
     bool saturates = true;
     bool in_users = false;  // the load is a number of them
@@ -49,6 +49,7 @@ inline slo_context slo_context_of(const plan& p) {
             .scores = t.scores,
             .has_baseline = j.has_baseline || j.has_stored_baseline || j.has_history,
             .has_turns = has_turns(p),
+            .plays_sessions = plays_sessions(*p.sent),
             .has_questions = t.described.is_there || asks_questions(t),
             .saturates = saturates(t.arrivals),
             .in_users = is_counted_in_users(t.arrivals),
@@ -121,6 +122,10 @@ inline void check_named(const text& name, const std::vector<std::string>& all, c
     refuse({given, "the scenario has no ", what, " \"", str(name), "\"",
             all.empty() ? "" : "; it has " + enumerated(all)});
 }
+inline selection without_label(selection s) {
+    s.label = "";
+    return s;
+}
 /// Requests that an objective selects and the scenario does not have.
 inline void check_selection(const statistic_data& w, const slo_context& c,
                             const std::string& given) {
@@ -128,6 +133,9 @@ inline void check_selection(const statistic_data& w, const slo_context& c,
     if (is_of_all(w)) return;
     if (is_of_server(w.metric) || is_of_start(w.metric))
         refuse({given, "what a server tells of itself is of all that it does, for whomever"});
+    if (is_of_sessions(w.metric) && (c.plays_sessions || !is_all(without_label(s))))
+        refuse({given, "a session is one value, with all of its steps: only a part of a mix can be "
+                       "selected"});
     check_named(s.label, c.labels, "label", given);
     check_named(s.during, c.side_tasks, "side task", given);
     if (s.first_turn < 1 || (s.last_turn != 0 && s.last_turn < s.first_turn))
@@ -152,12 +160,24 @@ inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
     };
     for (const predicate_step& step : w.where) check_turns(step.metric);
     check_turns(w.metric);
+    if (is_of_sessions(w.metric) && !c.has_turns)
+        refuse({given, metric_name(w.metric), " needs a workload of sessions or conversations"});
 }
 
-/// Requests of one repeat that a statistic is of, 0 where only the run can tell.
+/// Requests of one repeat that a statistic is of, or sessions, of which each has one first step on
+/// its main line; 0 where only the run can tell.
 inline long long requests_behind(const statistic_data& w, const slo_context& c) {
+    if (is_of_sessions(w.metric)) {
+        selection first = w.which;
+        first.first_turn = first.last_turn = 1;
+        first.depth = 0;
+        return selected_of(c.kinds, c.labels, first);
+    }
     if (is_all(w.which)) return c.requests;
     return w.which.during.empty() ? selected_of(c.kinds, c.labels, w.which) : 0;
+}
+inline const char* what_of(const statistic_data& w) {
+    return is_of_sessions(w.metric) ? "sessions" : "requests";
 }
 inline void check_fresh(const slo& s, const slo_context& c, const std::string& given) {
     const statistic_data& w = s.what;
@@ -168,8 +188,8 @@ inline void check_fresh(const slo& s, const slo_context& c, const std::string& g
         refuse({why, str(w.name), " is judged on replayed traffic only"});
     const long long n = requests_behind(w, c), needed = least_fresh(w, c.rule);
     if (n != 0 && n < needed)
-        refuse({why, printed("%s needs at least %lld measured requests, and the scenario has %lld",
-                             w.name.c_str(), needed, n)});
+        refuse({why, printed("%s needs at least %lld measured %s, and the scenario has %lld",
+                             w.name.c_str(), needed, what_of(w), n)});
 }
 inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given) {
     const std::size_t readings = least_readings_of(w);
@@ -182,8 +202,8 @@ inline void check_sample(const statistic_data& w, const slo_context& c, const st
     if (facts_of(w.metric).is_of_gaps || n <= 0) return;
     const bool is_percentile = w.kind == statistic_kind::percentile && !is_drift(w.metric);
     if (n < needed)
-        refuse({given, printed("%s needs at least %lld measured requests a repeat%s, and the "
-                               "scenario has %lld", w.name.c_str(), needed,
+        refuse({given, printed("%s needs at least %lld measured %s a repeat%s, and the "
+                               "scenario has %lld", w.name.c_str(), needed, what_of(w),
                                is_percentile ? " so that three lie beyond it" : "", n),
                 n < c.requests ? printed(" of them; about %lld requests in all would do",
                                          (c.requests * needed + n - 1) / n)

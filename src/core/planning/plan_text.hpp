@@ -41,7 +41,7 @@ inline std::string limits_text(const planned_traffic& p) {
     const auto of = [](time_span t) { return time_text(t.seconds()); };
     return "connect " + of(l.connect) + ", first event " + of(l.first_event) +
            ", between events " + of(l.between_events) + ", total " + of(l.total) + ", drain " +
-           of(l.drain);
+           time_text(drain_s(p));
 }
 /// What every request of a part says beside its prompt.
 inline std::string options_text(const plan_part& p, const std::string& scores) {

@@ -140,7 +140,7 @@ inline void check_limits(const limits& l) {
                                                        {"first_event", l.first_event},
                                                        {"between_events", l.between_events},
                                                        {"total", l.total},
-                                                       {"drain", l.drain}};
+                                                       {"drain", l.drain ? *l.drain : l.total}};
     for (const auto& [name, t] : waits)
         if (!(t.seconds() > 0 && t.seconds() <= 86400))
             refuse({printed("limits.%s is %g s: it must be above 0 and at most 86400 s", name,
@@ -181,6 +181,12 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     else if (!is_fresh && !is_paired && has_values(s.slos)) n.most_if_noisy = last_noisy_analysis;
     if (!judges) n.first = n.most;  // all are measured, whatever the guard on errors says
     return n;
+}
+
+/// Whether sessions are to be played to their ends: what an objective is on.
+inline bool asks_session_time(const slo_list& slos) {
+    return std::any_of(slos.begin(), slos.end(),
+                       [](const slo& x) { return is_of_sessions(x.what.metric); });
 }
 
 /// A scenario whose answers are graded: they are as likely as they get.
@@ -413,6 +419,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     sent.scores = api.generates ? "" : api.name;
     sent.otherwise = planned_otherwise(s, arrivals, read, api, default_seed);
     sent.limits = s.limits;
+    sent.plays_out = asks_session_time(s.slos);
     sent.client = s.client;
     planned_judging judged{.first_repeats = repeats.first,
                            .most_repeats = repeats.most,

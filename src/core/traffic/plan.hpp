@@ -96,6 +96,7 @@ struct planned_traffic : planned_workloads {
     std::string scores{};   // the API, where it generates nothing; "" where answers have tokens
     maybe<planned_workloads> otherwise{};  // the baseline's, where it is the target asked otherwise
     llmbench::limits limits{};
+    bool plays_out = false;  // the sessions that are under way when the last one has begun
     client_options client{};
     bool searches() const { return arrivals.is_searched; }
     bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
@@ -154,6 +155,12 @@ plan with_judging(plan p, F&& change) {
     change(j);
     p.judged = std::make_shared<const planned_judging>(std::move(j));
     return p;
+}
+
+/// How long the last answers are waited for.
+inline double drain_s(const planned_traffic& p) {
+    if (p.limits.drain) return (*p.limits.drain).seconds();
+    return p.plays_out ? 600 : 60;
 }
 
 inline trace_place place_of(const planned_traffic& p, std::size_t index) {
@@ -237,7 +244,7 @@ inline bool plays_sessions(const plan_part& p) {
     return std::holds_alternative<recorded_sessions>(p.source);
 }
 /// How many conversations hold the requests that are to warm up, and those to be measured (0: no
-/// limit). The last one may be cut, so that the number is kept.
+/// limit). The last one may be cut, so that the number is kept, unless sessions are played out.
 struct conversation_counts {
     std::size_t warmup = 0, measured = 0, last_turns = 1;
 };
@@ -249,7 +256,7 @@ inline conversation_counts counted_conversations(const planned_traffic& p) {
     for (std::size_t turns = 0; turns < warmup; ++c.warmup) turns += turns_of(p, c.warmup);
     for (std::size_t turns = 0; turns < requests; ++c.measured) {
         const std::size_t more = turns_of(p, c.warmup + c.measured);
-        c.last_turns = std::min(more, requests - turns);
+        c.last_turns = p.plays_out ? more : std::min(more, requests - turns);
         turns += more;
     }
     return c;

@@ -199,7 +199,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm a
         why = e.what();
     }
     // Users of another rank may take as long again as ours, and the last answers as they may.
-    const double most_s = ranks.wait_s() + p.sent->limits.drain.seconds() +
+    const double most_s = ranks.wait_s() + drain_s(*p.sent) +
                           static_cast<double>(now_ns() - began) * 1e-9;
     const std::vector<clock_offset> after = clock_offsets(ranks, most_s);
     if (ranks.is_first() && !why.empty()) {

@@ -233,6 +233,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     d.arm = arm;
     d.index = repeat;
     d.labels = p.sent->labels;
+    d.plays_out = p.sent->plays_out;
     load_order order;
     order.what = &p;
     order.target = &target.load();

@@ -98,14 +98,14 @@ public:
     double start_s() const { return next_s_; }
     /// The measured part of a batch begins when its warm-up must be over.
     static double measured_after_s(const planned_traffic& p) {
-        return p.limits.drain.seconds() + 1;
+        return drain_s(p) + 1;
     }
     /// When all shards have heard all answers to a repeat that begins now.
     double end_s(const planned_traffic& p) const {
         const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
         const double sends_s = at_once && p.warmup_requests > 0 ? measured_after_s(p) :
                                expected_seconds(p) + (p.is_open_loop() ? 0 : first_answers_s);
-        return next_s_ + sends_s + p.limits.drain.seconds() + 1;
+        return next_s_ + sends_s + drain_s(p) + 1;
     }
     void begin_next(const planned_traffic& p) { next_s_ = end_s(p) + between_repeats_s; }
 

@@ -165,10 +165,21 @@ public:
         if (static_cast<long long>(waiting_.size()) > promised_)
             ++promised_;  // not sent here and now: this connection is not free yet
     }
-    /// Nothing is due from now on. Returns what had to wait until now.
+    /// Nothing is due from now on. Returns what had to wait until now, and the steps to come of
+    /// sessions that were to be played out: none of them is whole without them.
     std::deque<planned_request> stop() {
         stopped_ = true;
-        return std::exchange(waiting_, {});
+        std::deque<planned_request> left = std::exchange(waiting_, {});
+        if (!sent_.plays_out) return left;
+        long long none = 0;
+        if (sent_.duration_s > 0)  // users that are all within a session have not come to an end
+            shared_.exhausted_at.compare_exchange_strong(
+                none, shared_.measured_from.load() + ns_of(sent_.duration_s));
+        for (; !users_.empty(); users_.pop()) {
+            const ready_user& u = users_.top();
+            if (u.turn != new_conversation) left.push_back({u.turn, u.at_ns, u.user, u.primes});
+        }
+        return left;
     }
 
     // ---- conversations
@@ -192,10 +203,11 @@ public:
     bool nothing_left() const {
         return next_due() == 0 && in_flight_ == 0 && waiting_.empty() && promised_ == 0;
     }
-    /// The last send is behind us: limits.drain counts from here.
-    bool sending_is_over() const {
-        return order_.send_at.empty() ? shared_.exhausted_at.load() != 0
-                                      : next_due() == 0 && waiting_.empty();
+    /// The last send is behind us, or the start of the last session: limits.drain counts from here.
+    bool sending_is_over(long long now_ns) const {
+        if (order_.send_at.empty())
+            return shared_.exhausted_at.load() != 0 || (sent_.plays_out && is_out_of_time(now_ns));
+        return (sent_.plays_out ? next_planned() : next_due()) == 0 && waiting_.empty();
     }
 
 private:
@@ -230,9 +242,9 @@ private:
     }
     /// What a user of a closed loop sends next: `order.last` where time or trace have run out.
     std::size_t place_for(const ready_user& u, long long now_ns) {
+        if (sent_.plays_out && u.turn != new_conversation) return u.turn;
         const long long from = shared_.measured_from.load();
-        const bool out_of_time =
-            sent_.duration_s > 0 && from > 0 && u.at_ns - from >= ns_of(sent_.duration_s);
+        const bool out_of_time = is_out_of_time(u.at_ns);
         const std::size_t place = out_of_time                  ? order_.last
                                   : u.turn != new_conversation ? u.turn
                                                                : take_place();
@@ -244,6 +256,10 @@ private:
         shared_.exhausted_at.compare_exchange_strong(
             none, out_of_time ? from + ns_of(sent_.duration_s) : now_ns);
         return order_.last;
+    }
+    bool is_out_of_time(long long at_ns) const {
+        const long long from = shared_.measured_from.load();
+        return sent_.duration_s > 0 && from > 0 && at_ns - from >= ns_of(sent_.duration_s);
     }
     std::size_t step() const { return order_.what->shard.count * sent_.stride; }
     std::size_t take_place() {

@@ -226,12 +226,12 @@ private:
         // What has come in is read before anything is said to have come too late.
         if (io_.alert.is_behind()) return;
         pool_.for_each_busy([now](connection& c) { c.check_limits(now); });
-        if (!agenda_.sending_is_over()) over_since_ns_ = 0;
+        if (!agenda_.sending_is_over(now)) over_since_ns_ = 0;
         else if (over_since_ns_ == 0) over_since_ns_ = now;
         else if (now - over_since_ns_ - io_.alert.lost_since(over_since_ns_) >
-                 ns_of(sent_.limits.drain.seconds()))
-            cut_off("cut off " + time_text(sent_.limits.drain.seconds()) +
-                    " after the last send (limits.drain)");
+                 ns_of(drain_s(sent_)))
+            cut_off("cut off " + time_text(drain_s(sent_)) + " after the last " +
+                    (sent_.plays_out ? "session began" : "send") + " (limits.drain)");
     }
     void cut_off(const std::string& why) {
         const auto waiting = agenda_.stop();

@@ -84,6 +84,7 @@ TEST_CASE("each metric has the row that its name says") {
     check_names<token_throughput>(metric_id::input_throughput);
     CHECK(std::string(metric_name(id_of(request_throughput))) == "request_throughput");
     CHECK(std::string(metric_name(id_of(error_rate))) == "error_rate");
+    CHECK(std::string(metric_name(id_of(session_time))) == "session_time");
     check_names<answer_metric>(metric_id::accuracy);
     CHECK(std::string(metric_name(id_of(startup_time))) == "startup_time");
     check_names<server_time>(metric_id::server_decode_time);
@@ -104,7 +105,8 @@ TEST_CASE("kinds of metrics exclude each other") {
     for (const metric_facts& f : metric_table) {
         CAPTURE(std::string(f.name));
         CHECK(is_request_fraction(f.id) + is_throughput(f.id) + is_of_start(f.id) + is_of_requests(f.id) +
-                  is_capacity(f.id) + is_of_server(f.id) + is_drift(f.id) + is_of_prompts(f.id) + is_ratio(f.id) ==
+                  is_capacity(f.id) + is_of_server(f.id) + is_drift(f.id) + is_of_prompts(f.id) + is_ratio(f.id) +
+                  is_of_sessions(f.id) ==
               1);
         CHECK((!is_speed(f.id) || is_of_requests(f.id)));
         CHECK(is_request_fraction(f.id) ==

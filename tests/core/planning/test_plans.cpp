@@ -61,7 +61,7 @@ TEST_CASE("a plan takes over what the scenario says") {
     REQUIRE(p.judged->slos.size() == 2);
     CHECK(str(p.judged->slos[1].text()) == "error_rate <= 2 %");
     CHECK(p.sent->limits.connect.seconds() == 2);
-    CHECK(p.sent->limits.drain.seconds() == 60);
+    CHECK(drain_s(*p.sent) == 60);
     CHECK(p.sent->common.temperature == 0.7);
     CHECK(p.sent->common.system_prompt == "be brief");
     CHECK(p.sent->client.spin);

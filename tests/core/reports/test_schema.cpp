@@ -34,6 +34,7 @@ gate_report gate_with_all_rows() {
     a.statuses.clear();
     for (int k = 0; k <= static_cast<int>(request_status::left); ++k)
         a.statuses.push_back({static_cast<request_status>(k), 0, ""});
+    a.repeats[0].plays_out = true;
     g.figures.baseline = a;
     return g;
 }

@@ -339,7 +339,7 @@ TEST_CASE("a user who finds the trace at its end is done, and says when that was
     agenda a = l.shard();
     auto sent = sent_at(a, start);
     REQUIRE(sent.size() == 2);
-    CHECK_FALSE(a.sending_is_over());
+    CHECK_FALSE(a.sending_is_over(0));
     end(a, sent[0], start + 10 * ms);
     sent.push_back(only_one_at(a, start + 10 * ms));
     CHECK(sent[2].index == 2);
@@ -347,7 +347,7 @@ TEST_CASE("a user who finds the trace at its end is done, and says when that was
     end(a, sent[1], start + 20 * ms);
     CHECK(places_at(a, start + 21 * ms).empty());
     CHECK(l.shared.exhausted_at == start + 21 * ms);
-    CHECK(a.sending_is_over());
+    CHECK(a.sending_is_over(0));
     CHECK_FALSE(a.nothing_left());
     end(a, sent[2], start + 30 * ms);
     CHECK(places_at(a, start + 31 * ms).empty());
@@ -525,12 +525,12 @@ TEST_CASE("nothing is left once all was sent and has ended") {
     open_load l({0, 10 * ms});
     agenda a = l.shard();
     CHECK_FALSE(a.nothing_left());
-    CHECK_FALSE(a.sending_is_over());
+    CHECK_FALSE(a.sending_is_over(0));
     const planned_request first = only_one_at(a, start);
     end(a, first, start + ms);
     CHECK_FALSE(a.nothing_left());
     const planned_request last = only_one_at(a, start + 10 * ms);
-    CHECK(a.sending_is_over());
+    CHECK(a.sending_is_over(0));
     CHECK_FALSE(a.nothing_left());
     end(a, last, start + 20 * ms);
     CHECK(a.nothing_left());
@@ -540,13 +540,13 @@ TEST_CASE("sending is not over as long as something waits") {
     open_load l({0, 0}, 1);
     agenda a = l.shard();
     const planned_request first = only_one_at(a, start);
-    CHECK_FALSE(a.sending_is_over());
+    CHECK_FALSE(a.sending_is_over(0));
     end(a, first, start + ms);
     CHECK_FALSE(a.nothing_left());
     const auto waited = a.take_promised(start + ms);
     REQUIRE(waited);
     a.on_dispatched(waited->what, start + ms);
-    CHECK(a.sending_is_over());
+    CHECK(a.sending_is_over(0));
 }
 
 TEST_CASE("a load that is cut off hands back what waits, and sends nothing more") {
