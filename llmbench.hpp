@@ -132,9 +132,9 @@
 //   [C106] traces
 //   [C107] questions and their keys
 //   [C108] recorded sessions, in the formats of others and in ours
-//   [C109] when requests are sent
-//   [C110] arrivals
-//   [C111] lengths
+//   [C109] lengths
+//   [C110] when requests are sent
+//   [C111] arrivals
 //   [C112] prompts of a given number of tokens
 //   [C113] places of a trace
 //   [C114] the part of a load that one of several programs sends
@@ -1389,6 +1389,26 @@ inline length_distribution normal(double mean_tokens, double sd) {
 inline length_distribution lognormal(double median, double sigma) {
     return {length_distribution::shape::lognormal, median, sigma};
 }
+/// A time, or times that are drawn for each pause: `2_s`, `uniform(1_s, 5_s)`, `lognormal(2_s, 1)`.
+struct time_distribution {
+    using shape = length_distribution::shape;
+    shape kind = shape::fixed;
+    double a = 0, b = 0;  ///< seconds; of lognormal b is the sigma
+    time_distribution() = default;
+    time_distribution(shape k, double x, double y) : kind(k), a(x), b(y) {}
+    time_distribution(time_span t) : a(t.seconds()) {}
+    template <detail::duration_like D>
+    time_distribution(const D& d) : time_distribution(time_span(d)) {}
+};
+inline time_distribution fixed(time_span t) { return t; }
+/// Any time from `low` to `high`.
+inline time_distribution uniform(time_span low, time_span high) {
+    return {time_distribution::shape::uniform, low.seconds(), high.seconds()};
+}
+/// `median`, and `sigma` the standard deviation of the logarithm. None is over a day.
+inline time_distribution lognormal(time_span median, double sigma) {
+    return {time_distribution::shape::lognormal, median.seconds(), sigma};
+}
 /// Lengths drawn from a file with one number a line.
 inline length_distribution empirical(const types::text& file) {
     length_distribution d(length_distribution::shape::empirical, 0, 0);
@@ -1435,7 +1455,7 @@ struct arrival_data {
     double speed = 1;       // of replay: 2 plays it in half the time
     long long max_in_flight = 0;  // 0: no cap
     long long users = 1;
-    double think_s = 0;
+    time_distribution think{};
     double users_ramp_s = 0;
     bool is_searched = false;  // up to its rate, or its users
     text described{};          // all of it, as the file says that is read again
@@ -1493,9 +1513,9 @@ public:
         data_.is_searched = true;
     }
     /// Pause of a user between an answer and the next request.
-    closed_loop_users think(time_span t) const {
+    closed_loop_users think(const time_distribution& t) const {
         closed_loop_users copy = *this;
-        copy.data_.think_s = t.seconds();
+        copy.data_.think = t;
         return copy;
     }
     /// Users start one after the other, evenly spread over t.
@@ -1582,10 +1602,15 @@ struct conversations {
     length_distribution turns = fixed(4);             ///< messages of the user, 1 to 1000
     length_distribution user_tokens = fixed(64);      ///< of each of them
     length_distribution output_tokens = fixed(128);   ///< of each answer
-    time_span think{};                                ///< between an answer and the next message
+    time_distribution think{};                        ///< between an answer and the next message
     length_distribution system_tokens = fixed(0);     ///< of a system prompt
     bool shared_system_prompt = true;                 ///< false: each conversation has its own
     bool force_output = true;  ///< by ignore_eos; false: answers are as long at most
+    /// Of the turns that another follows, the part that starts `helpers` side by side (1 to 64), of
+    /// `helper_turns` each (1 to 1000): they have the system prompt and no history, and the next
+    /// turn waits for all of them.
+    fraction helped{};
+    length_distribution helpers{}, helper_turns{};
 };
 
 /// How a dataset's file is written. A conversation's first message of the user is the prompt, and
@@ -1613,7 +1638,7 @@ struct dataset {
     types::whole min_output_tokens = 0;  ///< as above, of first answers, where the file has them
     types::whole max_output_tokens = 0;
     types::whole max_turns = 1;   ///< over 1: conversations are played, with the server's answers
-    time_span think{};            ///< between an answer and the next turn
+    time_distribution think{};    ///< between an answer and the next turn
     bool force_output = true;     ///< answers get the length of the file's (ignore_eos)
     bool salted = true;           ///< a line of five words first, fresh in every repeat
     types::text images{};         ///< directory of a dataset's images; default: that of the file
@@ -19461,7 +19486,96 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] when requests are sent =============================================================
+// ===== [C109] lengths ============================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One draw, in whole tokens, at least `least`. `values` are those of an empirical file.
+inline int drawn_length(const length_distribution& d, generator& random, int least,
+                        const std::vector<double>& values = {}) {
+    using shape = length_distribution::shape;
+    double x = d.a;
+    if (d.kind == shape::uniform)
+        x = d.a + static_cast<double>(random.below(static_cast<std::uint64_t>(d.b - d.a) + 1));
+    if (d.kind == shape::normal) x = d.a + d.b * random.normal();
+    if (d.kind == shape::lognormal) x = d.a * std::exp(d.b * random.normal());
+    if (d.kind == shape::empirical) x = values.empty() ? 1 : values[random.below(values.size())];
+    return static_cast<int>(std::clamp(std::round(x), static_cast<double>(least), 1e7));
+}
+
+/// One draw, in seconds: the same for a seed and a stream. None is over a day.
+inline double drawn_seconds(const time_distribution& d, std::uint64_t seed, std::uint64_t stream) {
+    using shape = time_distribution::shape;
+    if (d.kind == shape::fixed) return d.a;
+    generator random(seed, stream);
+    if (d.kind == shape::uniform) return d.a + (d.b - d.a) * random.uniform();
+    return std::min(d.a * std::exp(d.b * random.normal()), 86400.0);
+}
+inline double mean_seconds(const time_distribution& d) {
+    using shape = time_distribution::shape;
+    return d.kind == shape::fixed     ? d.a
+           : d.kind == shape::uniform ? (d.a + d.b) / 2
+                                      : d.a * std::exp(d.b * d.b / 2);
+}
+inline std::string distribution_text(const time_distribution& d) {
+    using shape = time_distribution::shape;
+    return d.kind == shape::fixed     ? printed("%.9g s", d.a)
+           : d.kind == shape::uniform ? printed("uniform(%.9g s, %.9g s)", d.a, d.b)
+                                      : printed("lognormal(%.9g s, %.9g)", d.a, d.b);
+}
+/// Whether all times run from 0 to a day.
+inline bool is_sound(const time_distribution& d) {
+    using shape = time_distribution::shape;
+    const bool is_time = d.a >= 0 && d.a <= 86400;
+    return d.kind == shape::uniform     ? is_time && d.b >= d.a && d.b <= 86400
+           : d.kind == shape::lognormal ? is_time && d.a > 0 && d.b >= 0 && d.b <= 5
+                                        : is_time;
+}
+
+inline std::string length_text(const length_distribution& d) {
+    using shape = length_distribution::shape;
+    switch (d.kind) {
+    case shape::fixed: return printed("%.9g", d.a);
+    case shape::uniform: return printed("uniform(%.9g, %.9g)", d.a, d.b);
+    case shape::normal: return printed("normal(%.9g, %.9g)", d.a, d.b);
+    case shape::lognormal: return printed("lognormal(%.9g, %.9g)", d.a, d.b);
+    case shape::empirical: return "empirical(" + str(d.file) + ")";
+    case shape::trace:
+        return d.a == 1 && d.b >= 1e7 ? "of the trace"
+               : d.b >= 1e7           ? printed("%.9g times the trace's", d.a)
+                                      : printed("%.9g times the trace's up to %.9g", d.a, d.b);
+    }
+    return "";
+}
+
+inline void check_length(const length_distribution& d, const char* field, double least) {
+    using shape = length_distribution::shape;
+    const bool finite = std::isfinite(d.a) && std::isfinite(d.b);
+    bool sound = finite;
+    if (d.kind == shape::fixed) sound = finite && d.a >= least && d.a <= 1e7;
+    if (d.kind == shape::uniform) sound = finite && d.a >= least && d.b >= d.a && d.b <= 1e7;
+    if (d.kind == shape::normal) sound = finite && d.a >= 1 && d.a <= 1e7 && d.b >= 0;
+    if (d.kind == shape::lognormal)
+        sound = finite && d.a >= 1 && d.a <= 1e7 && d.b >= 0 && d.b <= 5;
+    if (d.kind == shape::trace) {
+        if (!(finite && d.a > 0 && d.a <= 1000 && d.b >= 1 && d.b <= 1e7))
+            refuse({printed("%s is from_trace(%.9g, %.9g): the scale is above 0 and at most 1000, "
+                            "the most tokens run from 1 to 10000000", field, d.a, d.b)});
+        return;
+    }
+    if (!sound)
+        refuse({printed("%s is %s: lengths run from %g to 10000000 tokens, with an ordered range "
+                        "and a spread that is not negative",
+                        field, length_text(d).c_str(), least)});
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C110] when requests are sent =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19624,7 +19738,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] arrivals ===========================================================================
+// ===== [C111] arrivals ===========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19665,7 +19779,7 @@ inline std::string arrival_text(const arrival_data& a) {
             break;
         case arrival_kind::closed_loop:
             t += printed("(%s%lld users", most, a.users) +
-                 (a.think_s > 0 ? printed(", think %.9g s", a.think_s) : "") +
+                 (a.think.a + a.think.b > 0 ? ", think " + distribution_text(a.think) : "") +
                  (a.users_ramp_s > 0 ? printed(", ramp %.9g s", a.users_ramp_s) : "") + ")";
             break;
         default: break;
@@ -19678,9 +19792,8 @@ inline void check_arrivals(const arrival_data& a) {
     const std::string given = "arrivals is " + arrival_text(a) + ": ";
     if (a.kind == arrival_kind::closed_loop) {
         if (!(a.users >= 1 && a.users <= 100000)) refuse({given, "users run from 1 to 100000"});
-        for (const double s : {a.think_s, a.users_ramp_s})
-            if (!(s >= 0 && s <= 86400))
-                refuse({given, "think time and ramp cannot be negative, and last at most 86400 s"});
+        if (!is_sound(a.think) || !(a.users_ramp_s >= 0 && a.users_ramp_s <= 86400))
+            refuse({given, "think time and ramp cannot be negative, and last at most 86400 s"});
         return;
     }
     if (a.max_in_flight < 0)
@@ -19725,66 +19838,6 @@ inline bool saturates(arrival_kind k) {
     return k == arrival_kind::all_at_once || k == arrival_kind::closed_loop;
 }
 inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C111] lengths ============================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// One draw, in whole tokens, at least `least`. `values` are those of an empirical file.
-inline int drawn_length(const length_distribution& d, generator& random, int least,
-                        const std::vector<double>& values = {}) {
-    using shape = length_distribution::shape;
-    double x = d.a;
-    if (d.kind == shape::uniform)
-        x = d.a + static_cast<double>(random.below(static_cast<std::uint64_t>(d.b - d.a) + 1));
-    if (d.kind == shape::normal) x = d.a + d.b * random.normal();
-    if (d.kind == shape::lognormal) x = d.a * std::exp(d.b * random.normal());
-    if (d.kind == shape::empirical) x = values.empty() ? 1 : values[random.below(values.size())];
-    return static_cast<int>(std::clamp(std::round(x), static_cast<double>(least), 1e7));
-}
-
-inline std::string length_text(const length_distribution& d) {
-    using shape = length_distribution::shape;
-    switch (d.kind) {
-    case shape::fixed: return printed("%.9g", d.a);
-    case shape::uniform: return printed("uniform(%.9g, %.9g)", d.a, d.b);
-    case shape::normal: return printed("normal(%.9g, %.9g)", d.a, d.b);
-    case shape::lognormal: return printed("lognormal(%.9g, %.9g)", d.a, d.b);
-    case shape::empirical: return "empirical(" + str(d.file) + ")";
-    case shape::trace:
-        return d.a == 1 && d.b >= 1e7 ? "of the trace"
-               : d.b >= 1e7           ? printed("%.9g times the trace's", d.a)
-                                      : printed("%.9g times the trace's up to %.9g", d.a, d.b);
-    }
-    return "";
-}
-
-inline void check_length(const length_distribution& d, const char* field, double least) {
-    using shape = length_distribution::shape;
-    const bool finite = std::isfinite(d.a) && std::isfinite(d.b);
-    bool sound = finite;
-    if (d.kind == shape::fixed) sound = finite && d.a >= least && d.a <= 1e7;
-    if (d.kind == shape::uniform) sound = finite && d.a >= least && d.b >= d.a && d.b <= 1e7;
-    if (d.kind == shape::normal) sound = finite && d.a >= 1 && d.a <= 1e7 && d.b >= 0;
-    if (d.kind == shape::lognormal)
-        sound = finite && d.a >= 1 && d.a <= 1e7 && d.b >= 0 && d.b <= 5;
-    if (d.kind == shape::trace) {
-        if (!(finite && d.a > 0 && d.a <= 1000 && d.b >= 1 && d.b <= 1e7))
-            refuse({printed("%s is from_trace(%.9g, %.9g): the scale is above 0 and at most 1000, "
-                            "the most tokens run from 1 to 10000000", field, d.a, d.b)});
-        return;
-    }
-    if (!sound)
-        refuse({printed("%s is %s: lengths run from %g to 10000000 tokens, with an ordered range "
-                        "and a spread that is not negative",
-                        field, length_text(d).c_str(), least)});
-}
 
 }  // namespace llmbench
 }  // inline namespace v0
@@ -20020,8 +20073,8 @@ struct graph_step {
     int depth = 0;      // 0 is the main line
     unsigned char label = 0;  // its place among those of the workload
 };
-inline graph_step step_of_line(std::size_t turn, std::size_t turns, double wait_s) {
-    graph_step s{.wait_s = turn > 0 ? wait_s : 0, .turn = static_cast<int>(turn)};
+inline graph_step step_of_line(std::size_t turn, std::size_t turns) {
+    graph_step s{.turn = static_cast<int>(turn)};
     if (turn > 0) s.after = {static_cast<std::uint32_t>(turn - 1)};
     if (turn + 1 < turns) s.next = {static_cast<std::uint32_t>(turn + 1)};
     return s;
@@ -20049,6 +20102,9 @@ inline constexpr std::uint64_t parts = 1ull << 39;  // of a mix: their order
 inline constexpr std::uint64_t system_prompts = 1ull << 41;
 inline constexpr std::uint64_t groups = 1ull << 42;
 inline constexpr std::uint64_t blocks = 1ull << 43;
+inline constexpr std::uint64_t helpers = 3ull << 43;   // of a conversation
+inline constexpr std::uint64_t thinking = 5ull << 43;  // before a place
+inline constexpr std::uint64_t pauses = 7ull << 43;    // of users, behind it
 inline constexpr std::uint64_t group_words = 1ull << 44;  // between two groups
 }  // namespace streams
 
@@ -20058,17 +20114,24 @@ inline int shared_length(const length_distribution& d, std::uint64_t seed) {
     return drawn_length(d, random, 0);
 }
 
-/// Puts the turn with this number and those before it into a request. An exchange that failed left
-/// no answer, and is not spoken of again.
+/// Puts a line into a request: what was said on these places of a conversation, and the last of
+/// them as the prompt. An exchange that failed left no answer, and is not spoken of again.
 template <class PromptOf>
-void add_turns(request_spec& r, std::size_t last, const std::vector<std::string>& answers,
-               PromptOf&& prompt_of) {
-    for (std::size_t turn = 0; turn < last; ++turn) {
+void add_turns(request_spec& r, const std::vector<std::size_t>& line,
+               const std::vector<std::string>& answers, PromptOf&& prompt_of) {
+    for (const std::size_t turn : line) {
+        if (turn == line.back()) break;
         if (turn >= answers.size() || answers[turn].empty()) continue;
         r.history.push_back({"user", prompt_of(turn)});
         r.history.push_back({"assistant", answers[turn]});
     }
-    r.prompt = prompt_of(last);
+    r.prompt = prompt_of(line.back());
+}
+/// The line of a conversation that nobody helps.
+inline std::vector<std::size_t> line_to(std::size_t last) {
+    std::vector<std::size_t> line(last + 1);
+    for (std::size_t turn = 0; turn <= last; ++turn) line[turn] = turn;
+    return line;
 }
 
 /// Adds the words of a recorded prompt, of so many times its tokens and `most` of them. Those of a
@@ -20162,7 +20225,7 @@ struct recorded_dialogues {
             r.max_tokens = recorded;
         r.force_length = r.force_length && r.max_tokens > 0;
         r.history = d.before;
-        add_turns(r, place.turn, w.answers,
+        add_turns(r, line_to(place.turn), w.answers,
                   [&](std::size_t turn) -> const std::string& { return d.turns[turn].prompt; });
         if (salted) add_salt(r.history.empty() ? r.prompt : r.history.front().content, place, w);
         if (!r.history.empty() && r.history.front().role == "system") {
@@ -20191,15 +20254,45 @@ private:
     }
 };
 
-/// Conversations of drawn lengths, with the server's answers fed back.
+/// Conversations of drawn lengths, with the server's answers fed back. Where some turns are helped,
+/// the helpers' turns stand between such a turn and the next one.
 struct made_up_conversations {
     std::size_t most_turns = 1;
     length_distribution turns_each{}, user_tokens{}, output_tokens{}, system_tokens{};
     bool shared_system_prompt = true;
+    double helped = 0;  // of the turns that another follows
+    length_distribution helpers{}, helper_turns{};
+    std::size_t most_own_turns = 1000;  // that are no helper's
 
     std::size_t turns(std::size_t conversation, const trace_terms& t) const {
-        generator random(t.seed, streams::turns + conversation);
-        return std::min(static_cast<std::size_t>(drawn_length(turns_each, random, 1)), most_turns);
+        std::size_t all = 0;
+        if (helped > 0) {
+            for_each_turn(conversation, t, [&](const own_turn& turn) { all = turn.end(); });
+            return all;
+        }
+        return std::min(own_turns(conversation, t), most_turns);
+    }
+    graph_step step(const trace_place& at, const trace_terms& t) const {
+        if (helped <= 0) return step_of_line(at.turn, turns(at.conversation, t));
+        graph_step s;
+        own_turn before;
+        for_each_turn(at.conversation, t, [&](const own_turn& turn) {
+            if (at.turn == turn.place) {
+                s.turn = turn.number;
+                if (turn.number > 0) s.after = before.last();
+                for (const auto& [first, n] : turn.helpers) s.next.push_back(as_step(first));
+                if (!turn.is_last) s.next.push_back(as_step(turn.end()));
+            }
+            for (const auto& [first, n] : turn.helpers) {
+                if (at.turn < first || at.turn >= first + n) continue;
+                s.turn = static_cast<int>(at.turn - first);
+                s.depth = 1;
+                s.after = {as_step(at.turn == first ? turn.place : at.turn - 1)};
+                s.next = {as_step(at.turn + 1 < first + n ? at.turn + 1 : turn.end())};
+            }
+            before = turn;
+        });
+        return s;
     }
     trace_item item(const trace_place& at, const trace_terms& t) const {
         generator random(t.seed, streams::places + at.index());
@@ -20214,7 +20307,7 @@ struct made_up_conversations {
                                      : streams::system_prompts + at.conversation);
         append_words(r.system_prompt, w.fit.words_in(shared_length(system_tokens, t.seed)), system,
                      w.fit);
-        add_turns(r, at.turn, w.answers, [&](std::size_t turn) {
+        add_turns(r, line_of(at, t), w.answers, [&](std::size_t turn) {
             const trace_place said{at.conversation, turn, at.first};
             std::string words;
             generator own(w.salt, streams::places + said.index());
@@ -20231,7 +20324,64 @@ struct made_up_conversations {
             const trace_item asked = item({conversation, turn, conversation * most_turns}, t);
             h.add(asked.prompt_tokens);
             h.add(asked.output_tokens);
+            if (helped > 0) h.add(step({conversation, turn, 0}, t).depth);
         }
+    }
+
+private:
+    /// A turn of the conversation itself: the places of its helpers come behind its own.
+    struct own_turn {
+        std::size_t place = 0;
+        int number = 0;
+        bool is_last = false;
+        std::vector<std::pair<std::size_t, std::size_t>> helpers{};  // first place, turns
+        std::size_t end() const {
+            return helpers.empty() ? place + 1 : helpers.back().first + helpers.back().second;
+        }
+        /// What the next turn waits for.
+        std::vector<std::uint32_t> last() const {
+            std::vector<std::uint32_t> all{as_step(place)};
+            for (const auto& [first, n] : helpers) all.push_back(as_step(first + n - 1));
+            return all;
+        }
+    };
+    static std::uint32_t as_step(std::size_t place) { return static_cast<std::uint32_t>(place); }
+    std::size_t own_turns(std::size_t conversation, const trace_terms& t) const {
+        generator random(t.seed, streams::turns + conversation);
+        return std::min(static_cast<std::size_t>(drawn_length(turns_each, random, 1)),
+                        most_own_turns);
+    }
+    template <class F>
+    void for_each_turn(std::size_t conversation, const trace_terms& t, F&& f) const {
+        const auto own = static_cast<int>(own_turns(conversation, t));
+        generator random(t.seed, streams::helpers + conversation);
+        own_turn turn;
+        for (; turn.number < own; ++turn.number) {
+            turn.is_last = turn.number + 1 == own;
+            turn.helpers.clear();
+            std::size_t next = turn.place + 1;
+            const bool is_helped = random.uniform() < helped && !turn.is_last;
+            const int some = is_helped ? drawn_length(helpers, random, 1) : 0;
+            for (int i = 0; i < some; ++i) {
+                const auto n = static_cast<std::size_t>(drawn_length(helper_turns, random, 1));
+                turn.helpers.emplace_back(next, n);
+                next += n;
+            }
+            f(std::as_const(turn));
+            turn.place = next;
+        }
+    }
+    /// The places of a line, up to this one.
+    std::vector<std::size_t> line_of(const trace_place& at, const trace_terms& t) const {
+        if (helped <= 0) return line_to(at.turn);
+        std::vector<std::size_t> line, own;
+        for_each_turn(at.conversation, t, [&](const own_turn& turn) {
+            if (turn.place <= at.turn) own.push_back(turn.place);
+            for (const auto& [first, n] : turn.helpers)
+                for (std::size_t i = first; i <= at.turn && at.turn < first + n; ++i)
+                    line.push_back(i);
+        });
+        return line.empty() ? own : line;
     }
 };
 
@@ -20522,7 +20672,7 @@ struct plan_part {
     std::string sent_as_given{};  // "prompts" or "images": what is the same in every repeat and run
     traffic_source source{};
     std::size_t stride = 1;  // places that a conversation takes, its turns the first of them
-    double think_s = 0;      // before a later turn
+    time_distribution think{};  // before a later turn
     /// What was read for it; the copies of a plan share it.
     std::shared_ptr<const workload_files> files = std::make_shared<const workload_files>();
     bool forces_length = false;
@@ -20688,12 +20838,17 @@ inline graph_step step_of(const planned_traffic& p, std::size_t index) {
             if constexpr (requires { source.step(of.at, terms); })
                 return source.step(of.at, terms);
             else
-                return step_of_line(of.at.turn, source.turns(of.at.conversation, terms),
-                                    of.part.think_s);
+                return step_of_line(of.at.turn, source.turns(of.at.conversation, terms));
         },
         of.part.source);
+    if (s.turn > 0 && !std::holds_alternative<recorded_sessions>(of.part.source))
+        s.wait_s = drawn_seconds(of.part.think, p.seed, streams::thinking + of.at.index());
     if (!p.parts.empty()) s.label = static_cast<unsigned char>(of.which);
     return s;
+}
+inline bool has_helpers(const plan_part& p) {
+    const auto* made = std::get_if<made_up_conversations>(&p.source);
+    return made && made->helped > 0;
 }
 inline bool plays_sessions(const plan_part& p) {
     return std::holds_alternative<recorded_sessions>(p.source);
@@ -20808,7 +20963,9 @@ inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
     const long long n = expected_requests(p);
     if (p.described.is_there)
         return kinds_by_turns({p.described.first_turns, n - p.described.first_turns});
-    if (plays_sessions(p)) return kinds_of_steps(p, static_cast<std::size_t>(n));
+    bool are_graphs = plays_sessions(p);
+    for_each_part(p, [&](const plan_part& part) { are_graphs = are_graphs || has_helpers(part); });
+    if (are_graphs) return kinds_of_steps(p, static_cast<std::size_t>(n));
     if (p.stride == 1 && p.parts.empty()) return kinds_by_turns({n});
     std::vector<std::vector<long long>> of_part(std::max<std::size_t>(p.parts.size(), 1),
                                                 std::vector<long long>(p.stride, 0));
@@ -20902,6 +21059,11 @@ inline const char* format_name(dataset_format f) {
                     "csv"}, f);
 }
 
+inline void check_think(const time_distribution& d) {
+    if (!is_sound(d))
+        refuse({"workload.think is ", distribution_text(d), ": it runs from 0 to 86400 s, with an "
+                "ordered range and a sigma from 0 to 5"});
+}
 /// What can be refused before the file is read.
 inline void check_dataset(const dataset& d) {
     if (d.path.empty()) refuse({"workload.path is empty: a dataset must name a file"});
@@ -20920,8 +21082,7 @@ inline void check_dataset(const dataset& d) {
     if (!(d.max_turns >= 1 && d.max_turns <= 1000))
         refuse({printed("workload.max_turns is %lld: it runs from 1 to 1000",
                         static_cast<long long>(d.max_turns))});
-    if (!(d.think.seconds() >= 0 && d.think.seconds() <= 86400))
-        refuse({printed("workload.think is %g s: it runs from 0 to 86400 s", d.think.seconds())});
+    check_think(d.think);
 }
 
 /// What of a plan its workload says.
@@ -20929,13 +21090,13 @@ struct planned_workload {
     traffic_source source{};
     std::string text{};
     bool forces_length = true;
-    double think_s = 0;
+    time_distribution think{};
     std::string sent_as_given{};
 };
 
 inline const char* at_most(bool is_forced) { return is_forced ? "" : "at most "; }
-inline std::string think_text(double think_s) {
-    return think_s > 0 ? printed(", think %.9g s", think_s) : "";
+inline std::string think_text(const time_distribution& d) {
+    return d.a + d.b > 0 ? ", think " + distribution_text(d) : "";
 }
 
 inline planned_workload workload_of(const prompt_list& list, const request_options& o) {
@@ -20967,11 +21128,11 @@ inline planned_workload workload_of(const dataset& d, const request_options& o,
                     printed("%.0f tokens each", prompt_tokens / n) +
                     (most_turns > 1 ? printed(", %.1f turns each", static_cast<double>(turns) / n)
                                     : "") +
-                    think_text(d.think.seconds()) +
+                    think_text(d.think) +
                     (d.force_output ? "" : ", answers as long as they get") +
                     (d.salted ? "" : ", not salted"),
             .forces_length = d.force_output || o.ignore_eos,
-            .think_s = d.think.seconds(),
+            .think = d.think,
             .sent_as_given = !d.salted ? "prompts" : has_images ? "images" : ""};
 }
 
@@ -21026,12 +21187,51 @@ inline std::size_t most_turns_of(const conversations& c) {
     return static_cast<std::size_t>(is_open ? limit : most);
 }
 
+/// Steps of the longest conversation that can be drawn, its helpers' turns among them.
+inline std::size_t most_steps_of(const conversations& c, std::size_t most_turns) {
+    const double helped = c.helped.value;
+    if (!(helped >= 0 && helped <= 1))
+        refuse({printed("workload.helped is %g %%: it runs from 0 to 100 %%", helped * 100)});
+    double most_each = 1;
+    for (const auto& [d, field, most] :
+         {std::tuple{&c.helpers, "workload.helpers", 64.0},
+          std::tuple{&c.helper_turns, "workload.helper_turns", 1000.0}}) {
+        const bool is_given = d->kind != length_distribution::shape::fixed || d->a != 0;
+        if (is_given != (helped > 0))
+            refuse({field, is_given ? " is given, and helped is 0 %: no turn starts any"
+                                    : " is not given, and helped says that turns start some"});
+        if (!is_given) continue;
+        const bool has_end = d->kind == length_distribution::shape::fixed ||
+                             d->kind == length_distribution::shape::uniform;
+        const double end = std::max(d->a, d->b);
+        if (!has_end || !(d->a >= 1 && end <= most))
+            refuse({field, " is ", length_text(*d),
+                    printed(": give a number, or uniform(low, high), from 1 to %g", most)});
+        check_length(*d, field, 1);
+        most_each *= end;
+    }
+    if (helped == 0) return most_turns;
+    if (most_turns == 1)
+        refuse({"workload.helped is given, and conversations have one turn: a turn that another "
+                "follows starts helpers"});
+    const double steps = static_cast<double>(most_turns) +
+                         static_cast<double>(most_turns - 1) * most_each;
+    if (steps > most_session_steps)
+        refuse({printed("a conversation may have %.0f steps, its helpers' among them: at most %zu "
+                        "are allowed", steps, most_session_steps)});
+    return static_cast<std::size_t>(steps);
+}
+inline std::string helpers_text(const conversations& c) {
+    if (c.helped.value == 0) return "";
+    return printed(", %.9g %% of the turns helped by ", c.helped.value * 100) +
+           length_text(c.helpers) + " of " + length_text(c.helper_turns) + " turns each";
+}
+
 inline planned_workload workload_of(const conversations& c, const request_options& o) {
     check_conversations(c);
     const std::size_t most_turns = most_turns_of(c);
-    const double think_s = c.think.seconds();
-    if (!(think_s >= 0 && think_s <= 86400))
-        refuse({printed("workload.think is %g s: it runs from 0 to 86400 s", think_s)});
+    check_think(c.think);
+    const std::size_t most_steps = most_steps_of(c, most_turns);
     const std::string system =
         c.system_tokens.a > 0 ? ", a system prompt of " + length_text(c.system_tokens) +
                                     (c.shared_system_prompt ? " shared by all" : " of their own")
@@ -21040,21 +21240,26 @@ inline planned_workload workload_of(const conversations& c, const request_option
     planned_workload w{.text = "conversations, " + length_text(c.turns) +
                                " turns, messages of " + length_text(c.user_tokens) +
                                " tokens, answers of " + at_most(is_forced) +
-                               length_text(c.output_tokens) + system + think_text(think_s),
+                               length_text(c.output_tokens) + system + helpers_text(c) +
+                               think_text(c.think),
                        .forces_length = is_forced,
-                       .think_s = think_s};
+                       .think = c.think};
     // Of one turn each they are prompts, and what would be the system prompt starts all of them.
     if (most_turns == 1)
         w.source = made_up_prompts{.prompt_tokens = c.user_tokens,
                                    .output_tokens = c.output_tokens,
                                    .shared_prefix = c.system_tokens};
     else
-        w.source = made_up_conversations{.most_turns = most_turns,
+        w.source = made_up_conversations{.most_turns = most_steps,
                                          .turns_each = c.turns,
                                          .user_tokens = c.user_tokens,
                                          .output_tokens = c.output_tokens,
                                          .system_tokens = c.system_tokens,
-                                         .shared_system_prompt = c.shared_system_prompt};
+                                         .shared_system_prompt = c.shared_system_prompt,
+                                         .helped = c.helped.value,
+                                         .helpers = c.helpers,
+                                         .helper_turns = c.helper_turns,
+                                         .most_own_turns = most_turns};
     return w;
 }
 
@@ -21198,6 +21403,13 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+inline void add_time(fnv1a& h, const time_distribution& d) {
+    h.add(std::llround(d.a * 1e6));
+    if (d.kind == time_distribution::shape::fixed) return;
+    h.add(static_cast<long long>(d.kind));
+    h.add(std::llround(d.b * 1e6));
+}
+
 /// Identifies the traffic: send times to the microsecond, and what the first requests say or how
 /// long they are. Answers that are fed back are the server's own and no part of it.
 inline std::string trace_hash(const planned_traffic& p) {
@@ -21210,7 +21422,7 @@ inline std::string trace_hash(const planned_traffic& p) {
         n = s.at.size();
     } else {
         h.add(p.arrivals.users);
-        h.add(std::llround(p.arrivals.think_s * 1e6));
+        add_time(h, p.arrivals.think);
         if (p.arrivals.users_ramp_s > 0) h.add(std::llround(p.arrivals.users_ramp_s * 1e6));
     }
     for_each_part(p, [&](const plan_part& part) {
@@ -21219,7 +21431,7 @@ inline std::string trace_hash(const planned_traffic& p) {
         std::visit([&](const auto& source) { source.hash_all(h, terms); }, part.source);
         if (part.stride == 1) return;
         const auto* made_up = std::get_if<made_up_conversations>(&part.source);
-        h.add(std::llround(part.think_s * 1e6));
+        add_time(h, part.think);
         h.add(!made_up || made_up->shared_system_prompt);
     });
     for (std::size_t c = 0; c < std::min<std::size_t>(n, 100000); ++c) {
@@ -22918,7 +23130,7 @@ inline int most_probes(const planned_judging& j) {
 // ---- the plan of one probe
 
 inline double between_requests_s(const planned_traffic& p, double load, double answer_s) {
-    return (is_counted_in_users(p.arrivals) ? answer_s + p.arrivals.think_s : 1) / load;
+    return (is_counted_in_users(p.arrivals) ? answer_s + mean_seconds(p.arrivals.think) : 1) / load;
 }
 /// How long the measured part of a probe is, where an answer takes so long: four answers at least,
 /// so that it is no start that is measured.
@@ -23001,6 +23213,12 @@ struct slo_context {
     judging_rule rule{};
     std::vector<slo> slos{};
 };
+/// Of made-up conversations.
+inline int deepest_of(const planned_traffic& t) {
+    int deepest = 0;
+    for_each_part(t, [&](const plan_part& part) { deepest |= has_helpers(part); });
+    return deepest;
+}
 inline slo_context slo_context_of(const plan& p) {
     const planned_traffic& t = *p.sent;
     const planned_judging& j = *p.judged;
@@ -23017,7 +23235,7 @@ inline slo_context slo_context_of(const plan& p) {
             .kinds = expected_kinds(p),
             .labels = t.labels,
             .side_tasks = t.side_tasks,
-            .deepest = std::max(t.described.deepest, t.files->sessions.deepest),
+            .deepest = std::max({t.described.deepest, t.files->sessions.deepest, deepest_of(t)}),
             .duration_s = t.duration_s,
             .most_repeats = j.most_repeats,
             .rule = j.rule,
@@ -23593,7 +23811,7 @@ inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
                          .sent_as_given = w.sent_as_given,
                          .source = w.source,
                          .stride = most_turns_of(w.source),
-                         .think_s = w.think_s,
+                         .think = w.think,
                          .files = files,
                          .forces_length = w.forces_length && api.generates,
                          .common = common_request(s.options, api)};
@@ -37120,8 +37338,7 @@ public:
         const double least_s = w.user >= 0 && status != request_status::ok ? 0.01 : 0;
         const bool is_over = released_by(w, end_ns, least_s);
         if (w.user >= 0) {
-            const double think = std::max(sent_.arrivals.think_s, least_s);
-            if (is_over) users_.push({end_ns + ns_of(think), w.user});
+            if (is_over) users_.push({end_ns + ns_of(std::max(pause_s(w.index), least_s)), w.user});
             return;
         }
         if (static_cast<long long>(waiting_.size()) > promised_)
@@ -37231,6 +37448,11 @@ private:
         return first;
     }
 
+    /// Of a user, behind the answer on a place.
+    double pause_s(std::size_t index) const {
+        return drawn_seconds(sent_.arrivals.think, sent_.seed, streams::pauses + index);
+    }
+
     // ---- sessions
 
     /// A session that was begun: what its steps still wait for.
@@ -37287,8 +37509,9 @@ private:
             latest->second = std::max(latest->second, end_ns);
             if (--s.waits_for[next] > 0) continue;
             const graph_step step = step_of(sent_, first + next);
-            const bool has_own = plays_sessions(sent_) || step.wait_s > 0 || w.user < 0;
-            const double wait_s = has_own ? step.wait_s : sent_.arrivals.think_s;
+            const bool has_own =
+                plays_sessions(sent_) || step.wait_s > 0 || step.depth > 0 || w.user < 0;
+            const double wait_s = has_own ? step.wait_s : pause_s(w.index);
             users_.push({std::max(latest->second + ns_of(std::max(wait_s, least_s)),
                                   s.start_ns + ns_of(step.at_s)),
                          w.user, first + next});

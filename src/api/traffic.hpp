@@ -37,6 +37,26 @@ inline length_distribution normal(double mean_tokens, double sd) {
 inline length_distribution lognormal(double median, double sigma) {
     return {length_distribution::shape::lognormal, median, sigma};
 }
+/// A time, or times that are drawn for each pause: `2_s`, `uniform(1_s, 5_s)`, `lognormal(2_s, 1)`.
+struct time_distribution {
+    using shape = length_distribution::shape;
+    shape kind = shape::fixed;
+    double a = 0, b = 0;  ///< seconds; of lognormal b is the sigma
+    time_distribution() = default;
+    time_distribution(shape k, double x, double y) : kind(k), a(x), b(y) {}
+    time_distribution(time_span t) : a(t.seconds()) {}
+    template <detail::duration_like D>
+    time_distribution(const D& d) : time_distribution(time_span(d)) {}
+};
+inline time_distribution fixed(time_span t) { return t; }
+/// Any time from `low` to `high`.
+inline time_distribution uniform(time_span low, time_span high) {
+    return {time_distribution::shape::uniform, low.seconds(), high.seconds()};
+}
+/// `median`, and `sigma` the standard deviation of the logarithm. None is over a day.
+inline time_distribution lognormal(time_span median, double sigma) {
+    return {time_distribution::shape::lognormal, median.seconds(), sigma};
+}
 /// Lengths drawn from a file with one number a line.
 inline length_distribution empirical(const types::text& file) {
     length_distribution d(length_distribution::shape::empirical, 0, 0);
@@ -83,7 +103,7 @@ struct arrival_data {
     double speed = 1;       // of replay: 2 plays it in half the time
     long long max_in_flight = 0;  // 0: no cap
     long long users = 1;
-    double think_s = 0;
+    time_distribution think{};
     double users_ramp_s = 0;
     bool is_searched = false;  // up to its rate, or its users
     text described{};          // all of it, as the file says that is read again
@@ -141,9 +161,9 @@ public:
         data_.is_searched = true;
     }
     /// Pause of a user between an answer and the next request.
-    closed_loop_users think(time_span t) const {
+    closed_loop_users think(const time_distribution& t) const {
         closed_loop_users copy = *this;
-        copy.data_.think_s = t.seconds();
+        copy.data_.think = t;
         return copy;
     }
     /// Users start one after the other, evenly spread over t.

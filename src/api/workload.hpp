@@ -35,10 +35,15 @@ struct conversations {
     length_distribution turns = fixed(4);             ///< messages of the user, 1 to 1000
     length_distribution user_tokens = fixed(64);      ///< of each of them
     length_distribution output_tokens = fixed(128);   ///< of each answer
-    time_span think{};                                ///< between an answer and the next message
+    time_distribution think{};                        ///< between an answer and the next message
     length_distribution system_tokens = fixed(0);     ///< of a system prompt
     bool shared_system_prompt = true;                 ///< false: each conversation has its own
     bool force_output = true;  ///< by ignore_eos; false: answers are as long at most
+    /// Of the turns that another follows, the part that starts `helpers` side by side (1 to 64), of
+    /// `helper_turns` each (1 to 1000): they have the system prompt and no history, and the next
+    /// turn waits for all of them.
+    fraction helped{};
+    length_distribution helpers{}, helper_turns{};
 };
 
 /// How a dataset's file is written. A conversation's first message of the user is the prompt, and
@@ -66,7 +71,7 @@ struct dataset {
     types::whole min_output_tokens = 0;  ///< as above, of first answers, where the file has them
     types::whole max_output_tokens = 0;
     types::whole max_turns = 1;   ///< over 1: conversations are played, with the server's answers
-    time_span think{};            ///< between an answer and the next turn
+    time_distribution think{};    ///< between an answer and the next turn
     bool force_output = true;     ///< answers get the length of the file's (ignore_eos)
     bool salted = true;           ///< a line of five words first, fresh in every repeat
     types::text images{};         ///< directory of a dataset's images; default: that of the file

@@ -355,3 +355,85 @@ TEST_CASE("session_time of a run that did not play its sessions out is no value"
     CAPTURE(std::string(v.reason.c_str()));
     CHECK(std::string(v.reason.c_str()).find("they are played out where") != std::string::npos);
 }
+
+TEST_CASE("turns are helped by lines of their own, and the next turn waits for all of them") {
+    const files::scratch here;
+    scenario s = plays(here.file(""));
+    s.workload = conversations{.turns = uniform(3, 6), .user_tokens = fixed(32), .output_tokens = fixed(16),
+                               .think = uniform(500_ms, 2_s), .system_tokens = fixed(48),
+                               .helped = 50_pct, .helpers = uniform(2, 4), .helper_turns = uniform(1, 3)};
+    s.arrivals = closed_loop(8).think(3_s);
+    s.requests = 1500;
+    s.slos = {p90(session_time) <= 60_s, p90(ttft).of(depth(1)) <= 60_s};
+    const result r = run(s);
+    check_passes(r);
+    std::map<long long, std::vector<record>> all, again;
+    for (const record& x : r.requests()) (x.repeat == 0 ? all : again)[x.conversation].push_back(x);
+    std::size_t followed = 0, helped = 0;
+    std::set<long long> pauses;
+    for (auto& [number, steps] : all) {
+        REQUIRE(again[number].size() == steps.size());  // the same trace in every repeat
+        std::vector<record> own;
+        std::set<std::size_t> sizes;
+        for (const record& x : steps)
+            if (x.depth == 0) own.push_back(x);
+        std::sort(own.begin(), own.end(), [](const record& a, const record& b) { return a.turn < b.turn; });
+        CHECK(own.size() >= 3);
+        CHECK(own.size() <= 6);
+        for (std::size_t i = 0; i < own.size(); ++i) {
+            CHECK(own[i].turn == static_cast<int>(i));
+            // What was said before, and nothing of helpers.
+            if (i > 0) CHECK(own[i].prompt_tokens > own[i - 1].prompt_tokens + 32);
+            const bool is_last = i + 1 == own.size();
+            long long ready = own[i].end_ns;
+            std::size_t started = 0;
+            for (const record& x : steps) {
+                const bool is_of_turn = x.depth == 1 && x.scheduled_ns >= own[i].end_ns &&
+                                        (is_last || x.scheduled_ns < own[i + 1].scheduled_ns);
+                if (!is_of_turn) continue;
+                CHECK_FALSE(is_last);
+                ready = std::max(ready, x.end_ns);
+                if (x.turn > 0) continue;
+                ++started;
+                CHECK(x.scheduled_ns == own[i].end_ns);  // side by side, and at once
+                CHECK(x.prompt_tokens == own[0].prompt_tokens);  // the system prompt, and no history
+                CHECK(x.cached_tokens >= 48);
+            }
+            if (is_last) continue;
+            ++followed;
+            helped += started > 0;
+            if (started > 0) CHECK((started >= 2 && started <= 4));
+            const long long wait = own[i + 1].scheduled_ns - ready;
+            CHECK(wait >= 500000000);
+            CHECK(wait <= 2000000000);
+            pauses.insert(wait);
+        }
+    }
+    const double share = static_cast<double>(helped) / static_cast<double>(followed);
+    CHECK(share > 0.38);
+    CHECK(share < 0.62);
+    CHECK(pauses.size() > followed / 2);  // drawn for each
+}
+
+TEST_CASE("users pause for times that are drawn, the same in every repeat") {
+    const files::scratch here;
+    scenario s = plays(here.file(""));
+    s.workload = synthetic{.prompt_tokens = fixed(16), .output_tokens = fixed(4)};
+    s.arrivals = closed_loop(1).think(uniform(1_s, 3_s));
+    s.requests = 200;
+    const result r = run(s);
+    check_passes(r);
+    std::vector<std::vector<long long>> pauses(2);
+    std::vector<long long> ended(2, 0);
+    for (const record& x : r.requests()) {
+        const auto repeat = static_cast<std::size_t>(x.repeat);
+        if (ended[repeat] > 0) pauses[repeat].push_back(x.scheduled_ns - ended[repeat]);
+        ended[repeat] = x.end_ns;
+    }
+    CHECK(pauses[0] == pauses[1]);
+    CHECK(*std::min_element(pauses[0].begin(), pauses[0].end()) >= 1000000000);
+    CHECK(*std::max_element(pauses[0].begin(), pauses[0].end()) <= 3000000000);
+    double sum = 0;
+    for (const long long p : pauses[0]) sum += static_cast<double>(p) / 1e9;
+    CHECK(sum / static_cast<double>(pauses[0].size()) == doctest::Approx(2).epsilon(0.1));
+}

@@ -227,7 +227,7 @@ inline int most_probes(const planned_judging& j) {
 // ---- the plan of one probe
 
 inline double between_requests_s(const planned_traffic& p, double load, double answer_s) {
-    return (is_counted_in_users(p.arrivals) ? answer_s + p.arrivals.think_s : 1) / load;
+    return (is_counted_in_users(p.arrivals) ? answer_s + mean_seconds(p.arrivals.think) : 1) / load;
 }
 /// How long the measured part of a probe is, where an answer takes so long: four answers at least,
 /// so that it is no start that is measured.

@@ -14,7 +14,7 @@
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 
-#include <algorithm>  // find
+#include <algorithm>  // find, max
 #include <cmath>  // floor, isfinite
 #include <string>
 #include <vector>
@@ -42,6 +42,12 @@ struct slo_context {
     judging_rule rule{};
     std::vector<slo> slos{};
 };
+/// Of made-up conversations.
+inline int deepest_of(const planned_traffic& t) {
+    int deepest = 0;
+    for_each_part(t, [&](const plan_part& part) { deepest |= has_helpers(part); });
+    return deepest;
+}
 inline slo_context slo_context_of(const plan& p) {
     const planned_traffic& t = *p.sent;
     const planned_judging& j = *p.judged;
@@ -58,7 +64,7 @@ inline slo_context slo_context_of(const plan& p) {
             .kinds = expected_kinds(p),
             .labels = t.labels,
             .side_tasks = t.side_tasks,
-            .deepest = std::max(t.described.deepest, t.files->sessions.deepest),
+            .deepest = std::max({t.described.deepest, t.files->sessions.deepest, deepest_of(t)}),
             .duration_s = t.duration_s,
             .most_repeats = j.most_repeats,
             .rule = j.rule,

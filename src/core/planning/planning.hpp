@@ -226,7 +226,7 @@ inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
                          .sent_as_given = w.sent_as_given,
                          .source = w.source,
                          .stride = most_turns_of(w.source),
-                         .think_s = w.think_s,
+                         .think = w.think,
                          .files = files,
                          .forces_length = w.forces_length && api.generates,
                          .common = common_request(s.options, api)};

@@ -3,6 +3,7 @@
 
 #include "api/traffic.hpp"
 #include "core/base/text.hpp"
+#include "core/traffic/lengths.hpp"
 #include "core/traffic/schedule.hpp"
 
 #include <cmath>  // isfinite
@@ -47,7 +48,7 @@ inline std::string arrival_text(const arrival_data& a) {
             break;
         case arrival_kind::closed_loop:
             t += printed("(%s%lld users", most, a.users) +
-                 (a.think_s > 0 ? printed(", think %.9g s", a.think_s) : "") +
+                 (a.think.a + a.think.b > 0 ? ", think " + distribution_text(a.think) : "") +
                  (a.users_ramp_s > 0 ? printed(", ramp %.9g s", a.users_ramp_s) : "") + ")";
             break;
         default: break;
@@ -60,9 +61,8 @@ inline void check_arrivals(const arrival_data& a) {
     const std::string given = "arrivals is " + arrival_text(a) + ": ";
     if (a.kind == arrival_kind::closed_loop) {
         if (!(a.users >= 1 && a.users <= 100000)) refuse({given, "users run from 1 to 100000"});
-        for (const double s : {a.think_s, a.users_ramp_s})
-            if (!(s >= 0 && s <= 86400))
-                refuse({given, "think time and ramp cannot be negative, and last at most 86400 s"});
+        if (!is_sound(a.think) || !(a.users_ramp_s >= 0 && a.users_ramp_s <= 86400))
+            refuse({given, "think time and ramp cannot be negative, and last at most 86400 s"});
         return;
     }
     if (a.max_in_flight < 0)

@@ -28,6 +28,35 @@ inline int drawn_length(const length_distribution& d, generator& random, int lea
     return static_cast<int>(std::clamp(std::round(x), static_cast<double>(least), 1e7));
 }
 
+/// One draw, in seconds: the same for a seed and a stream. None is over a day.
+inline double drawn_seconds(const time_distribution& d, std::uint64_t seed, std::uint64_t stream) {
+    using shape = time_distribution::shape;
+    if (d.kind == shape::fixed) return d.a;
+    generator random(seed, stream);
+    if (d.kind == shape::uniform) return d.a + (d.b - d.a) * random.uniform();
+    return std::min(d.a * std::exp(d.b * random.normal()), 86400.0);
+}
+inline double mean_seconds(const time_distribution& d) {
+    using shape = time_distribution::shape;
+    return d.kind == shape::fixed     ? d.a
+           : d.kind == shape::uniform ? (d.a + d.b) / 2
+                                      : d.a * std::exp(d.b * d.b / 2);
+}
+inline std::string distribution_text(const time_distribution& d) {
+    using shape = time_distribution::shape;
+    return d.kind == shape::fixed     ? printed("%.9g s", d.a)
+           : d.kind == shape::uniform ? printed("uniform(%.9g s, %.9g s)", d.a, d.b)
+                                      : printed("lognormal(%.9g s, %.9g)", d.a, d.b);
+}
+/// Whether all times run from 0 to a day.
+inline bool is_sound(const time_distribution& d) {
+    using shape = time_distribution::shape;
+    const bool is_time = d.a >= 0 && d.a <= 86400;
+    return d.kind == shape::uniform     ? is_time && d.b >= d.a && d.b <= 86400
+           : d.kind == shape::lognormal ? is_time && d.a > 0 && d.b >= 0 && d.b <= 5
+                                        : is_time;
+}
+
 inline std::string length_text(const length_distribution& d) {
     using shape = length_distribution::shape;
     switch (d.kind) {

@@ -43,8 +43,8 @@ struct graph_step {
     int depth = 0;      // 0 is the main line
     unsigned char label = 0;  // its place among those of the workload
 };
-inline graph_step step_of_line(std::size_t turn, std::size_t turns, double wait_s) {
-    graph_step s{.wait_s = turn > 0 ? wait_s : 0, .turn = static_cast<int>(turn)};
+inline graph_step step_of_line(std::size_t turn, std::size_t turns) {
+    graph_step s{.turn = static_cast<int>(turn)};
     if (turn > 0) s.after = {static_cast<std::uint32_t>(turn - 1)};
     if (turn + 1 < turns) s.next = {static_cast<std::uint32_t>(turn + 1)};
     return s;
@@ -72,6 +72,9 @@ inline constexpr std::uint64_t parts = 1ull << 39;  // of a mix: their order
 inline constexpr std::uint64_t system_prompts = 1ull << 41;
 inline constexpr std::uint64_t groups = 1ull << 42;
 inline constexpr std::uint64_t blocks = 1ull << 43;
+inline constexpr std::uint64_t helpers = 3ull << 43;   // of a conversation
+inline constexpr std::uint64_t thinking = 5ull << 43;  // before a place
+inline constexpr std::uint64_t pauses = 7ull << 43;    // of users, behind it
 inline constexpr std::uint64_t group_words = 1ull << 44;  // between two groups
 }  // namespace streams
 
@@ -81,17 +84,24 @@ inline int shared_length(const length_distribution& d, std::uint64_t seed) {
     return drawn_length(d, random, 0);
 }
 
-/// Puts the turn with this number and those before it into a request. An exchange that failed left
-/// no answer, and is not spoken of again.
+/// Puts a line into a request: what was said on these places of a conversation, and the last of
+/// them as the prompt. An exchange that failed left no answer, and is not spoken of again.
 template <class PromptOf>
-void add_turns(request_spec& r, std::size_t last, const std::vector<std::string>& answers,
-               PromptOf&& prompt_of) {
-    for (std::size_t turn = 0; turn < last; ++turn) {
+void add_turns(request_spec& r, const std::vector<std::size_t>& line,
+               const std::vector<std::string>& answers, PromptOf&& prompt_of) {
+    for (const std::size_t turn : line) {
+        if (turn == line.back()) break;
         if (turn >= answers.size() || answers[turn].empty()) continue;
         r.history.push_back({"user", prompt_of(turn)});
         r.history.push_back({"assistant", answers[turn]});
     }
-    r.prompt = prompt_of(last);
+    r.prompt = prompt_of(line.back());
+}
+/// The line of a conversation that nobody helps.
+inline std::vector<std::size_t> line_to(std::size_t last) {
+    std::vector<std::size_t> line(last + 1);
+    for (std::size_t turn = 0; turn <= last; ++turn) line[turn] = turn;
+    return line;
 }
 
 /// Adds the words of a recorded prompt, of so many times its tokens and `most` of them. Those of a

@@ -67,7 +67,7 @@ struct plan_part {
     std::string sent_as_given{};  // "prompts" or "images": what is the same in every repeat and run
     traffic_source source{};
     std::size_t stride = 1;  // places that a conversation takes, its turns the first of them
-    double think_s = 0;      // before a later turn
+    time_distribution think{};  // before a later turn
     /// What was read for it; the copies of a plan share it.
     std::shared_ptr<const workload_files> files = std::make_shared<const workload_files>();
     bool forces_length = false;
@@ -233,12 +233,17 @@ inline graph_step step_of(const planned_traffic& p, std::size_t index) {
             if constexpr (requires { source.step(of.at, terms); })
                 return source.step(of.at, terms);
             else
-                return step_of_line(of.at.turn, source.turns(of.at.conversation, terms),
-                                    of.part.think_s);
+                return step_of_line(of.at.turn, source.turns(of.at.conversation, terms));
         },
         of.part.source);
+    if (s.turn > 0 && !std::holds_alternative<recorded_sessions>(of.part.source))
+        s.wait_s = drawn_seconds(of.part.think, p.seed, streams::thinking + of.at.index());
     if (!p.parts.empty()) s.label = static_cast<unsigned char>(of.which);
     return s;
+}
+inline bool has_helpers(const plan_part& p) {
+    const auto* made = std::get_if<made_up_conversations>(&p.source);
+    return made && made->helped > 0;
 }
 inline bool plays_sessions(const plan_part& p) {
     return std::holds_alternative<recorded_sessions>(p.source);
@@ -353,7 +358,9 @@ inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
     const long long n = expected_requests(p);
     if (p.described.is_there)
         return kinds_by_turns({p.described.first_turns, n - p.described.first_turns});
-    if (plays_sessions(p)) return kinds_of_steps(p, static_cast<std::size_t>(n));
+    bool are_graphs = plays_sessions(p);
+    for_each_part(p, [&](const plan_part& part) { are_graphs = are_graphs || has_helpers(part); });
+    if (are_graphs) return kinds_of_steps(p, static_cast<std::size_t>(n));
     if (p.stride == 1 && p.parts.empty()) return kinds_by_turns({n});
     std::vector<std::vector<long long>> of_part(std::max<std::size_t>(p.parts.size(), 1),
                                                 std::vector<long long>(p.stride, 0));

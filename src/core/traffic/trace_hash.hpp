@@ -16,6 +16,13 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+inline void add_time(fnv1a& h, const time_distribution& d) {
+    h.add(std::llround(d.a * 1e6));
+    if (d.kind == time_distribution::shape::fixed) return;
+    h.add(static_cast<long long>(d.kind));
+    h.add(std::llround(d.b * 1e6));
+}
+
 /// Identifies the traffic: send times to the microsecond, and what the first requests say or how
 /// long they are. Answers that are fed back are the server's own and no part of it.
 inline std::string trace_hash(const planned_traffic& p) {
@@ -28,7 +35,7 @@ inline std::string trace_hash(const planned_traffic& p) {
         n = s.at.size();
     } else {
         h.add(p.arrivals.users);
-        h.add(std::llround(p.arrivals.think_s * 1e6));
+        add_time(h, p.arrivals.think);
         if (p.arrivals.users_ramp_s > 0) h.add(std::llround(p.arrivals.users_ramp_s * 1e6));
     }
     for_each_part(p, [&](const plan_part& part) {
@@ -37,7 +44,7 @@ inline std::string trace_hash(const planned_traffic& p) {
         std::visit([&](const auto& source) { source.hash_all(h, terms); }, part.source);
         if (part.stride == 1) return;
         const auto* made_up = std::get_if<made_up_conversations>(&part.source);
-        h.add(std::llround(part.think_s * 1e6));
+        add_time(h, part.think);
         h.add(!made_up || made_up->shared_system_prompt);
     });
     for (std::size_t c = 0; c < std::min<std::size_t>(n, 100000); ++c) {

@@ -31,6 +31,11 @@ inline const char* format_name(dataset_format f) {
                     "csv"}, f);
 }
 
+inline void check_think(const time_distribution& d) {
+    if (!is_sound(d))
+        refuse({"workload.think is ", distribution_text(d), ": it runs from 0 to 86400 s, with an "
+                "ordered range and a sigma from 0 to 5"});
+}
 /// What can be refused before the file is read.
 inline void check_dataset(const dataset& d) {
     if (d.path.empty()) refuse({"workload.path is empty: a dataset must name a file"});
@@ -49,8 +54,7 @@ inline void check_dataset(const dataset& d) {
     if (!(d.max_turns >= 1 && d.max_turns <= 1000))
         refuse({printed("workload.max_turns is %lld: it runs from 1 to 1000",
                         static_cast<long long>(d.max_turns))});
-    if (!(d.think.seconds() >= 0 && d.think.seconds() <= 86400))
-        refuse({printed("workload.think is %g s: it runs from 0 to 86400 s", d.think.seconds())});
+    check_think(d.think);
 }
 
 /// What of a plan its workload says.
@@ -58,13 +62,13 @@ struct planned_workload {
     traffic_source source{};
     std::string text{};
     bool forces_length = true;
-    double think_s = 0;
+    time_distribution think{};
     std::string sent_as_given{};
 };
 
 inline const char* at_most(bool is_forced) { return is_forced ? "" : "at most "; }
-inline std::string think_text(double think_s) {
-    return think_s > 0 ? printed(", think %.9g s", think_s) : "";
+inline std::string think_text(const time_distribution& d) {
+    return d.a + d.b > 0 ? ", think " + distribution_text(d) : "";
 }
 
 inline planned_workload workload_of(const prompt_list& list, const request_options& o) {
@@ -96,11 +100,11 @@ inline planned_workload workload_of(const dataset& d, const request_options& o,
                     printed("%.0f tokens each", prompt_tokens / n) +
                     (most_turns > 1 ? printed(", %.1f turns each", static_cast<double>(turns) / n)
                                     : "") +
-                    think_text(d.think.seconds()) +
+                    think_text(d.think) +
                     (d.force_output ? "" : ", answers as long as they get") +
                     (d.salted ? "" : ", not salted"),
             .forces_length = d.force_output || o.ignore_eos,
-            .think_s = d.think.seconds(),
+            .think = d.think,
             .sent_as_given = !d.salted ? "prompts" : has_images ? "images" : ""};
 }
 
@@ -155,12 +159,51 @@ inline std::size_t most_turns_of(const conversations& c) {
     return static_cast<std::size_t>(is_open ? limit : most);
 }
 
+/// Steps of the longest conversation that can be drawn, its helpers' turns among them.
+inline std::size_t most_steps_of(const conversations& c, std::size_t most_turns) {
+    const double helped = c.helped.value;
+    if (!(helped >= 0 && helped <= 1))
+        refuse({printed("workload.helped is %g %%: it runs from 0 to 100 %%", helped * 100)});
+    double most_each = 1;
+    for (const auto& [d, field, most] :
+         {std::tuple{&c.helpers, "workload.helpers", 64.0},
+          std::tuple{&c.helper_turns, "workload.helper_turns", 1000.0}}) {
+        const bool is_given = d->kind != length_distribution::shape::fixed || d->a != 0;
+        if (is_given != (helped > 0))
+            refuse({field, is_given ? " is given, and helped is 0 %: no turn starts any"
+                                    : " is not given, and helped says that turns start some"});
+        if (!is_given) continue;
+        const bool has_end = d->kind == length_distribution::shape::fixed ||
+                             d->kind == length_distribution::shape::uniform;
+        const double end = std::max(d->a, d->b);
+        if (!has_end || !(d->a >= 1 && end <= most))
+            refuse({field, " is ", length_text(*d),
+                    printed(": give a number, or uniform(low, high), from 1 to %g", most)});
+        check_length(*d, field, 1);
+        most_each *= end;
+    }
+    if (helped == 0) return most_turns;
+    if (most_turns == 1)
+        refuse({"workload.helped is given, and conversations have one turn: a turn that another "
+                "follows starts helpers"});
+    const double steps = static_cast<double>(most_turns) +
+                         static_cast<double>(most_turns - 1) * most_each;
+    if (steps > most_session_steps)
+        refuse({printed("a conversation may have %.0f steps, its helpers' among them: at most %zu "
+                        "are allowed", steps, most_session_steps)});
+    return static_cast<std::size_t>(steps);
+}
+inline std::string helpers_text(const conversations& c) {
+    if (c.helped.value == 0) return "";
+    return printed(", %.9g %% of the turns helped by ", c.helped.value * 100) +
+           length_text(c.helpers) + " of " + length_text(c.helper_turns) + " turns each";
+}
+
 inline planned_workload workload_of(const conversations& c, const request_options& o) {
     check_conversations(c);
     const std::size_t most_turns = most_turns_of(c);
-    const double think_s = c.think.seconds();
-    if (!(think_s >= 0 && think_s <= 86400))
-        refuse({printed("workload.think is %g s: it runs from 0 to 86400 s", think_s)});
+    check_think(c.think);
+    const std::size_t most_steps = most_steps_of(c, most_turns);
     const std::string system =
         c.system_tokens.a > 0 ? ", a system prompt of " + length_text(c.system_tokens) +
                                     (c.shared_system_prompt ? " shared by all" : " of their own")
@@ -169,21 +212,26 @@ inline planned_workload workload_of(const conversations& c, const request_option
     planned_workload w{.text = "conversations, " + length_text(c.turns) +
                                " turns, messages of " + length_text(c.user_tokens) +
                                " tokens, answers of " + at_most(is_forced) +
-                               length_text(c.output_tokens) + system + think_text(think_s),
+                               length_text(c.output_tokens) + system + helpers_text(c) +
+                               think_text(c.think),
                        .forces_length = is_forced,
-                       .think_s = think_s};
+                       .think = c.think};
     // Of one turn each they are prompts, and what would be the system prompt starts all of them.
     if (most_turns == 1)
         w.source = made_up_prompts{.prompt_tokens = c.user_tokens,
                                    .output_tokens = c.output_tokens,
                                    .shared_prefix = c.system_tokens};
     else
-        w.source = made_up_conversations{.most_turns = most_turns,
+        w.source = made_up_conversations{.most_turns = most_steps,
                                          .turns_each = c.turns,
                                          .user_tokens = c.user_tokens,
                                          .output_tokens = c.output_tokens,
                                          .system_tokens = c.system_tokens,
-                                         .shared_system_prompt = c.shared_system_prompt};
+                                         .shared_system_prompt = c.shared_system_prompt,
+                                         .helped = c.helped.value,
+                                         .helpers = c.helpers,
+                                         .helper_turns = c.helper_turns,
+                                         .most_own_turns = most_turns};
     return w;
 }
 

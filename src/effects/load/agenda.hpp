@@ -158,8 +158,7 @@ public:
         const double least_s = w.user >= 0 && status != request_status::ok ? 0.01 : 0;
         const bool is_over = released_by(w, end_ns, least_s);
         if (w.user >= 0) {
-            const double think = std::max(sent_.arrivals.think_s, least_s);
-            if (is_over) users_.push({end_ns + ns_of(think), w.user});
+            if (is_over) users_.push({end_ns + ns_of(std::max(pause_s(w.index), least_s)), w.user});
             return;
         }
         if (static_cast<long long>(waiting_.size()) > promised_)
@@ -269,6 +268,11 @@ private:
         return first;
     }
 
+    /// Of a user, behind the answer on a place.
+    double pause_s(std::size_t index) const {
+        return drawn_seconds(sent_.arrivals.think, sent_.seed, streams::pauses + index);
+    }
+
     // ---- sessions
 
     /// A session that was begun: what its steps still wait for.
@@ -325,8 +329,9 @@ private:
             latest->second = std::max(latest->second, end_ns);
             if (--s.waits_for[next] > 0) continue;
             const graph_step step = step_of(sent_, first + next);
-            const bool has_own = plays_sessions(sent_) || step.wait_s > 0 || w.user < 0;
-            const double wait_s = has_own ? step.wait_s : sent_.arrivals.think_s;
+            const bool has_own =
+                plays_sessions(sent_) || step.wait_s > 0 || step.depth > 0 || w.user < 0;
+            const double wait_s = has_own ? step.wait_s : pause_s(w.index);
             users_.push({std::max(latest->second + ns_of(std::max(wait_s, least_s)),
                                   s.start_ns + ns_of(step.at_s)),
                          w.user, first + next});

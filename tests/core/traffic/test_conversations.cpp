@@ -301,8 +301,38 @@ TEST_CASE("conversations out of their range are refused, field by field") {
     CHECK_REFUSED(refused_talk({.user_tokens = 0}), "workload.user_tokens is 0");
     CHECK_REFUSED(refused_talk({.output_tokens = 0}), "workload.output_tokens is 0");
     CHECK_REFUSED(refused_talk({.think = time_span::from_seconds(-1)}), "workload.think is -1 s");
+    CHECK_REFUSED(refused_talk({.think = uniform(2_s, 1_s)}), "workload.think is uniform(2 s, 1 s)");
+    CHECK_REFUSED(refused_talk({.think = lognormal(2_s, 6)}), "workload.think is lognormal(2 s, 6)");
     CHECK_REFUSED(refused_talk({.turns = empirical("x")}), "workload.turns is empirical(x)");
     CHECK_REFUSED(refused_talk({.user_tokens = from_trace()}), "workload.user_tokens");
+}
+
+TEST_CASE("helpers of conversations that cannot be are refused, field by field") {
+    const auto refused_talk = [](const conversations& c) {
+        return refusal({.workload = c, .requests = 30});
+    };
+    CHECK_REFUSED(refused_talk({.helped = 101_pct}), "workload.helped is 101 %");
+    CHECK_REFUSED(refused_talk({.helped = 10_pct}), "workload.helpers is not given");
+    CHECK_REFUSED(refused_talk({.helpers = 2}), "workload.helpers is given, and helped is 0 %");
+    CHECK_REFUSED(refused_talk({.helped = 10_pct, .helpers = 65, .helper_turns = 1}), "workload.helpers is 65");
+    CHECK_REFUSED(refused_talk({.helped = 10_pct, .helpers = 2, .helper_turns = normal(2, 1)}),
+                  "workload.helper_turns is normal(2, 1)");
+    CHECK_REFUSED(refused_talk({.turns = 1, .helped = 10_pct, .helpers = 2, .helper_turns = 1}),
+                  "conversations have one turn");
+    CHECK_REFUSED(refused_talk({.turns = 1000, .helped = 10_pct, .helpers = 2, .helper_turns = 5}),
+                  "may have 10990 steps", "at most 10000");
+}
+
+TEST_CASE("helpers and drawn times to think change the hash, and no conversation without them") {
+    const auto hash = [](const conversations& c) {
+        return trace_hash(planned({.workload = c, .arrivals = closed_loop(4), .requests = 100}, 1));
+    };
+    CHECK(hash({.turns = uniform(1, 6), .think = fixed(1_s)}) == hash({.turns = uniform(1, 6), .think = 1_s}));
+    CHECK(hash({.think = uniform(1_s, 2_s)}) != hash({.think = 1_s}));
+    CHECK(hash({.think = uniform(1_s, 2_s)}) != hash({.think = uniform(1_s, 3_s)}));
+    CHECK(hash({.helped = 20_pct, .helpers = 2, .helper_turns = 1}) != hash({}));
+    CHECK(hash({.helped = 20_pct, .helpers = 2, .helper_turns = 1}) !=
+          hash({.helped = 20_pct, .helpers = 2, .helper_turns = 2}));
 }
 
 TEST_CASE("the hash of files and conversations is the same on every platform, and tells them apart") {

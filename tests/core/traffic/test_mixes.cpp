@@ -123,7 +123,7 @@ TEST_CASE("a part of conversations stands beside prompts, and each thinks as lon
     for (std::size_t c = 0; c < 30; ++c) {
         const part_place of = part_of(p, c);
         CHECK(turns_of(p, c) == (of.which == 0 ? 3 : 1));
-        CHECK(of.part.think_s == (of.which == 0 ? 2 : 0));
+        CHECK(of.part.think.a == (of.which == 0 ? 2 : 0));
     }
     const std::vector<request_kind> kinds = expected_kinds(p);
     const auto n = [&](const selection& s) { return selected_of(kinds, p.sent->labels, s); };

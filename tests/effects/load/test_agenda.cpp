@@ -64,7 +64,7 @@ void converse(Load& l, std::size_t turns, std::size_t conversations, double thin
     l.what = with_traffic(l.what, [&](planned_traffic& t) {
         t.source = source;
         t.stride = turns;
-        t.think_s = think_s;
+        t.think = time_span::from_seconds(think_s);
     });
     l.order.last = turns * conversations;
 }
@@ -303,7 +303,7 @@ TEST_CASE("threads share users, and take requests from one trace") {
 
 TEST_CASE("a user sends again when the answer has ended and the pause is over") {
     closed_load l(1);
-    l.what = with_traffic(l.what, [&](planned_traffic& t) { t.arrivals.think_s = 0.25; });
+    l.what = with_traffic(l.what, [&](planned_traffic& t) { t.arrivals.think = 250_ms; });
     agenda a = l.shard();
     const planned_request first = only_one_at(a, start);
     CHECK(a.next_due() == 0);
@@ -327,7 +327,7 @@ TEST_CASE("after a failed answer a user waits 10 ms at least") {
     for (const double think_s : {0.0, 0.004, 0.5}) {
         CAPTURE(think_s);
         closed_load l(1);
-        l.what = with_traffic(l.what, [&](planned_traffic& t) { t.arrivals.think_s = think_s; });
+        l.what = with_traffic(l.what, [&](planned_traffic& t) { t.arrivals.think = time_span::from_seconds(think_s); });
         agenda a = l.shard();
         fail(a, only_one_at(a, start), start + ms);
         CHECK(a.next_due() == start + ms + (think_s > 0.01 ? 500 * ms : 10 * ms));
@@ -476,7 +476,7 @@ TEST_CASE("a later turn counts against the cap like any other send") {
 TEST_CASE("in a closed loop a user ends a conversation before beginning another") {
     closed_load l(1);
     converse(l, 2, 2, 0.1);
-    l.what = with_traffic(l.what, [&](planned_traffic& t) { t.arrivals.think_s = 0.5; });
+    l.what = with_traffic(l.what, [&](planned_traffic& t) { t.arrivals.think = 500_ms; });
     agenda a = l.shard();
     const planned_request first = only_one_at(a, start);
     end(a, first, start + 10 * ms, "one");
