@@ -9,7 +9,8 @@ take() {
     home=$build/$server
     title='' version='' size='' apis=openai_chat model=tiny ready=/health lengths=capped context=''
     key='' key_refused=401 page='' cache='' wrong_model=yes whole=yes ends=yes extra_body=''
-    own_ttft='' own_tpot='' own_tpot_count='' python=python3 overrides='' behind='' gauges='' reasons='' rerank_model=''
+    own_ttft='' own_tpot='' own_tpot_count='' python=python3 overrides='' behind='' gauges='' reasons=''
+    scores='' rerank_model=''
     # shellcheck source=/dev/null
     source "$reality/servers/$server.sh"
 }

@@ -99,6 +99,7 @@ def main():
     p.add_argument("--page", default="", help="its path, or where it is as a whole")
     p.add_argument("--refuses-ignore-eos", action="store_true")
     p.add_argument("--key", help="a wrong key: the only question then is what comes of it")
+    p.add_argument("--answers", action="store_true", help="only these, and no refusal")
     p.add_argument("--reasoning", action="store_true", help="only answers that begin with it")
     a = p.parse_args()
     at = urllib.parse.urlparse(a.url)
@@ -128,6 +129,8 @@ def main():
             keep(f"{api}.stream.http", post(at, path[api], body(api, True)))
         if api not in ("tgi", "triton", "plain_text"):
             keep(f"{api}.whole.http", post(at, path[api], body(api, False)))
+    if a.answers:
+        return
     if a.refuses_ignore_eos:
         keep("ignore_eos.http", post(at, path[first], body(first, True, is_forced=True)))
     wrong = PATHS[first].format(model="no-such-model")

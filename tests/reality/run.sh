@@ -31,7 +31,7 @@ make_models() {
 
 running=''   # its process group
 
-# start_server [normal|eos|reasoning]: sets $url
+# start_server [normal|eos|reasoning|API]: sets $url
 start_server() {
     local port deadline=$((SECONDS + 900))
     port=$(free_port)
@@ -146,6 +146,14 @@ meet() {
             --reasoning
         end_server
     fi
+    for each in $scores; do  # what it does only where it was started for that
+        start_server "$each" || { failed+=("$each"); return; }
+        api=$each
+        check "$each" "scores:*"
+        python3 "$reality/record.py" "$url" "$home/recorded" --apis "$each" --model "$model" --answers
+        end_server
+    done
+    api=${all[0]}
     SERVER_START="bash '$reality/killed.sh' '$build' '$server' {port}" started killed "killed:*"
 }
 # model_of API: a server may have another one that scores
@@ -156,11 +164,12 @@ loads() { if [[ $api == openai_embeddings || $api == rerank ]]; then echo scores
 started() { check "$1" "$2" SERVER_START="$SERVER_START"; }
 
 row() {
-    local own checks
+    local own own_apis checks
     checks=$(printf ', %s' "${passed[@]}")
     own=$(sed -n 's/^own times: //p' "$home/met.txt" 2> /dev/null | paste -sd ';' | sed 's/;/; /g')
     local IFS=,
-    echo "| $title | $version | ${apis// /, } | ${checks:2}${failed[*]:+; NOT: ${failed[*]}} | ${own:-–} |"
+    own_apis=$apis${scores:+ $scores}
+    echo "| $title | $version | ${own_apis// /, } | ${checks:2}${failed[*]:+; NOT: ${failed[*]}} | ${own:-–} |"
 }
 
 # install_all: the server, and before it the one that it stands in front of

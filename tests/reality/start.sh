@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Starts one server in the foreground: tests/reality/start.sh BUILD_DIR NAME PORT [normal|eos|reasoning]
+# Starts one server in the foreground: tests/reality/start.sh BUILD_DIR NAME PORT [normal|eos|reasoning|API]
 set -euo pipefail
-build=${1:?usage: start.sh BUILD_DIR NAME PORT [normal|eos|reasoning]}
+build=${1:?usage: start.sh BUILD_DIR NAME PORT [normal|eos|reasoning|API]}
 # shellcheck source=tests/reality/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 take "$2"

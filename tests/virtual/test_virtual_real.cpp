@@ -32,6 +32,8 @@ const answered answers[] = {
     {"dynamo-1.4.2/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     // 12 characters, which are not those of what is asked here.
     {"infinity-0.0.78/openai_embeddings.whole.http", openai_embeddings, 12, 0, 1, "stop"},
+    // 13 characters, which are: no count of tokens.
+    {"infinity-0.0.78/rerank.whole.http", rerank, 0, 0, 1, "stop"},
     // Its event of usage has a choice that says nothing.
     {"litellm-1.106.2/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
     {"litellm-1.106.2/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
@@ -41,6 +43,11 @@ const answered answers[] = {
     // and calls their end one of the turn. Its first event has no count, its last one has.
     {"litellm-1.106.2/anthropic.stream.http", anthropic, 18, 16, 16, "stop"},
     {"litellm-1.106.2/anthropic.whole.http", anthropic, 18, 16, 1, "stop"},
+    // The role stands in each of its events.
+    {"lmdeploy-0.18.0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"lmdeploy-0.18.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
+    {"lmdeploy-0.18.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
+    {"lmdeploy-0.18.0/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     // Without a count in its streams.
     {"llama-cpp-python-0.3.36/openai_chat.stream.http", openai_chat, 0, 8, 8, "length"},
     {"llama-cpp-python-0.3.36/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
@@ -53,6 +60,8 @@ const answered answers[] = {
     {"llama-server-11434/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     {"llama-server-11434/llama_cpp.stream.http", llama_cpp, 4, 8, 8, "length"},
     {"llama-server-11434/llama_cpp.whole.http", llama_cpp, 4, 8, 1, "length"},
+    {"llama-server-11434/openai_embeddings.whole.http", openai_embeddings, 4, 0, 1, "stop"},
+    {"llama-server-11434/rerank.whole.http", rerank, 9, 0, 1, "stop"},
     {"max-26.7.0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
     {"max-26.7.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
     {"max-26.7.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
@@ -126,6 +135,10 @@ const refused refusals[] = {
     {"llama-server-11434/wrong_key.http", openai_chat, 401, "Invalid API Key"},
     {"llama-server-11434/overflow.http", openai_chat, 400, "exceeds the available context size"},
     {"llama-server-11434/bad_json.http", openai_chat, 400, "unexpected end of input"},
+    {"lmdeploy-0.18.0/wrong_model.http", openai_chat, 404, "'no-such-model' does not exist"},
+    {"lmdeploy-0.18.0/wrong_key.http", openai_chat, 401, "HTTP 401: Unauthorized."},
+    {"lmdeploy-0.18.0/overflow.http", openai_chat, 400, "the model context length (2048)"},
+    {"lmdeploy-0.18.0/bad_json.http", openai_chat, 400, "JSON decode error"},
     {"max-26.7.0/wrong_model.http", openai_chat, 400, "HTTP 400: Value error."},
     {"max-26.7.0/overflow.http", openai_chat, 400, "the configured maximum context length of 2048"},
     {"max-26.7.0/bad_json.http", openai_chat, 400, "Missing JSON."},
@@ -169,7 +182,12 @@ record record_of(const char* file, api_format api, int tokens, std::size_t n,
     a.push_back(scripted::close());  // each said so, or answered a request that asked for it
     const scripted::server server({a});
     scenario s = asking(endpoint{.url = server.url(), .model = "tiny", .api = api});
-    if (api != openai_embeddings) s.options.max_tokens = tokens;
+    if (api == rerank) {
+        s.workload = prompts({"the way home"});  // what was asked, a query and two documents
+        s.options.documents = 2;
+    } else if (api != openai_embeddings) {
+        s.options.max_tokens = tokens;
+    }
     s.options.stream = streams;
     return only_record(s);
 }

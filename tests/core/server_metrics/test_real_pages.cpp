@@ -29,6 +29,11 @@ const std::vector<reported> pages = {
       quantity::prompt_tokens, quantity::generation_tokens, quantity::prefix_queries,
       quantity::prefix_hits, quantity::drafts, quantity::draft_tokens,
       quantity::accepted_tokens}},
+    {"lmdeploy-0.18.0/metrics.txt",
+     {quantity::running, quantity::waiting, quantity::kv_usage, quantity::queue_time,
+      quantity::prefill_time, quantity::decode_time, quantity::prompt_tokens,
+      quantity::generation_tokens, quantity::prefix_queries, quantity::prefix_hits, quantity::drafts,
+      quantity::draft_tokens, quantity::accepted_tokens, quantity::requests_done}},
     {"triton-2.51/metrics.txt",
      {quantity::waiting, quantity::queue_time, quantity::requests_done}},
     {"vllm-0.32.0/metrics.txt",
@@ -65,6 +70,13 @@ TEST_CASE("a router's page is no engine's") {
     const metrics_page page = page_of(text_of("smg-1.13.0/metrics.txt"));
     CHECK(!page.families.empty());
     CHECK(!found_in(page));
+}
+
+TEST_CASE("LMDeploy counts each token of an answer once") {
+    const page_reading r = reading_of({page_of(text_of("lmdeploy-0.18.0/metrics.txt"))}, true, {});
+    CHECK(r.value(quantity::requests_done) == 4);
+    CHECK(r.value(quantity::generation_tokens) == 4 * 8);
+    CHECK(r.value(quantity::prompt_tokens) == 2 * (18 + 4));
 }
 
 TEST_CASE("llama-server's prompt tokens are those that its cache had, and the others") {

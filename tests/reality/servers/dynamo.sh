@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # read by those who source it
 # Its front end, discovery, tokenizer and scheduler are real; the forward pass is simulated by its mocker,
 # which takes the time that an engine would take, and answers with words by chance.
-title="NVIDIA Dynamo: front end and scheduler real, engine stubbed by its mocker"
+title="NVIDIA Dynamo: front end and scheduler (as of vLLM) real, engine stubbed by its mocker"
+engine=vllm       # whose scheduler it imitates
 version=1.4.2     # of the package ai-dynamo
 size="450 MB"
 apis="openai_chat openai_completions"
@@ -26,6 +27,6 @@ start() {
     # Its models' names are their paths, here one that is the same on every machine.
     cd "$home" || exit
     venv/bin/python -m dynamo.mocker --model-path "$model" --model-name "$model" \
-        --engine-type vllm --max-model-len "$context" "${found_by[@]}" &
+        --engine-type "$engine" --max-model-len "$context" "${found_by[@]}" &
     exec venv/bin/python -m dynamo.frontend --http-host 127.0.0.1 --http-port "$1" "${found_by[@]}"
 }

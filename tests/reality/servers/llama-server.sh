@@ -15,6 +15,7 @@ own_ttft=llamacpp:prompt_seconds_total
 own_tpot=llamacpp:tokens_predicted_seconds_total
 own_tpot_count=llamacpp:tokens_predicted_total
 reasons=yes
+scores="openai_embeddings rerank"   # by the same model, which was made for neither
 
 # The package has no wheels, and its own build makes every tool with as many jobs as it likes: only the
 # server is built here, from the package's sources.
@@ -36,6 +37,8 @@ start() {
         more=(--jinja --chat-template-file "$reality/servers/llama-server_reasoning.jinja"
               --reasoning-format deepseek --reasoning-budget 6)
     fi
+    if [[ $2 == openai_embeddings ]]; then more=(--embeddings --pooling mean); fi
+    if [[ $2 == rerank ]]; then more=(--rerank); fi
     if [[ ${API_KEY:-} ]]; then more=(--api-key "$API_KEY"); fi
     # -c is the total, shared by the slots.
     exec "$home/llama-server" -m "$models/$file" --alias "$model" --host 127.0.0.1 --port "$1" \

@@ -1,0 +1,6 @@
+# shellcheck shell=bash disable=SC2034,SC2154  # read by those who source it
+# Dynamo, whose mocker schedules as SGLang does.
+# shellcheck source=tests/reality/servers/dynamo.sh
+source "$reality/servers/dynamo.sh"
+title="NVIDIA Dynamo: front end and scheduler (as of SGLang) real, engine stubbed by its mocker"
+engine=sglang
