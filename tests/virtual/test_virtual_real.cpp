@@ -80,7 +80,11 @@ const answered answers[] = {
     // It tells a usage of 0, and the true one after it; a prompt is put into the model's template.
     {"ollama-0.17.4/openai_completions.stream.http", openai_completions, 18, 8, 8, "length"},
     {"ollama-0.17.4/openai_completions.whole.http", openai_completions, 18, 8, 1, "length"},
-    // What llama-server said.
+    // Routers: what llama-server said.
+    {"sglang-router-0.3.2/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"sglang-router-0.3.2/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
+    {"sglang-router-0.3.2/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
+    {"sglang-router-0.3.2/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     {"smg-1.13.0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
     {"smg-1.13.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
     {"smg-1.13.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
@@ -92,6 +96,10 @@ const answered answers[] = {
     {"transformers-5.23.0/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     // Nothing but the pieces: neither a reason nor an end of its own.
     {"triton-2.51/triton.stream.http", triton, 0, 8, 8, ""},
+    {"vllm-router-0.1.17/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"vllm-router-0.1.17/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
+    {"vllm-router-0.1.17/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
+    {"vllm-router-0.1.17/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     {"vllm-0.32.0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
     {"vllm-0.32.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
     {"vllm-0.32.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
@@ -139,6 +147,8 @@ const refused refusals[] = {
     {"lmdeploy-0.18.0/wrong_key.http", openai_chat, 401, "HTTP 401: Unauthorized."},
     {"lmdeploy-0.18.0/overflow.http", openai_chat, 400, "the model context length (2048)"},
     {"lmdeploy-0.18.0/bad_json.http", openai_chat, 400, "JSON decode error"},
+    // Its engine failed in mid-stream: an error, and behind it [DONE].
+    {"lmdeploy-0.18.0/engine_error.http", openai_chat, 200, "An internal server error occurred."},
     {"max-26.7.0/wrong_model.http", openai_chat, 400, "HTTP 400: Value error."},
     {"max-26.7.0/overflow.http", openai_chat, 400, "the configured maximum context length of 2048"},
     {"max-26.7.0/bad_json.http", openai_chat, 400, "Missing JSON."},
@@ -147,6 +157,11 @@ const refused refusals[] = {
     {"mistralrs-0.8.1/bad_json.http", openai_chat, 400, "HTTP 400: Failed to parse the request body"},
     {"ollama-0.17.4/wrong_model.http", ollama, 404, "HTTP 404: model 'no-such-model' not found"},
     {"ollama-0.17.4/bad_json.http", ollama, 400, "HTTP 400: unexpected EOF"},
+    // Routers whose worker was killed in mid-stream, and then is away.
+    {"sglang-router-0.3.2/worker_killed.http", openai_chat, 200, "without a finish reason or [DONE]"},
+    {"sglang-router-0.3.2/no_worker.http", openai_chat, 500, "error sending request for url"},
+    {"sglang-router-0.3.2/overflow.http", openai_chat, 400, "exceeds the available context size"},
+    {"sglang-router-0.3.2/bad_json.http", openai_chat, 400, "JSON syntax error"},
     {"smg-1.13.0/wrong_model.http", openai_chat, 404,
      "No worker available for model 'no-such-model'"},
     {"smg-1.13.0/overflow.http", openai_chat, 400, "exceeds the available context size"},
@@ -160,6 +175,10 @@ const refused refusals[] = {
     {"triton-2.51/wrong_model.http", triton, 404, "HTTP 404: Request for unknown model"},
     {"triton-2.51/bad_json.http", triton, 500, "HTTP 500: failed to parse the request JSON"},
     {"triton-2.51/overflow.http", triton, 400, "HTTP 400: Traceback (most recent call last)"},
+    {"vllm-router-0.1.17/worker_killed.http", openai_chat, 200, "without a finish reason or [DONE]"},
+    {"vllm-router-0.1.17/no_worker.http", openai_chat, 500, "Request failed: error sending request"},
+    {"vllm-router-0.1.17/overflow.http", openai_chat, 400, "exceeds the available context size"},
+    {"vllm-router-0.1.17/bad_json.http", openai_chat, 400, "JSON"},
     {"vllm-0.32.0/wrong_model.http", openai_chat, 404, "`no-such-model` does not exist"},
     {"vllm-0.32.0/overflow.http", openai_chat, 400, "maximum context length is 2048"},
     {"vllm-0.32.0/bad_json.http", openai_chat, 400, "JSON decode error"},

@@ -67,9 +67,12 @@ TEST_CASE("real pages tell what the table says that they tell") {
 }
 
 TEST_CASE("a router's page is no engine's") {
-    const metrics_page page = page_of(text_of("smg-1.13.0/metrics.txt"));
-    CHECK(!page.families.empty());
-    CHECK(!found_in(page));
+    for (const char* router : {"sglang-router-0.3.2", "smg-1.13.0", "vllm-router-0.1.17"}) {
+        CAPTURE(router);
+        const metrics_page page = page_of(text_of(std::string(router) + "/metrics.txt"));
+        CHECK(!page.families.empty());
+        CHECK(!found_in(page));
+    }
 }
 
 TEST_CASE("LMDeploy counts each token of an answer once") {
