@@ -1805,6 +1805,8 @@ struct endpoint {
     api_format api = openai_chat;
     /// Name of the variable that holds the key; default LLMBENCH_API_KEY.
     types::text api_key_env{};
+    /// `{session}` in a value is an id of each agent of a session, or of a conversation: for
+    /// routers that keep one on a server.
     types::list<name_value> headers{};
     /// The page of the server's own metrics, Prometheus text or OpenMetrics; "/path" is one of this
     /// server. Default: the one that servers of this API have, if it is there. "off": none is read,
@@ -5455,6 +5457,8 @@ inline std::optional<std::size_t> place_of(std::string_view id) {
     return parsed_number<std::size_t>(id.substr(id.rfind('-') + 1));
 }
 
+/// Where a header's value has the id of a line of a session.
+inline constexpr const char* session_placeholder = "{session}";
 /// Of what is asked before a load.
 inline std::string id_of_check() { return request_id(id_prefix(0, run_arm::candidate, 0), 0); }
 
@@ -20071,6 +20075,7 @@ struct graph_step {
     double at_s = 0;    // not before this, from its session's start
     int turn = 0;       // of its line
     int depth = 0;      // 0 is the main line
+    std::uint32_t line = 0;  // of the session, another number for each
     unsigned char label = 0;  // its place among those of the workload
 };
 inline graph_step step_of_line(std::size_t turn, std::size_t turns) {
@@ -20287,6 +20292,7 @@ struct made_up_conversations {
                 if (at.turn < first || at.turn >= first + n) continue;
                 s.turn = static_cast<int>(at.turn - first);
                 s.depth = 1;
+                s.line = as_step(first);
                 s.after = {as_step(at.turn == first ? turn.place : at.turn - 1)};
                 s.next = {as_step(at.turn + 1 < first + n ? at.turn + 1 : turn.end())};
             }
@@ -20544,6 +20550,7 @@ struct recorded_sessions {
                 .at_s = s.at_s,
                 .turn = s.turn,
                 .depth = s.depth,
+                .line = s.line,
                 .label = s.label};
     }
     trace_item item(const trace_place& place, const trace_terms& t) const {
@@ -23972,6 +23979,38 @@ inline maybe<planned_workloads> planned_otherwise(
     });
 }
 
+/// Seconds that a session waits for tools, and thinks, on its longest way.
+inline double planned_waits(const planned_traffic& p, std::size_t conversation) {
+    std::vector<double> ends;
+    double longest = 0;
+    for (std::size_t i = 0; i < turns_of(p, conversation); ++i) {
+        const graph_step s = step_of(p, conversation * p.stride + i);
+        double ready = 0;
+        for (const std::uint32_t a : s.after) ready = std::max(ready, ends[a]);
+        ends.push_back(std::max(ready + s.wait_s, s.at_s));
+        longest = std::max(longest, ends.back());
+    }
+    return longest;
+}
+/// An open loop begins with young sessions alone: measured for a time, it has to be warm for as
+/// long as nine in ten of them wait.
+inline void check_young_sessions(const planned_traffic& p) {
+    bool are_graphs = plays_sessions(p);
+    for_each_part(p, [&](const plan_part& part) { are_graphs = are_graphs || has_helpers(part); });
+    const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
+    if (!are_graphs || !p.is_open_loop() || at_once || p.searches() || p.requests > 0) return;
+    std::vector<double> waits;
+    for (std::size_t c = 0; c < 200; ++c) waits.push_back(planned_waits(p, c));
+    std::sort(waits.begin(), waits.end());
+    const double needed = nearest_rank(waits, 0.9);
+    if (p.warmup_s < needed)
+        refuse({printed("warmup is %s, and nine in ten sessions take up to %.3g s of waits alone: "
+                        "an open loop begins with young ones, warm up for as long at least, or "
+                        "give requests in the place of a duration",
+                        p.warmup_requests > 0 ? "a number of requests"
+                                              : printed("%.9g s", p.warmup_s).c_str(), needed)});
+}
+
 /// Throws std::invalid_argument with one sentence for the first thing that is unsound.
 /// `files` holds what was read for it, `api` is the target's. A gate without objectives has its
 /// guard on errors to decide, a run without them only measures.
@@ -24020,6 +24059,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                            .slos = {s.slos.begin(), s.slos.end()},
                            .on_fail = s.on_fail};
     if (arrivals.is_searched) become_search(sent, judged, s.judging, use);
+    check_young_sessions(sent);
     plan p;
     p.sent = std::make_shared<const planned_traffic>(std::move(sent));
     p.judged = std::make_shared<const planned_judging>(std::move(judged));
@@ -36694,6 +36734,7 @@ namespace detail {
 struct load_target : http_server {
     std::string path{}, whole_path{};  // of streams, and of answers in one piece
     std::string fields{};  // header lines that all requests share, authorization included
+    std::string session_fields{};  // the same where "{session}" stands in one, else ""
     std::vector<std::string> secrets{};  // part of them, and of nothing that we write
     std::string model{};
     const api_traits* api = &apis[0];
@@ -37725,8 +37766,15 @@ inline built_request built(const load_order& o, std::size_t index,
     const load_target& t = *o.target;
     const request_spec r = request_of(*o.what, o.arm, o.repeat, index, answers_before, t.tokens);
     const bool events = r.stream && t.api->framed == framing::events;
+    const auto line_id = [&] {
+        const std::size_t first = index - index % o.what->sent->stride;
+        return request_id(o.id_prefix, first + step_of(*o.what, index).line);
+    };
+    const std::string shared = t.session_fields.empty()
+                                   ? t.fields
+                                   : filled_in(t.session_fields, session_placeholder, line_id());
     const std::string fields =
-        t.fields + (events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
+        shared + (events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
         "X-Request-Id: " + request_id(o.id_prefix, index) + "\r\n";
     const std::string body = request_body(*t.api, t.model, r);
     return {request_text(http_method::post, path_of(t, r), t.url.authority(), fields, body),
@@ -39675,7 +39723,8 @@ public:
             at_.url = s->start();
             facts_.is_virtual = current_world != nullptr;
         }
-        load_.fields = std::move(own.fields);
+        load_.fields = filled_in(own.fields, session_placeholder, id_of_check());
+        load_.session_fields = own.fields == load_.fields ? "" : std::move(own.fields);
         load_.secrets = std::move(own.secrets);
         facts_.url = str(at_.url);
         find_server();

@@ -52,6 +52,8 @@ struct endpoint {
     api_format api = openai_chat;
     /// Name of the variable that holds the key; default LLMBENCH_API_KEY.
     types::text api_key_env{};
+    /// `{session}` in a value is an id of each agent of a session, or of a conversation: for
+    /// routers that keep one on a server.
     types::list<name_value> headers{};
     /// The page of the server's own metrics, Prometheus text or OpenMetrics; "/path" is one of this
     /// server. Default: the one that servers of this API have, if it is there. "off": none is read,

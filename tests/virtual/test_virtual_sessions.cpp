@@ -5,6 +5,7 @@
 #include "support/live.hpp"
 #include "support/scratch.hpp"
 #include "support/texts.hpp"
+#include "virtual/scripted_server.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -315,6 +316,7 @@ TEST_CASE("a failed step makes its session infinite, and so does what limits.dra
                 return std::string(x.second.error.c_str()).find("limits.drain") != std::string::npos;
             }));
     s.arrivals = constant(1_rps);
+    s.warmup = 5_s;
     const result open = run(s);
     CHECK(open.measured(max(session_time)) == std::numeric_limits<double>::infinity());
     CHECK(std::isfinite(open.measured(p50(session_time))));
@@ -436,4 +438,44 @@ TEST_CASE("users pause for times that are drawn, the same in every repeat") {
     double sum = 0;
     for (const long long p : pauses[0]) sum += static_cast<double>(p) / 1e9;
     CHECK(sum / static_cast<double>(pauses[0].size()) == doctest::Approx(2).epsilon(0.1));
+}
+
+TEST_CASE("an open loop that is measured for a time warms up for the waits of nine in ten sessions") {
+    const files::scratch here;
+    const std::string file = here.file("corpus.jsonl");
+    write_corpus(file);
+    scenario s = plays(file);
+    s.arrivals = poisson(2_rps);
+    s.duration = 30_s;
+    s.warmup = 3_s;  // the longest way through the graph has waits of 1, 1, 0.5 and 1 s
+    CHECK(refusal_of(s).find("nine in ten sessions take up to 3.5 s of waits alone") != std::string::npos);
+    s.warmup = 10;
+    CHECK(refusal_of(s).find("warmup is a number of requests, and nine in ten") != std::string::npos);
+    s.warmup = time_span::from_seconds(3.6);
+    check_passes(run(s));
+    s.workload = conversations{.turns = fixed(4), .think = 3_s, .helped = 50_pct, .helpers = 2, .helper_turns = 2};
+    CHECK(refusal_of(s).find("nine in ten sessions take up to") != std::string::npos);
+}
+
+TEST_CASE("{session} in a header is an id of each line") {
+    const scripted::server server;
+    endpoint e;
+    e.url = server.url();
+    e.model = "m";
+    e.headers = {{"X-Affinity", "a-{session}"}};
+    scenario s = asking(e);
+    s.workload = conversations{.turns = fixed(3), .user_tokens = fixed(4), .output_tokens = fixed(2),
+                               .helped = 100_pct, .helpers = 2, .helper_turns = 2};
+    s.requests = 22;  // two conversations of 3 turns, and two helpers of 2 behind the first two
+    run(s);
+    std::map<std::string, int> requests;
+    for (const scripted::request& q : server.log())
+        if (q.method == "POST" && q.header("X-Affinity").find("-0000-8c00-") == std::string::npos) ++requests[q.header("X-Affinity")];
+    std::map<int, int> lines_of;
+    for (const auto& [id, n] : requests) {
+        CHECK(id.find("a-11bbec40-") == 0);
+        ++lines_of[n];
+    }
+    CHECK(lines_of[2] == 2 * 4);
+    CHECK(lines_of[3] == 2);
 }

@@ -7,6 +7,7 @@
 #include "api/text.hpp"
 #include "api/traffic.hpp"
 #include "api/units.hpp"
+#include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
 #include "core/judging/rule.hpp"
@@ -20,13 +21,14 @@
 #include "core/planning/options.hpp"
 #include "core/planning/profiled.hpp"
 
-#include <algorithm>  // all_of, any_of, max, none_of
-#include <cstdint>  // uint64_t
+#include <algorithm>  // all_of, any_of, max, none_of, sort
+#include <cstdint>  // uint32_t, uint64_t
 #include <memory>  // make_shared
 #include <numeric>  // gcd
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <utility>  // move, pair
+#include <vector>
 
 namespace llmbench {
 inline namespace v0 {
@@ -387,6 +389,38 @@ inline maybe<planned_workloads> planned_otherwise(
     });
 }
 
+/// Seconds that a session waits for tools, and thinks, on its longest way.
+inline double planned_waits(const planned_traffic& p, std::size_t conversation) {
+    std::vector<double> ends;
+    double longest = 0;
+    for (std::size_t i = 0; i < turns_of(p, conversation); ++i) {
+        const graph_step s = step_of(p, conversation * p.stride + i);
+        double ready = 0;
+        for (const std::uint32_t a : s.after) ready = std::max(ready, ends[a]);
+        ends.push_back(std::max(ready + s.wait_s, s.at_s));
+        longest = std::max(longest, ends.back());
+    }
+    return longest;
+}
+/// An open loop begins with young sessions alone: measured for a time, it has to be warm for as
+/// long as nine in ten of them wait.
+inline void check_young_sessions(const planned_traffic& p) {
+    bool are_graphs = plays_sessions(p);
+    for_each_part(p, [&](const plan_part& part) { are_graphs = are_graphs || has_helpers(part); });
+    const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
+    if (!are_graphs || !p.is_open_loop() || at_once || p.searches() || p.requests > 0) return;
+    std::vector<double> waits;
+    for (std::size_t c = 0; c < 200; ++c) waits.push_back(planned_waits(p, c));
+    std::sort(waits.begin(), waits.end());
+    const double needed = nearest_rank(waits, 0.9);
+    if (p.warmup_s < needed)
+        refuse({printed("warmup is %s, and nine in ten sessions take up to %.3g s of waits alone: "
+                        "an open loop begins with young ones, warm up for as long at least, or "
+                        "give requests in the place of a duration",
+                        p.warmup_requests > 0 ? "a number of requests"
+                                              : printed("%.9g s", p.warmup_s).c_str(), needed)});
+}
+
 /// Throws std::invalid_argument with one sentence for the first thing that is unsound.
 /// `files` holds what was read for it, `api` is the target's. A gate without objectives has its
 /// guard on errors to decide, a run without them only measures.
@@ -435,6 +469,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                            .slos = {s.slos.begin(), s.slos.end()},
                            .on_fail = s.on_fail};
     if (arrivals.is_searched) become_search(sent, judged, s.judging, use);
+    check_young_sessions(sent);
     plan p;
     p.sent = std::make_shared<const planned_traffic>(std::move(sent));
     p.judged = std::make_shared<const planned_judging>(std::move(judged));

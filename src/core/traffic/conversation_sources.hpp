@@ -108,6 +108,7 @@ struct made_up_conversations {
                 if (at.turn < first || at.turn >= first + n) continue;
                 s.turn = static_cast<int>(at.turn - first);
                 s.depth = 1;
+                s.line = as_step(first);
                 s.after = {as_step(at.turn == first ? turn.place : at.turn - 1)};
                 s.next = {as_step(at.turn + 1 < first + n ? at.turn + 1 : turn.end())};
             }

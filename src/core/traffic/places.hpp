@@ -41,6 +41,7 @@ struct graph_step {
     double at_s = 0;    // not before this, from its session's start
     int turn = 0;       // of its line
     int depth = 0;      // 0 is the main line
+    std::uint32_t line = 0;  // of the session, another number for each
     unsigned char label = 0;  // its place among those of the workload
 };
 inline graph_step step_of_line(std::size_t turn, std::size_t turns) {

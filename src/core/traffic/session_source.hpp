@@ -48,6 +48,7 @@ struct recorded_sessions {
                 .at_s = s.at_s,
                 .turn = s.turn,
                 .depth = s.depth,
+                .line = s.line,
                 .label = s.label};
     }
     trace_item item(const trace_place& place, const trace_terms& t) const {

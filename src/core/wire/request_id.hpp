@@ -29,6 +29,8 @@ inline std::optional<std::size_t> place_of(std::string_view id) {
     return parsed_number<std::size_t>(id.substr(id.rfind('-') + 1));
 }
 
+/// Where a header's value has the id of a line of a session.
+inline constexpr const char* session_placeholder = "{session}";
 /// Of what is asked before a load.
 inline std::string id_of_check() { return request_id(id_prefix(0, run_arm::candidate, 0), 0); }
 

@@ -27,6 +27,7 @@ namespace detail {
 struct load_target : http_server {
     std::string path{}, whole_path{};  // of streams, and of answers in one piece
     std::string fields{};  // header lines that all requests share, authorization included
+    std::string session_fields{};  // the same where "{session}" stands in one, else ""
     std::vector<std::string> secrets{};  // part of them, and of nothing that we write
     std::string model{};
     const api_traits* api = &apis[0];

@@ -43,8 +43,15 @@ inline built_request built(const load_order& o, std::size_t index,
     const load_target& t = *o.target;
     const request_spec r = request_of(*o.what, o.arm, o.repeat, index, answers_before, t.tokens);
     const bool events = r.stream && t.api->framed == framing::events;
+    const auto line_id = [&] {
+        const std::size_t first = index - index % o.what->sent->stride;
+        return request_id(o.id_prefix, first + step_of(*o.what, index).line);
+    };
+    const std::string shared = t.session_fields.empty()
+                                   ? t.fields
+                                   : filled_in(t.session_fields, session_placeholder, line_id());
     const std::string fields =
-        t.fields + (events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
+        shared + (events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
         "X-Request-Id: " + request_id(o.id_prefix, index) + "\r\n";
     const std::string body = request_body(*t.api, t.model, r);
     return {request_text(http_method::post, path_of(t, r), t.url.authority(), fields, body),

@@ -105,7 +105,8 @@ public:
             at_.url = s->start();
             facts_.is_virtual = current_world != nullptr;
         }
-        load_.fields = std::move(own.fields);
+        load_.fields = filled_in(own.fields, session_placeholder, id_of_check());
+        load_.session_fields = own.fields == load_.fields ? "" : std::move(own.fields);
         load_.secrets = std::move(own.secrets);
         facts_.url = str(at_.url);
         find_server();
