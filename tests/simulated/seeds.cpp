@@ -11,9 +11,10 @@
 //   all of this holds over TLS, too;
 //   a signal, a full disk or a lack of descriptors at any moment leaves whole reports or none, and
 //   none that is greener than the program.
-//     seeds [--seeds N] [--golden FILE]   1000 of them; says which fail, and exits with 1
+//     seeds [--seeds N] [--lives N] [--golden FILE]   1000 and 80 of them, or those that are named; says
+//                                         which fail, and exits with 1
 //     seeds --seed K                      this one alone, and what was drawn
-//     seeds --lives N                     so many programs that are hindered, usually 80
+//                                         (lives: programs that are hindered)
 //     seeds --life K                      this one alone
 #include "simulated/drawn.hpp"
 #include "simulated/lives.hpp"
@@ -34,6 +35,7 @@
 #include <exception>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -211,28 +213,32 @@ int run_lives(std::uint64_t from, std::uint64_t to) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::uint64_t n = 1000;
-    std::string golden, what = "--seeds";
-    bool is_reported = argc % 2 == 1, is_all = true;
+    std::map<std::string, std::uint64_t> asked;
+    std::string golden;
+    bool is_understood = argc % 2 == 1;
     for (int i = 1; i + 1 < argc; i += 2) {
         const std::string name = argv[i];
         if (name == "--golden") { golden = argv[i + 1]; continue; }
         char* end = nullptr;
-        n = std::strtoull(argv[i + 1], &end, 10);
-        what = name;
-        is_all = false;
-        is_reported = is_reported && !*end && n > 0;
+        const std::uint64_t n = std::strtoull(argv[i + 1], &end, 10);
+        is_understood = is_understood && !*end && n > 0 &&
+                        (name == "--seeds" || name == "--lives" || name == "--seed" || name == "--life");
+        asked[name] = n;
     }
-    if (is_reported && what == "--seeds")
-        return run_seeds(1, n, golden) | (is_all ? run_lives(1, 80) : 0);
-    if (is_reported && what == "--lives") return run_lives(1, n);
-    if (is_reported && what == "--life") return run_lives(n, n);
-    if (is_reported && what == "--seed") {
-        report(n);
-        return run_seeds(n, n, golden);
+    if (asked.contains("--seed") || asked.contains("--life"))
+        is_understood = is_understood && asked.size() == 1;
+    if (!is_understood) {
+        std::fprintf(stderr,
+                     "usage: %s [--seeds N] [--lives N] [--golden FILE] | --seed K | --life K\n", argv[0]);
+        return 2;
     }
-    std::fprintf(stderr,
-                 "usage: %s [--seeds N | --seed K | --lives N | --life K] [--golden FILE]\n",
-                 argv[0]);
-    return 2;
+    if (asked.empty()) asked = {{"--seeds", 1000}, {"--lives", 80}};
+    int code = 0;
+    for (const auto& [name, n] : asked) {
+        if (name == "--seed") report(n);
+        if (name == "--seed" || name == "--life")
+            code |= name == "--seed" ? run_seeds(n, n, golden) : run_lives(n, n);
+        else code |= name == "--seeds" ? run_seeds(1, n, golden) : run_lives(1, n);
+    }
+    return code;
 }
