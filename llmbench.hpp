@@ -21492,6 +21492,21 @@ inline double shortest_prompt(const planned_traffic& p) {
     return shortest;
 }
 
+/// Bytes that one user holds at most of conversations whose answers are fed back, on the average of
+/// the first ones: a token of text has about five, and each turn its counter.
+inline double held_by_a_user(const planned_traffic& p) {
+    if (p.is_open_loop() || p.stride == 1 || plays_sessions(p)) return 0;
+    constexpr std::size_t some = 200;
+    constexpr double token_bytes = 5, session_bytes = 240;
+    double bytes = 0;
+    for (std::size_t c = 0; c < some; ++c)
+        for (std::size_t i = 0, n = turns_of(p, c); i < n; ++i) {
+            bytes += sizeof(std::string) + 1;
+            if (i + 1 < n) bytes += item_of(p, c * p.stride + i).output_tokens * token_bytes;
+        }
+    return bytes / some + session_bytes;
+}
+
 /// Tokens that a request is made to bring, 0 where nothing forces it.
 inline int forced_tokens(const planned_traffic& p, std::size_t index) {
     const plan_part& part = own_place_of(p, index).part;
@@ -32996,7 +33011,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <sys/resource.h>  // how many files may be open, how much memory was used
 #include <sys/types.h>  // pid_t, ssize_t
 #include <sys/utsname.h>  // the kernel
-#include <unistd.h>  // _exit, isatty, STDOUT_FILENO, unlink, write, close, gethostname, pread, ...
+#include <unistd.h>  // _exit, isatty, STDOUT_FILENO, unlink, write, close, gethostname, ...
 
 // ===== [E1] functions of text ====================================================================
 
@@ -34466,6 +34481,11 @@ inline rlim_t raised_open_files(rlim_t wanted) {
     return raised ? files.rlim_cur : so_far;
 }
 
+/// The memory of this machine, in bytes; 0 where it cannot be told.
+inline double memory_of_the_machine() {
+    const long pages = ::sysconf(_SC_PHYS_PAGES), each = ::sysconf(_SC_PAGESIZE);
+    return pages > 0 && each > 0 ? static_cast<double>(pages) * static_cast<double>(each) : 0;
+}
 /// The most memory that this process has had, in bytes.
 inline double most_memory_so_far() {
     rusage used{};
@@ -38032,7 +38052,8 @@ inline std::size_t connections_at_first(const load_order& o, std::size_t index, 
     return at_once / count + (index < at_once % count);
 }
 
-/// Raises the limit on open files. Refuses a load that needs more files or ports than can be had.
+/// Raises the limit on open files. Refuses a load that needs more files, ports or memory than can
+/// be had.
 inline void make_room_for(const load_order& o) {
     const std::size_t needed = connections_needed(o);
     // Twice: simulated servers.
@@ -38041,6 +38062,12 @@ inline void make_room_for(const load_order& o) {
         refuse({printed("the load needs %zu connections at a time and this process may open %llu "
                         "files: raise the hard limit (ulimit -Hn), or ask for less at once", needed,
                         static_cast<unsigned long long>(files))});
+    const double held = static_cast<double>(o.users()) * held_by_a_user(*o.what->sent);
+    if (const double all = memory_of_the_machine(); all > 0 && held > all / 2)
+        refuse({printed("%zu users hold about %.3g GB of answers that their conversations go on "
+                        "from, over half of this machine's %.3g GB: ask for fewer, or share the "
+                        "load",
+                        o.users(), held / 1e9, all / 1e9)});
     const client_options& client = o.what->sent->client;
     const auto from = static_cast<long long>(std::max<std::size_t>(1, client.from.size()));
     const long long ports = from * outgoing_ports().size();
@@ -42373,6 +42400,9 @@ inline std::string announcement(const plan& p, const target_facts& target,
     if (p.sent->forces_length && api && !api->forces_lengths)
         t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
                      api->name);
+    const double held = static_cast<double>(p.sent->arrivals.users) * held_by_a_user(*p.sent);
+    if (held > 64e6)
+        t += printed("; its conversations hold about %.0f MB of answers", held / 1e6);
     if (seconds > 0) {
         const auto [least, most] = expected_span(p, seconds);
         t += ", " + span_text(least, most) + of_virtual_time();

@@ -50,6 +50,21 @@ inline double shortest_prompt(const planned_traffic& p) {
     return shortest;
 }
 
+/// Bytes that one user holds at most of conversations whose answers are fed back, on the average of
+/// the first ones: a token of text has about five, and each turn its counter.
+inline double held_by_a_user(const planned_traffic& p) {
+    if (p.is_open_loop() || p.stride == 1 || plays_sessions(p)) return 0;
+    constexpr std::size_t some = 200;
+    constexpr double token_bytes = 5, session_bytes = 240;
+    double bytes = 0;
+    for (std::size_t c = 0; c < some; ++c)
+        for (std::size_t i = 0, n = turns_of(p, c); i < n; ++i) {
+            bytes += sizeof(std::string) + 1;
+            if (i + 1 < n) bytes += item_of(p, c * p.stride + i).output_tokens * token_bytes;
+        }
+    return bytes / some + session_bytes;
+}
+
 /// Tokens that a request is made to bring, 0 where nothing forces it.
 inline int forced_tokens(const planned_traffic& p, std::size_t index) {
     const plan_part& part = own_place_of(p, index).part;

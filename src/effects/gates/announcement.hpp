@@ -34,6 +34,9 @@ inline std::string announcement(const plan& p, const target_facts& target,
     if (p.sent->forces_length && api && !api->forces_lengths)
         t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
                      api->name);
+    const double held = static_cast<double>(p.sent->arrivals.users) * held_by_a_user(*p.sent);
+    if (held > 64e6)
+        t += printed("; its conversations hold about %.0f MB of answers", held / 1e6);
     if (seconds > 0) {
         const auto [least, most] = expected_span(p, seconds);
         t += ", " + span_text(least, most) + of_virtual_time();

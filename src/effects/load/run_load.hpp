@@ -6,6 +6,7 @@
 #include "core/measured/client_stalls.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
+#include "core/traffic/requests.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/limits.hpp"
 #include "effects/system/threads.hpp"
@@ -54,7 +55,8 @@ inline std::size_t connections_at_first(const load_order& o, std::size_t index, 
     return at_once / count + (index < at_once % count);
 }
 
-/// Raises the limit on open files. Refuses a load that needs more files or ports than can be had.
+/// Raises the limit on open files. Refuses a load that needs more files, ports or memory than can
+/// be had.
 inline void make_room_for(const load_order& o) {
     const std::size_t needed = connections_needed(o);
     // Twice: simulated servers.
@@ -63,6 +65,12 @@ inline void make_room_for(const load_order& o) {
         refuse({printed("the load needs %zu connections at a time and this process may open %llu "
                         "files: raise the hard limit (ulimit -Hn), or ask for less at once", needed,
                         static_cast<unsigned long long>(files))});
+    const double held = static_cast<double>(o.users()) * held_by_a_user(*o.what->sent);
+    if (const double all = memory_of_the_machine(); all > 0 && held > all / 2)
+        refuse({printed("%zu users hold about %.3g GB of answers that their conversations go on "
+                        "from, over half of this machine's %.3g GB: ask for fewer, or share the "
+                        "load",
+                        o.users(), held / 1e9, all / 1e9)});
     const client_options& client = o.what->sent->client;
     const auto from = static_cast<long long>(std::max<std::size_t>(1, client.from.size()));
     const long long ports = from * outgoing_ports().size();

@@ -5,7 +5,7 @@
 #include <string>
 
 #include <sys/resource.h>  // how many files may be open, how much memory was used
-#include <unistd.h>  // gethostname
+#include <unistd.h>  // gethostname, sysconf
 #ifdef __linux__
 #include <sys/timex.h>  // adjtimex
 #endif
@@ -34,6 +34,11 @@ inline rlim_t raised_open_files(rlim_t wanted) {
     return raised ? files.rlim_cur : so_far;
 }
 
+/// The memory of this machine, in bytes; 0 where it cannot be told.
+inline double memory_of_the_machine() {
+    const long pages = ::sysconf(_SC_PHYS_PAGES), each = ::sysconf(_SC_PAGESIZE);
+    return pages > 0 && each > 0 ? static_cast<double>(pages) * static_cast<double>(each) : 0;
+}
 /// The most memory that this process has had, in bytes.
 inline double most_memory_so_far() {
     rusage used{};

@@ -7,15 +7,19 @@
 #include "effects/load/agenda.hpp"
 #include "effects/load/run_load.hpp"
 #include "effects/load/worker.hpp"
+#include "support/memory.hpp"
 #include "support/scenarios.hpp"
+#include "support/scratch.hpp"
 #include "one_thread.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <fstream>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -139,6 +143,71 @@ TEST_CASE("conversations stay with one program") {
         const std::string whole = hash_of_all(p, 1, 1);
         CHECK(hash_of_all(p, 4, 1) == whole);
         CHECK(hash_of_all(p, 3, 2) == whole);
+    }
+}
+
+TEST_CASE("sessions stay with one program, with their helpers, and the shards together are the trace") {
+    const files::scratch here;
+    const std::string file = here.file("sessions.jsonl");
+    std::ofstream corpus(file);
+    for (int s = 0; s < 40; ++s) {
+        const std::string begin = R"({"session":"s)" + std::to_string(s) + R"(","output_tokens":4,"step":)";
+        corpus << begin << R"("a","prompt_tokens":)" << 20 + s << "}\n"
+               << begin << R"("b","after":["a"],"prompt_tokens":9})" "\n"
+               << begin << R"("c","after":["a"],"wait":0.2,"prompt_tokens":9})" "\n";
+        if (s % 2)
+            corpus << begin << R"("d","after":["b","c"],"keeps":["b",9],"prompt_tokens":60})" "\n";
+    }
+    corpus.close();
+    const conversations helped{.turns = uniform(2, 5), .user_tokens = fixed(8), .think = uniform(1_s, 2_s),
+                               .helped = 50_pct, .helpers = uniform(1, 3), .helper_turns = uniform(1, 2)};
+    for (const any_workload& w : {any_workload(sessions{.path = file}), any_workload(helped)})
+        for (const arrival_pattern& a : {arrival_pattern(poisson(20_rps)), arrival_pattern(closed_loop(9))}) {
+            scenario s{.workload = w, .arrivals = a, .warmup = 4, .requests = 120};
+            plan p = plan_of_load(s);
+            CAPTURE(p.sent->workload_text);
+            const std::string whole = hash_of_all(p, 1, 1);
+            CHECK(hash_of_all(p, 4, 1) == whole);
+            CHECK(hash_of_all(p, 3, 2) == whole);
+            CHECK(whole.find(" requests") != std::string::npos);
+        }
+}
+
+TEST_CASE("10,000 live sessions hold what is announced") {
+    const std::string answer(5 * 180, 'x');
+    const plan p = plan_of_load({.workload = conversations{.turns = 10, .user_tokens = fixed(8), .output_tokens = fixed(180)},
+                                 .arrivals = closed_loop(10000), .warmup = 0, .requests = 100000});
+    const double announced = 10000 * held_by_a_user(*p.sent);
+    load_target target;
+    target.url = parsed_url("http://127.0.0.1:8000", "endpoint.url");
+    const load_order order = order_of(p, target);
+    load_state shared;
+    shared.start_ns = start;
+    agenda a(order, shared, 0, 1);
+    a.begin();
+    const std::size_t before = memory::held();
+    for (int turn = 0; turn < 9; ++turn) {  // the last one takes all answers along
+        std::vector<due_request> due;
+        const long long now = start + turn * ms;
+        while (const auto next = a.take_due(now)) {
+            a.on_dispatched(next->what, now);
+            due.push_back(*next);
+        }
+        REQUIRE(due.size() == 10000);
+        for (const due_request& r : due) a.on_ended(r.what, request_status::ok, now + ms, answer);
+    }
+    const auto measured = static_cast<double>(memory::held() - before);
+    MESSAGE(printed("measured %.1f MB, announced %.1f MB", measured / 1e6, announced / 1e6));
+    CHECK(measured < 1.15 * announced);
+    CHECK(measured > 0.7 * announced);
+    const plan vast = plan_of_load({.workload = conversations{.turns = 1000, .output_tokens = fixed(10000000)},
+                                    .arrivals = closed_loop(100000), .requests = 10});
+    load_order too_much = order_of(vast, target);
+    try {
+        make_room_for(too_much);
+        FAIL("refused nothing");
+    } catch (const std::invalid_argument& e) {
+        CHECK(std::string(e.what()).find("over half of this machine's") != std::string::npos);
     }
 }
 
