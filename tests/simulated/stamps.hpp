@@ -128,7 +128,7 @@ inline void check_time(const drawn& d, const repeat& r, checked& c) {
     const double total_s = d.what.limits.total.seconds();
     const double sends_s =
         r.what.sent->is_open_loop() ? 10 + 3 * n / r.what.sent->arrivals.rate : n * (total_s + 1);
-    const double most_s = sends_s + d.what.limits.drain.seconds() + total_s +
+    const double most_s = sends_s + (*d.what.limits.drain).seconds() + total_s +
                           static_cast<double>(r.met.paused_ns) * 1e-9;
     c.must(r.took_s <= most_s, printed("it took %g s of %g s", r.took_s, most_s));
 }
