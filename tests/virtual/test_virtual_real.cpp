@@ -30,6 +30,14 @@ const answered answers[] = {
     {"dynamo-1.4.2/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
     {"dynamo-1.4.2/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
     {"dynamo-1.4.2/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
+    {"dynamo-sglang-1.4.2/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"dynamo-sglang-1.4.2/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
+    {"dynamo-sglang-1.4.2/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
+    {"dynamo-sglang-1.4.2/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
+    {"dynamo-trtllm-1.4.2/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"dynamo-trtllm-1.4.2/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
+    {"dynamo-trtllm-1.4.2/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
+    {"dynamo-trtllm-1.4.2/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     // 12 characters, which are not those of what is asked here.
     {"infinity-0.0.78/openai_embeddings.whole.http", openai_embeddings, 12, 0, 1, "stop"},
     // 13 characters, which are: no count of tokens.

@@ -24,6 +24,10 @@ struct reported {
 const std::vector<reported> pages = {
     {"dynamo-1.4.2/metrics.txt",
      {quantity::prompt_tokens, quantity::generation_tokens, quantity::requests_done}},
+    {"dynamo-sglang-1.4.2/metrics.txt",
+     {quantity::prompt_tokens, quantity::generation_tokens, quantity::requests_done}},
+    {"dynamo-trtllm-1.4.2/metrics.txt",
+     {quantity::prompt_tokens, quantity::generation_tokens, quantity::requests_done}},
     {"llama-server-11434/metrics.txt",
      {quantity::running, quantity::waiting, quantity::prefill_time, quantity::decode_time,
       quantity::prompt_tokens, quantity::generation_tokens, quantity::prefix_queries,

@@ -4,3 +4,4 @@
 source "$reality/servers/dynamo.sh"
 title="NVIDIA Dynamo: front end and scheduler (as of TensorRT-LLM) real, engine stubbed by its mocker"
 engine=trtllm
+context=''        # its mocker takes one for vLLM's scheduler alone

@@ -22,11 +22,12 @@ install() {
 start() {
     # Both are found by a folder of files, and nothing leaves the machine's own address.
     export DYN_FILE_KV=$home/found-$1 DYN_TCP_RPC_HOST=127.0.0.1
-    local found_by=(--discovery-backend file --request-plane tcp --event-plane zmq)
+    local limit=() found_by=(--discovery-backend file --request-plane tcp --event-plane zmq)
     rm -rf "$DYN_FILE_KV"
+    if [[ $context ]]; then limit=(--max-model-len "$context"); fi
     # Its models' names are their paths, here one that is the same on every machine.
     cd "$home" || exit
     venv/bin/python -m dynamo.mocker --model-path "$model" --model-name "$model" \
-        --engine-type "$engine" --max-model-len "$context" "${found_by[@]}" &
+        --engine-type "$engine" "${limit[@]}" "${found_by[@]}" &
     exec venv/bin/python -m dynamo.frontend --http-host 127.0.0.1 --http-port "$1" "${found_by[@]}"
 }
