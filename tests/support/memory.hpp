@@ -22,4 +22,9 @@ inline std::size_t held() {
 #endif
 }
 
+/// Whether `held` knows: a sanitizer's own allocator tells the C library nothing.
+inline bool is_counted() {
+    return held() > 0;
+}
+
 }  // namespace memory

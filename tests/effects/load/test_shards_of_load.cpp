@@ -199,7 +199,7 @@ TEST_CASE("10,000 live sessions hold what is announced") {
     const auto measured = static_cast<double>(memory::held() - before);
     MESSAGE(printed("measured %.1f MB, announced %.1f MB", measured / 1e6, announced / 1e6));
     CHECK(measured < 1.15 * announced);
-    CHECK(measured > 0.7 * announced);
+    if (memory::is_counted()) CHECK(measured > 0.7 * announced);
     const plan vast = plan_of_load({.workload = conversations{.turns = 1000, .output_tokens = fixed(10000000)},
                                     .arrivals = closed_loop(100000), .requests = 10});
     load_order too_much = order_of(vast, target);
