@@ -32987,6 +32987,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <cerrno>  // errno, EINTR, EEXIST, EAGAIN, EWOULDBLOCK, EINPROGRESS, EMFILE, ETIMEDOUT, ...
 #include <chrono>
 #include <condition_variable>
+#include <csignal>  // signal, SIGPIPE
 #include <ctime>  // clock_gettime, strftime, time_t, timespec
 #include <exception>  // exception, current_exception, rethrow_exception
 #include <filesystem>  // error_code, equivalent, where reports go
@@ -33626,25 +33627,32 @@ inline void on_interrupt(int signal) {
         ::_exit(128 + signal);
     }
 }
-/// Handles SIGINT and SIGTERM for as long as it lives.
+/// Does nothing, but so that writing to a pipe that nobody reads fails instead of ending the program:
+/// what `./gates | head` cuts off still has its reports and its exit code. Programs that are started
+/// do not inherit a handler, as they would SIG_IGN.
+inline void outlive_reader_of_output(int) {}
+
+/// Handles SIGINT, SIGTERM and SIGPIPE for as long as it lives.
 class interrupt_guard {
 public:
     interrupt_guard() {
-        struct sigaction action{};
-        action.sa_handler = on_interrupt;
-        sigemptyset(&action.sa_mask);
-        ::sigaction(SIGINT, &action, &old_int_);
-        ::sigaction(SIGTERM, &action, &old_term_);
+        for (std::size_t i = 0; i < std::size(signals); ++i) {
+            struct sigaction action{};
+            action.sa_handler = signals[i] == SIGPIPE ? outlive_reader_of_output : on_interrupt;
+            sigemptyset(&action.sa_mask);
+            ::sigaction(signals[i], &action, &before_[i]);
+        }
     }
     ~interrupt_guard() {
-        ::sigaction(SIGINT, &old_int_, nullptr);
-        ::sigaction(SIGTERM, &old_term_, nullptr);
+        for (std::size_t i = 0; i < std::size(signals); ++i)
+            ::sigaction(signals[i], &before_[i], nullptr);
     }
     interrupt_guard(const interrupt_guard&) = delete;
     interrupt_guard& operator=(const interrupt_guard&) = delete;
 
 private:
-    struct sigaction old_int_{}, old_term_{};
+    static constexpr int signals[] = {SIGINT, SIGTERM, SIGPIPE};
+    struct sigaction before_[std::size(signals)] = {};
 };
 
 }  // namespace llmbench
@@ -44438,6 +44446,7 @@ inline bool asks_for_help(int argc, const char* const* argv) {
 
 /// The worst of what doctest and the gates say; the exit code tells which red.
 int main(int argc, char** argv) {
+    std::signal(SIGPIPE, llmbench::detail::outlive_reader_of_output);
     const bool is_first = llmbench::detail::rank_group::of_this_program().is_first();
     // Never destroyed: a gate's thread may outlive main().
     static doctest::Context& context = *new doctest::Context(argc, argv);

@@ -6,8 +6,10 @@
 #include "core/reports/console_style.hpp"
 #include "effects/system/ranks.hpp"
 #include "effects/system/settings.hpp"
+#include "effects/system/signals.hpp"
 #include "effects/gates/session.hpp"
 
+#include <csignal>  // signal, SIGPIPE
 #include <iostream>  // cout, cerr
 #include <string_view>
 
@@ -30,6 +32,7 @@ inline bool asks_for_help(int argc, const char* const* argv) {
 
 /// The worst of what doctest and the gates say; the exit code tells which red.
 int main(int argc, char** argv) {
+    std::signal(SIGPIPE, llmbench::detail::outlive_reader_of_output);
     const bool is_first = llmbench::detail::rank_group::of_this_program().is_first();
     // Never destroyed: a gate's thread may outlive main().
     static doctest::Context& context = *new doctest::Context(argc, argv);

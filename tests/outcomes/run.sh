@@ -396,6 +396,13 @@ files_of_runs() {
     report_says '"exit_code": 3,'
     report_says "had not ended" report.html
 
+    # `./gates | head`: nobody reads any more. Its reports and its exit code are those of any run.
+    unread='import os, subprocess, sys; r, w = os.pipe(); os.close(r)
+sys.exit(subprocess.call(sys.argv[1:], stdout=w))'
+    ends 1 python3 -c "$unread" "$gates" --test-case="miss,pass"
+    reported
+    report_says '"exit_code": 1,'
+
     # It asks a question and runs no gate: what is there stays.
     what="a question"
     cases 0 "pass"

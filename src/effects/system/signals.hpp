@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
+#include <iterator>  // size
 
 #include <signal.h>  // SIGKILL, sigaction, SIGINT, SIGTERM
 #include <sys/types.h>  // pid_t
@@ -40,25 +42,32 @@ inline void on_interrupt(int signal) {
         ::_exit(128 + signal);
     }
 }
-/// Handles SIGINT and SIGTERM for as long as it lives.
+/// Does nothing, but so that writing to a pipe that nobody reads fails instead of ending the program:
+/// what `./gates | head` cuts off still has its reports and its exit code. Programs that are started
+/// do not inherit a handler, as they would SIG_IGN.
+inline void outlive_reader_of_output(int) {}
+
+/// Handles SIGINT, SIGTERM and SIGPIPE for as long as it lives.
 class interrupt_guard {
 public:
     interrupt_guard() {
-        struct sigaction action{};
-        action.sa_handler = on_interrupt;
-        sigemptyset(&action.sa_mask);
-        ::sigaction(SIGINT, &action, &old_int_);
-        ::sigaction(SIGTERM, &action, &old_term_);
+        for (std::size_t i = 0; i < std::size(signals); ++i) {
+            struct sigaction action{};
+            action.sa_handler = signals[i] == SIGPIPE ? outlive_reader_of_output : on_interrupt;
+            sigemptyset(&action.sa_mask);
+            ::sigaction(signals[i], &action, &before_[i]);
+        }
     }
     ~interrupt_guard() {
-        ::sigaction(SIGINT, &old_int_, nullptr);
-        ::sigaction(SIGTERM, &old_term_, nullptr);
+        for (std::size_t i = 0; i < std::size(signals); ++i)
+            ::sigaction(signals[i], &before_[i], nullptr);
     }
     interrupt_guard(const interrupt_guard&) = delete;
     interrupt_guard& operator=(const interrupt_guard&) = delete;
 
 private:
-    struct sigaction old_int_{}, old_term_{};
+    static constexpr int signals[] = {SIGINT, SIGTERM, SIGPIPE};
+    struct sigaction before_[std::size(signals)] = {};
 };
 
 }  // namespace detail
