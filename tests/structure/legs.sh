@@ -15,7 +15,8 @@ run() {
         cat
         echo all_legs_passed
     } > "$1.sh"
-    setsid bash "$1.sh" > "$1.log" 2>&1 &
+    # Whoever started this may ignore a hang-up, as nohup does.
+    setsid env --default-signal=HUP bash "$1.sh" > "$1.log" 2>&1 &
     run=$!
 }
 # ended NAME STATUS LINE...: it did, and these are the last lines
