@@ -20,9 +20,10 @@
 //   [A9] workloads
 //   [A10] targets
 //   [A11] profiles of failed gates
-//   [A12] the scenario
-//   [A13] results
-//   [A14] verbs and assertions
+//   [A12] side tasks
+//   [A13] the scenario
+//   [A14] results
+//   [A15] verbs and assertions
 // Part two: the pure core
 //   [C1] text helpers
 //   [C2] JSON, read and written
@@ -157,76 +158,78 @@
 //   [C131] which SLOs a scenario can have
 //   [C132] the options of requests
 //   [C133] the load that is profiled
-//   [C134] from a scenario to its plan
-//   [C135] a plan in words
-//   [C136] where a gate's server stood
-//   [C137] what of a scenario does not go with several settings
-//   [C138] JSON files of other tools
-//   [C139] one run of another tool, as its file tells it
-//   [C140] result files of AIPerf
-//   [C141] result files of guidellm
-//   [C142] files that tell of their requests in lists, one value of each request in each
-//   [C143] result files of SGLang's bench_serving
-//   [C144] result files of vLLM bench serve
-//   [C145] which tool wrote a result file, and what it tells
-//   [C146] runs of another tool as the repeats of one gate
-//   [C147] engine model
-//   [C148] what a request asks the simulated server
-//   [C149] answers of the simulated server
-//   [C150] the simulated server's page of metrics
-//   [C151] what the simulated server says besides answers
-//   [C152] an engine with the pace of a server that was measured
-//   [C153] our requests in other tools' definitions
-//   [C154] the rows of a table: each metric over the repeats of an arm
-//   [C155] points and round steps of drawings
-//   [C156] distributions: quantiles as lines, of each repeat and of all
-//   [C157] the curve of a search: objectives over the load
-//   [C158] how requests ended, and what their answers say of tokens
-//   [C159] how long made-up prompts were to be, and were
-//   [C160] what each of several programs did, over all repeats
-//   [C161] what a server told of itself, over all repeats
-//   [C162] timelines: repeats in windows of equal length
-//   [C163] all that reports tell of a gate's numbers, computed once
-//   [C164] what other runs of a gate would find
-//   [C165] what a result keeps of the nights that it was held against
-//   [C166] the fields of a gate: its servers, its load, what it was judged by
-//   [C167] stored results
-//   [C168] the fields of what was measured on a server
-//   [C169] calibration.json
-//   [C170] what result.json tells of events.bin
-//   [C171] the fields of a verdict
-//   [C172] from a gate that was measured to its line of a history
-//   [C173] one line of records.jsonl
-//   [C174] shards of a load, put together
-//   [C175] a repeat as bytes, for another program of the same run
-//   [C176] from the lines of a history to what a gate is held against
-//   [C177] the progress line
-//   [C178] what reports tell of several settings
-//   [C179] several settings in result.json
-//   [C180] what came of a profile
-//   [C181] what reports are made of
-//   [C182] rehearsals: gates on a model of their server
-//   [C183] result.json and calibration.json
-//   [C184] several settings on the console
-//   [C185] words in Markdown
-//   [C186] several settings in summary.md
-//   [C187] how gates are headed
-//   [C188] what reports say of the nights that a gate was held against
-//   [C189] words of reports
-//   [C190] junit.xml, summary.md, annotations, metrics.txt
-//   [C191] what a console can show
-//   [C192] the console
-//   [C193] the pace of a server in the result of a run
-//   [C194] the report page: style, icons and script
-//   [C195] the report page: drawings
-//   [C196] the report page: verdicts
-//   [C197] the report page: distributions
-//   [C198] the report page: gates beside each other
-//   [C199] the report page: what a search found
-//   [C200] the report page: what else a gate has to say
-//   [C201] the report page: several settings beside each other
-//   [C202] the report page: timelines
-//   [C203] the report page: the whole
+//   [C134] what a scenario does beside its load
+//   [C135] from a scenario to its plan
+//   [C136] a plan in words
+//   [C137] where a gate's server stood
+//   [C138] what of a scenario does not go with several settings
+//   [C139] JSON files of other tools
+//   [C140] one run of another tool, as its file tells it
+//   [C141] result files of AIPerf
+//   [C142] result files of guidellm
+//   [C143] files that tell of their requests in lists, one value of each request in each
+//   [C144] result files of SGLang's bench_serving
+//   [C145] result files of vLLM bench serve
+//   [C146] which tool wrote a result file, and what it tells
+//   [C147] runs of another tool as the repeats of one gate
+//   [C148] engine model
+//   [C149] what a request asks the simulated server
+//   [C150] answers of the simulated server
+//   [C151] the simulated server's page of metrics
+//   [C152] what the simulated server says besides answers
+//   [C153] an engine with the pace of a server that was measured
+//   [C154] our requests in other tools' definitions
+//   [C155] the rows of a table: each metric over the repeats of an arm
+//   [C156] points and round steps of drawings
+//   [C157] distributions: quantiles as lines, of each repeat and of all
+//   [C158] the curve of a search: objectives over the load
+//   [C159] how requests ended, and what their answers say of tokens
+//   [C160] how long made-up prompts were to be, and were
+//   [C161] what each of several programs did, over all repeats
+//   [C162] what a server told of itself, over all repeats
+//   [C163] what was done beside the load of an arm
+//   [C164] timelines: repeats in windows of equal length
+//   [C165] all that reports tell of a gate's numbers, computed once
+//   [C166] what other runs of a gate would find
+//   [C167] what a result keeps of the nights that it was held against
+//   [C168] the fields of a gate: its servers, its load, what it was judged by
+//   [C169] stored results
+//   [C170] the fields of what was measured on a server
+//   [C171] calibration.json
+//   [C172] what result.json tells of events.bin
+//   [C173] the fields of a verdict
+//   [C174] from a gate that was measured to its line of a history
+//   [C175] one line of records.jsonl
+//   [C176] shards of a load, put together
+//   [C177] a repeat as bytes, for another program of the same run
+//   [C178] from the lines of a history to what a gate is held against
+//   [C179] the progress line
+//   [C180] what reports tell of several settings
+//   [C181] several settings in result.json
+//   [C182] what came of a profile
+//   [C183] what reports are made of
+//   [C184] rehearsals: gates on a model of their server
+//   [C185] result.json and calibration.json
+//   [C186] several settings on the console
+//   [C187] words in Markdown
+//   [C188] several settings in summary.md
+//   [C189] how gates are headed
+//   [C190] what reports say of the nights that a gate was held against
+//   [C191] words of reports
+//   [C192] junit.xml, summary.md, annotations, metrics.txt
+//   [C193] what a console can show
+//   [C194] the console
+//   [C195] the pace of a server in the result of a run
+//   [C196] the report page: style, icons and script
+//   [C197] the report page: drawings
+//   [C198] the report page: verdicts
+//   [C199] the report page: distributions
+//   [C200] the report page: gates beside each other
+//   [C201] the report page: what a search found
+//   [C202] the report page: what else a gate has to say
+//   [C203] the report page: several settings beside each other
+//   [C204] the report page: timelines
+//   [C205] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -261,66 +264,69 @@
 //   [E31] requests that are not measured
 //   [E32] a made-up machine: its time and its network
 //   [E33] the network of a made-up machine
-//   [E34] the warm-up of a load, watched until it has settled
-//   [E35] what a load is told and delivers
-//   [E36] one connection of the load
-//   [E37] what one client thread has to send, and when
-//   [E38] the connections of one client thread
-//   [E39] what came back to one client thread
-//   [E40] one client thread
-//   [E41] the load of one repeat
-//   [E42] what of asio a server needs beyond a client
-//   [E43] a connection of the simulated server
-//   [E44] what the simulated server does with requests
-//   [E45] the simulated server's sockets
-//   [E46] the simulated server in a made-up world
-//   [E47] what a server's first words say against a load
-//   [E48] what a server is asked before the load
-//   [E49] who asks a server
-//   [E50] the pages on which a server tells of itself
+//   [E34] a request that is not waited for
+//   [E35] the warm-up of a load, watched until it has settled
+//   [E36] what a load is told and delivers
+//   [E37] one connection of the load
+//   [E38] what one client thread has to send, and when
+//   [E39] the connections of one client thread
+//   [E40] what came back to one client thread
+//   [E41] one client thread
+//   [E42] the load of one repeat
+//   [E43] what of asio a server needs beyond a client
+//   [E44] a connection of the simulated server
+//   [E45] what the simulated server does with requests
+//   [E46] the simulated server's sockets
+//   [E47] the simulated server in a made-up world
+//   [E48] what a server's first words say against a load
+//   [E49] what a server is asked before the load
+//   [E50] who asks a server
 //   [E51] server processes
-//   [E52] servers that a gate starts
-//   [E53] targets brought up
-//   [E54] a server and its machine asked what they are
-//   [E55] a server's pages, read beside a load
-//   [E56] whether two targets are one server, and two arms one
-//   [E57] the test case of doctest's that gates stand in, and their names
-//   [E58] records.jsonl and events.bin, written while the load runs
-//   [E59] the reports of all gates of a program, and its files
-//   [E60] all gates of a program, and how it ends
-//   [E61] gates inside doctest
-//   [E62] the models that stand in for servers in a rehearsal
-//   [E63] what the environment asks of a gate
-//   [E64] the servers of a gate
-//   [E65] the progress of a repeat
-//   [E66] one repeat
-//   [E67] one repeat of a load that ranks of MPI send
-//   [E68] a load that several programs send without a word to each other
-//   [E69] one repeat of a load that several programs send
-//   [E70] one repeat, whoever sends it, and the files that it leaves
-//   [E71] which repeat is measured next, and which are evidence
-//   [E72] the repeats of a gate, on its servers
-//   [E73] gates as steps of a bisection
-//   [E74] what a gate says before its load
-//   [E75] the search for a capacity, on the servers of a gate
-//   [E76] what another rank than the first does of a gate
-//   [E77] the nights that a gate is held against
-//   [E78] profiles of servers
-//   [E79] profiles that could not be ended
-//   [E80] a gate, from its servers to all that its repeats show
-//   [E81] what the result of a gate holds
-//   [E82] gates that are added to a history
-//   [E83] what one program does of a plan that several share
-//   [E84] gates take turns
-//   [E85] gates in virtual time
-//   [E86] one gate from its scenario to its result
-//   [E87] a run that is over, with its requests
-//   [E88] what others have measured, judged as a gate
-//   [E89] several settings of a server, measured in turns
-//   [E90] several settings from a scenario to their result
-//   [E91] public functions
-//   [E92] records judged again
-//   [E93] main
+//   [E52] commands of a scenario, beside its server
+//   [E53] the pages on which a server tells of itself
+//   [E54] servers that a gate starts
+//   [E55] targets brought up
+//   [E56] a server and its machine asked what they are
+//   [E57] a server's pages, read beside a load
+//   [E58] whether two targets are one server, and two arms one
+//   [E59] the test case of doctest's that gates stand in, and their names
+//   [E60] records.jsonl and events.bin, written while the load runs
+//   [E61] the reports of all gates of a program, and its files
+//   [E62] all gates of a program, and how it ends
+//   [E63] gates inside doctest
+//   [E64] the models that stand in for servers in a rehearsal
+//   [E65] what the environment asks of a gate
+//   [E66] the servers of a gate
+//   [E67] the progress of a repeat
+//   [E68] what is done to the server beside a load
+//   [E69] one repeat
+//   [E70] one repeat of a load that ranks of MPI send
+//   [E71] a load that several programs send without a word to each other
+//   [E72] one repeat of a load that several programs send
+//   [E73] one repeat, whoever sends it, and the files that it leaves
+//   [E74] which repeat is measured next, and which are evidence
+//   [E75] the repeats of a gate, on its servers
+//   [E76] gates as steps of a bisection
+//   [E77] what a gate says before its load
+//   [E78] the search for a capacity, on the servers of a gate
+//   [E79] what another rank than the first does of a gate
+//   [E80] the nights that a gate is held against
+//   [E81] profiles of servers
+//   [E82] profiles that could not be ended
+//   [E83] a gate, from its servers to all that its repeats show
+//   [E84] what the result of a gate holds
+//   [E85] gates that are added to a history
+//   [E86] what one program does of a plan that several share
+//   [E87] gates take turns
+//   [E88] gates in virtual time
+//   [E89] one gate from its scenario to its result
+//   [E90] a run that is over, with its requests
+//   [E91] what others have measured, judged as a gate
+//   [E92] several settings of a server, measured in turns
+//   [E93] several settings from a scenario to their result
+//   [E94] public functions
+//   [E95] records judged again
+//   [E96] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -1876,6 +1882,8 @@ struct engine {
         true;  ///< shared prompt starts (blocks of 16 tokens) are not computed again
     types::whole tokens_per_event = 1;   ///< speculative decoding: tokens a sequence gains a step
     fraction reasoning{};                ///< of an answer's tokens, which come before the others
+    /// POST /v1/load_lora_adapter is answered after so long, in which no step begins.
+    time_span adapter_load{};
     double jitter = 0.02;                ///< relative standard deviation of a step's time
     types::whole seed = 1;
     engine_faults faults{};
@@ -2002,7 +2010,41 @@ struct profile {
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [A12] the scenario ========================================================================
+// ===== [A12] side tasks ==========================================================================
+
+namespace llmbench {
+inline namespace v0 {
+
+/// One thing that is done to the server beside the load: a request, or a command of the machine.
+struct task_step {
+    types::text path{}, body{};
+    types::text line{};  ///< of a command
+};
+/// POST to a path of the server, with its key: it must be answered with 2xx. `{n}` in the path or
+/// the body is how often this step is done, counted from 1 in each repeat.
+inline task_step post(const types::text& path, const types::text& body = "{}") {
+    return {path, body, {}};
+}
+/// A line for /bin/sh, which must exit with 0. `{n}` as of post(), `{url}` is the server's, as is
+/// LLMBENCH_URL in its environment. What it leaves running is ended with the gate. A simulated
+/// server has real sockets then.
+inline task_step command(const types::text& line) { return {{}, {}, line}; }
+
+/// Something done under the measured load, at the same offsets in each repeat and arm. A round of
+/// its steps that has begun is carried out to its end, if need be after the load.
+struct side_task {
+    types::text name{};  ///< as in during("adapters"); up to 60 characters, another one for each
+    time_span every{};   ///< its steps in turn, one after each `every`; 0: all of them, once
+    types::list<task_step> steps{};
+    types::maybe<time_span> first{};  ///< after the measured part began; default: `every`
+    /// A step that fails makes the gate invalid, as its load was another one; true: it is told.
+    bool may_fail = false;
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+
+// ===== [A13] the scenario ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -2092,6 +2134,7 @@ struct scenario {
     client_options client{};
     judging_options judging{};
     types::maybe<profile> on_fail{};  ///< of a gate that failed; default: none
+    types::list<side_task> beside{};  ///< what else is done to the server under the load
 };
 
 /// One of several ways to run a server, for compare().
@@ -2103,7 +2146,7 @@ struct setting {
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [A13] results =============================================================================
+// ===== [A14] results =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -2428,7 +2471,7 @@ struct past_result {
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [A14] verbs and assertions ================================================================
+// ===== [A15] verbs and assertions ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -2559,7 +2602,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <numeric>  // gcd
 #include <optional>
 #include <queue>  // steps that nothing holds back
-#include <set>  // the engine's cached blocks
+#include <set>  // the engine's cached blocks, adapters by name
 #include <span>
 #include <stdexcept>  // invalid_argument, exception, runtime_error
 #include <string>
@@ -9561,10 +9604,17 @@ inline const char* to_string(probe_of p) {
     return "asked";
 }
 
-/// When something else was done to the server under the load.
+/// One time that something else was done to the server under the load.
 struct side_step {
-    std::string task{};
-    long long from_ns = 0, to_ns = 0;
+    std::string what{};
+    long long due_ns = 0, from_ns = 0, to_ns = 0;
+    std::string failed{};  // why, "" where it did not
+};
+/// All that one task did in a repeat, one after the other.
+struct side_task_seen {
+    std::string name{};
+    bool may_fail = false;
+    std::vector<side_step> steps{};
 };
 
 /// One repeat of one arm as a whole: all that was seen beside its requests.
@@ -9575,7 +9625,7 @@ struct repeat_facts {
     probe_of part = probe_of::asked;  // of a probe
     std::string disturbed{};  // why a probe is no evidence: the client had too great a part in it
     std::vector<std::string> labels{};  // of the parts of the workload
-    std::vector<side_step> side_steps{};  // those of a task in order
+    std::vector<side_task_seen> beside{};  // the load
     time_interval window{};  // the steady part; nothing has a rate where it is empty
     double startup_s = not_a_number;
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
@@ -9634,8 +9684,8 @@ public:
           by_label_(!s.label.empty()), by_time_(!s.during.empty()) {
         for (std::size_t i = 0; by_label_ && i < d.labels.size(); ++i)
             if (d.labels[i] == s.label.c_str()) part_ = static_cast<int>(i);
-        for (const side_step& step : d.side_steps)
-            if (by_time_ && step.task == s.during.c_str()) steps_.push_back(step);
+        for (const side_task_seen& task : d.beside)
+            if (by_time_ && task.name == s.during.c_str()) steps_ = task.steps;
     }
     selects(const statistic_data& what, const repeat_facts& d) : selects(what.which, d) {
         with_left_ = what.metric == metric_id::error_rate;
@@ -11322,6 +11372,19 @@ inline void fields_of(field_visitor& v, rank_part& r, long long window_from_ns) 
     v.whole({"failed"}, r.failed);
 }
 
+inline void fields_of(field_visitor& v, side_task_seen& t, long long window_from_ns) {
+    v.text({"name"}, t.name);
+    v.flag({"may_fail"}, t.may_fail);
+    v.list({"steps"}, t.steps, [&](side_step& s) {
+        v.text({"what"}, s.what);
+        v.time_after({"due_ns", "after window_from_ns"}, s.due_ns, window_from_ns);
+        v.time_after({"from_ns", "when it began"}, s.from_ns, window_from_ns);
+        v.time_after({"to_ns", "when it had ended"}, s.to_ns, window_from_ns);
+        v.must(s.to_ns >= s.from_ns, "to_ns", "a step ends after it began");
+        v.text({"failed", "why, empty where it did not"}, s.failed);
+    });
+}
+
 /// A number of each reading, on one line. What is not as long as they are is not of them.
 template <class Of>
 void reading_fields(field_visitor& v, const field& f, std::vector<page_reading>& readings,
@@ -11488,6 +11551,9 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
         fields_of(v, d.server, checked, from_ns);
         v.end();
     }
+    if (v.has("beside", !d.beside.empty()))
+        v.list({"beside", "what else was done to the server under the load, task by task",
+                at_times}, d.beside, [&](side_task_seen& t) { fields_of(v, t, from_ns); });
     if (v.has("ranks", !d.ranks.empty()))
         v.list({"ranks", "of a load that several programs sent: what each says of itself",
                 at_times}, d.ranks, [&](rank_part& r) { fields_of(v, r, from_ns); });
@@ -13290,6 +13356,7 @@ enum class because : unsigned char {
     nothing,
     reported,   // a text that somebody else wrote
     stopped, unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
+    task_failed, task_idle,  // beside the load
     // the numbers
     too_close, too_few_to_fail, all_together, cut_off, cached, cached_in_both,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
@@ -15724,6 +15791,8 @@ inline bool is_a_part(const repeat_data& d) {
 inline cross_check cross_check_of(const repeat_data& d, double unfinished_before = 0) {
     cross_check c;
     c.unfinished_before = unfinished_before;
+    for (const side_task_seen& t : d.beside)  // which may be requests to its model, too
+        c.unfinished_before += as_number(t.steps.size());
     c.sent = sent_requests(d);
     for (const record& r : d.records) {
         if (has_left(r)) c.prompt_tokens = c.tokens = not_a_number;  // the server's share of it
@@ -15846,6 +15915,18 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// Why what was to be done beside a load makes it another one, nothing where it was done.
+inline cause fault_of_tasks(const repeat_data& d) {
+    for (const side_task_seen& t : d.beside) {
+        if (t.steps.empty()) return {because::task_idle, {d.index + 1.0}, whose::nobody, t.name};
+        for (const side_step& s : t.steps)
+            if (!s.failed.empty() && !t.may_fail)
+                return {because::task_failed, {d.index + 1.0}, whose::nobody,
+                        "\"" + t.name + "\", " + s.what + " " + s.failed};
+    }
+    return {};
+}
+
 /// Why an arm's server shows nothing, nothing where it shows something.
 inline cause fault_of_arm(const evidence& e, const repeat_list& arm) {
     const bool is_baseline = &arm == &e.baseline;
@@ -15854,6 +15935,7 @@ inline cause fault_of_arm(const evidence& e, const repeat_list& arm) {
     for (const repeat_data& d : arm) {
         if (cause why = with_text(because::server_gone, d.target_gone))
             return of_server(std::move(why), is_baseline);
+        if (cause why = fault_of_tasks(d)) return of_server(std::move(why), is_baseline);
         if (cause why = cross_check_fault(e, d)) return of_server(std::move(why), is_baseline);
         for (const record& r : d.records) {
             if (!is_measured(r)) continue;
@@ -16475,6 +16557,10 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::no_requests, "no_requests", "no request was measured"},
     {because::none_succeeded, "none_succeeded", "none of {0} requests succeeded ({w})"},
     {because::no_baseline, "no_baseline", "there is no baseline"},
+    {because::task_failed, "task_failed", "its load was another one, as a side task failed in "
+     "repeat {0}: {w}"},
+    {because::task_idle, "task_idle", "its load was another one, as the side task \"{w}\" did "
+     "nothing in repeat {0}: let it begin earlier, or measure for longer"},
 
     {because::too_close, "too_close", "too close to call"},
     {because::too_few_to_fail, "too_few_to_fail", "two repeats are too few to fail"},
@@ -20685,12 +20771,19 @@ struct plan_part {
     bool forces_length = false;
     request_spec common{};  // what all its requests share
 };
+/// Something that is done to the server beside the load.
+struct planned_task {
+    std::string name{};
+    double every_s = 0, first_s = 0;  // 0: all steps once; after the measured part began
+    bool may_fail = false;
+    std::vector<task_step> steps{};
+};
 /// What one arm sends. Of a mix the parts are what is sent, and what stands beside them holds for
 /// all: the longest stride, whether answers are streamed.
 struct planned_workloads : plan_part {
     std::vector<plan_part> parts{};
     std::vector<std::string> labels{};  // of the parts
-    std::vector<std::string> side_tasks{};  // by name
+    std::vector<planned_task> beside{};
 };
 
 /// What one repeat sends, and when: the whole of it, whoever sends which part.
@@ -21441,6 +21534,13 @@ inline std::string trace_hash(const planned_traffic& p) {
         add_time(h, part.think);
         h.add(!made_up || made_up->shared_system_prompt);
     });
+    for (const planned_task& t : p.beside) {
+        add_text(h, t.name);
+        h.add(std::llround(t.every_s * 1e6));
+        h.add(std::llround(t.first_s * 1e6));
+        for (const task_step& s : t.steps)
+            for (const text* of : {&s.path, &s.body, &s.line}) add_text(h, str(*of));
+    }
     for (std::size_t c = 0; c < std::min<std::size_t>(n, 100000); ++c) {
         const part_place of = part_of(p, c);
         if (!p.parts.empty()) h.add(static_cast<long long>(of.which));
@@ -23241,6 +23341,11 @@ inline int deepest_of(const planned_traffic& t) {
     for_each_part(t, [&](const plan_part& part) { deepest |= has_helpers(part); });
     return deepest;
 }
+inline std::vector<std::string> names_of(const std::vector<planned_task>& tasks) {
+    std::vector<std::string> all;
+    for (const planned_task& t : tasks) all.push_back(t.name);
+    return all;
+}
 inline slo_context slo_context_of(const plan& p) {
     const planned_traffic& t = *p.sent;
     const planned_judging& j = *p.judged;
@@ -23256,7 +23361,7 @@ inline slo_context slo_context_of(const plan& p) {
             .requests = expected_requests(p),
             .kinds = expected_kinds(p),
             .labels = t.labels,
-            .side_tasks = t.side_tasks,
+            .side_tasks = names_of(t.beside),
             .deepest = std::max({t.described.deepest, t.files->sessions.deepest, deepest_of(t)}),
             .duration_s = t.duration_s,
             .most_repeats = j.most_repeats,
@@ -23619,6 +23724,7 @@ inline void check_profile(const scenario& s) {
 /// The same load for as long as the profile lasts; what is sent at once is cut off then.
 inline plan profiled(const plan& p) {
     return with_traffic(plan_of_repeat(p, 0), [&](planned_traffic& t) {
+        t.beside.clear();
         t.warmup_requests = 0;
         t.warmup_s = 0;
         t.warmup_until_stable = false;
@@ -23633,7 +23739,115 @@ inline plan profiled(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C134] from a scenario to its plan ========================================================
+// ===== [C134] what a scenario does beside its load ===============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Whether it can stand in quotes as it is, and in a line.
+inline bool is_plain_name(const std::string& name) {
+    return !name.empty() && name.size() <= 60 && std::none_of(name.begin(), name.end(), [](char c) {
+        return c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ';
+    });
+}
+inline constexpr const char* plain_name_text =
+    "a name has 1 to 60 characters, and no quote or backslash";
+
+/// Of commands, which may have secrets in them, no more than that they are some.
+inline std::string step_name(const task_step& s) {
+    return s.path.empty() ? "a command" : "POST " + printable(str(s.path), 80);
+}
+/// "adapters" every 1 s: POST /load, POST /unload
+inline std::string task_text(const planned_task& t) {
+    std::string all = "\"" + t.name + "\"" +
+                      (t.every_s > 0 ? " every " + time_text(t.every_s) : " once") + " from " +
+                      time_text(t.first_s) + " on:";
+    for (const task_step& s : t.steps) all += (&s == t.steps.data() ? " " : ", ") + step_name(s);
+    return all;
+}
+inline bool has_commands(const list<side_task>& tasks) {
+    return std::any_of(tasks.begin(), tasks.end(), [](const side_task& t) {
+        return std::any_of(t.steps.begin(), t.steps.end(),
+                           [](const task_step& s) { return !s.line.empty(); });
+    });
+}
+
+inline void check_step(const task_step& s, const std::string& given) {
+    const std::string path = str(s.path);
+    if (s.path.empty() && s.line.empty())
+        refuse({given, "a step is empty: it is post(\"/path\", body) or command(\"line\")"});
+    if (s.path.empty()) return;
+    const bool has_blanks = std::any_of(path.begin(), path.end(), [](char c) {
+        return static_cast<unsigned char>(c) <= ' ' || c == 127;
+    });
+    if (path.front() != '/' || has_blanks)
+        refuse({given, "post(\"", printable(path, 80), "\"): a path of the server begins with / "
+                "and has no blanks"});
+}
+inline planned_task planned_task_of(const side_task& t, const std::string& given) {
+    const auto seconds = [&](const char* field, double s, double least) {
+        if (!(s == 0 || (s >= least && s <= 86400)))
+            refuse({given, field, printed(" is %g s: it is 0, or from %g to 86400 s", s, least)});
+        return s;
+    };
+    planned_task p{.name = str(t.name), .may_fail = t.may_fail, .steps = {}};
+    p.every_s = seconds("every", t.every.seconds(), 0.01);
+    p.first_s = t.first ? seconds("first", (*t.first).seconds(), 0) : p.every_s;
+    if (t.steps.size() < 1 || t.steps.size() > 100)
+        refuse({given, printed("it has %zu steps: 1 to 100 are allowed",
+                               static_cast<std::size_t>(t.steps.size()))});
+    for (const task_step& s : t.steps) {
+        check_step(s, given);
+        p.steps.push_back(s);
+    }
+    return p;
+}
+/// Throws std::invalid_argument where they make no sense.
+inline std::vector<planned_task> planned_tasks(const scenario& s) {
+    std::vector<planned_task> all;
+    if (s.beside.size() > 16)
+        refuse({printed("beside has %zu side tasks: up to 16 are allowed",
+                        static_cast<std::size_t>(s.beside.size()))});
+    for (const side_task& t : s.beside) {
+        const std::string given = "side task \"" + printable(str(t.name), 60) + "\": ";
+        if (!is_plain_name(str(t.name))) refuse({given, plain_name_text});
+        for (const planned_task& other : all)
+            if (other.name == str(t.name))
+                refuse({given, "another one has this name, and during(\"...\") is of one"});
+        all.push_back(planned_task_of(t, given));
+    }
+    if (!all.empty() && s.arrivals.data().is_searched)
+        refuse({"beside: arrivals is ", arrival_text(s.arrivals.data()),
+                ", a load that is searched, and side tasks are done beside one load"});
+    return all;
+}
+/// Refuses what would never be done, as far as the plan knows how long its measured part is.
+inline void check_tasks_begin(const planned_traffic& p) {
+    double lasts_s = p.duration_s;
+    const bool is_timed = p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once;
+    if (!p.beside.empty() && lasts_s == 0 && is_timed && !p.warmup_until_stable) {
+        const schedule s = schedule_of(p);
+        lasts_s = s.measured_to - s.measured_from;
+    }
+    for (const planned_task& t : p.beside)
+        if (lasts_s > 0 && !(t.first_s < lasts_s))
+            refuse({"side task \"", t.name, "\": it begins ", time_text(t.first_s),
+                    " after the measured part, which takes ", time_text(lasts_s),
+                    ": let it begin earlier, or measure for longer"});
+}
+/// What an arm sends, with what is done beside it.
+inline void add_tasks(planned_workloads& w, const std::vector<planned_task>& tasks) {
+    w.beside = tasks;
+    for (const planned_task& t : tasks)
+        w.workload_text += (&t == tasks.data() ? "; beside it " : "; ") + task_text(t);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C135] from a scenario to its plan ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23869,11 +24083,7 @@ inline void check_mix(const mix_of_parts& m) {
     for (std::size_t i = 0; i < n; ++i) {
         const std::string name = str(m.parts[i].name);
         const std::string given = "part \"" + printable(name) + "\" of the mix: ";
-        const bool is_plain = std::none_of(name.begin(), name.end(), [](char c) {
-            return c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ';
-        });
-        if (name.empty() || name.size() > 60 || !is_plain)
-            refuse({given, "a name has 1 to 60 characters, and no quote or backslash"});
+        if (!is_plain_name(name)) refuse({given, plain_name_text});
         for (std::size_t k = 0; k < i; ++k)
             if (m.parts[k].name == m.parts[i].name)
                 refuse({given, "another part has this name, and a label is of one"});
@@ -23988,8 +24198,9 @@ inline maybe<planned_workloads> planned_otherwise(
         planned_workloads w = planned_workloads_of(other, arrivals, own, api, default_seed);
         if (!asked.model.empty())
             for_each_part(w, [&](plan_part& part) { part.common.model = str(asked.model); });
-        if (asked.alone)
+        if (asked.alone && s.beside.empty())
             refuse({"it is alone, and the scenario does nothing beside its load"});
+        if (!asked.alone) add_tasks(w, planned_tasks(s));
         return w;
     });
 }
@@ -24048,6 +24259,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     planned_traffic sent;
     static_cast<planned_workloads&>(sent) =
         planned_workloads_of(s, arrivals, read, api, default_seed);
+    add_tasks(sent, planned_tasks(s));
     sent.arrivals = arrivals;
     sent.warmup_requests = s.warmup.requests();
     sent.warmup_s = s.warmup.seconds();
@@ -24075,6 +24287,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                            .on_fail = s.on_fail};
     if (arrivals.is_searched) become_search(sent, judged, s.judging, use);
     check_young_sessions(sent);
+    check_tasks_begin(sent);
     plan p;
     p.sent = std::make_shared<const planned_traffic>(std::move(sent));
     p.judged = std::make_shared<const planned_judging>(std::move(judged));
@@ -24088,7 +24301,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C135] a plan in words ====================================================================
+// ===== [C136] a plan in words ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24215,7 +24428,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C136] where a gate's server stood ========================================================
+// ===== [C137] where a gate's server stood ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24255,7 +24468,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C137] what of a scenario does not go with several settings ===============================
+// ===== [C138] what of a scenario does not go with several settings ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24314,7 +24527,7 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C138] JSON files of other tools ==========================================================
+// ===== [C139] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -24472,7 +24685,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C139] one run of another tool, as its file tells it ======================================
+// ===== [C140] one run of another tool, as its file tells it ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24737,7 +24950,7 @@ inline repeat_data repeat_of(imported_run& run, int index) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C140] result files of AIPerf =============================================================
+// ===== [C141] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -25031,7 +25244,7 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] result files of guidellm ===========================================================
+// ===== [C142] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -25263,7 +25476,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C143] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 namespace llmbench {
@@ -25391,7 +25604,7 @@ struct odd_answers {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C143] result files of SGLang's bench_serving =============================================
+// ===== [C144] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 namespace llmbench {
@@ -25533,7 +25746,7 @@ inline imported_run read_sglang_run(const picojson::value& v, const std::string&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C144] result files of vLLM bench serve ===================================================
+// ===== [C145] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
 
 namespace llmbench {
@@ -25716,7 +25929,7 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C145] which tool wrote a result file, and what it tells ==================================
+// ===== [C146] which tool wrote a result file, and what it tells ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25774,7 +25987,7 @@ inline imported_run read_imported_run(std::string_view bytes, const std::string&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C146] runs of another tool as the repeats of one gate ====================================
+// ===== [C147] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -26032,7 +26245,7 @@ inline terms terms_of_files(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C147] engine model =======================================================================
+// ===== [C148] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -26100,6 +26313,8 @@ public:
             if (s.r.id == id) had |= !std::exchange(s.cancelled, true);
         return had;
     }
+    /// The next step takes so much longer.
+    void hold_up(double seconds) { held_up_s_ += seconds; }
     /// When the running step ends, infinite while there is nothing to do.
     double step_end() const { return stepping_ ? step_end_ : infinity; }
 
@@ -26182,7 +26397,8 @@ private:
         }
         const double base = e_.decode_step.seconds() + e_.step_per_sequence.seconds() * active +
                             e_.prefill_per_token.seconds() * prefilled;
-        const double took = base * std::max(0.1, 1 + e_.jitter * random_.normal());
+        const double took = base * std::max(0.1, 1 + e_.jitter * random_.normal()) +
+                            std::exchange(held_up_s_, 0);
         counters_.busy_s += took;
         step_end_ = now + took;
         stepping_ = true;
@@ -26231,7 +26447,7 @@ private:
     generator random_;
     double capacity_;
     double reserved_ = 0;
-    double step_end_ = 0;
+    double step_end_ = 0, held_up_s_ = 0;
     bool stepping_ = false;
     std::deque<sequence> waiting_{};
     std::vector<sequence> running_{};
@@ -26244,7 +26460,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C148] what a request asks the simulated server ===========================================
+// ===== [C149] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26400,7 +26616,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C149] answers of the simulated server ====================================================
+// ===== [C150] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -26746,7 +26962,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C150] the simulated server's page of metrics =============================================
+// ===== [C151] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -26918,7 +27134,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C151] what the simulated server says besides answers =====================================
+// ===== [C152] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26985,6 +27201,21 @@ inline reply profiler_reply(std::string_view path, simulated_profiler& p) {
     p.runs = starts;
     return {200, "application/json", "{}"};
 }
+/// LoRA adapters, as vLLM has them at /v1/load_lora_adapter and SGLang without the /v1.
+inline bool is_of_adapters(std::string_view path) {
+    return path.ends_with("/load_lora_adapter") || path.ends_with("/unload_lora_adapter");
+}
+inline reply adapter_reply(std::string_view path, const picojson::value& body,
+                           std::set<std::string>& loaded) {
+    const bool loads = path.ends_with("/load_lora_adapter");
+    const picojson::value name = body.get("lora_name");
+    if (!name.is<std::string>()) return error_reply(400, "lora_name is missing");
+    if (loads && !loaded.insert(name.to_str()).second)
+        return error_reply(400, "the adapter is loaded already");
+    if (!loads && loaded.erase(name.to_str()) == 0)
+        return error_reply(404, "the adapter is not loaded");
+    return {200, "application/json", "{}"};
+}
 inline reply counted_tokens(const picojson::value& body, long long max_model_len) {
     return {200, "application/json",
             printed(R"({"count":%zu,"max_model_len":%lld})", words_of(prompt_of(body)).size(),
@@ -26995,7 +27226,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C152] an engine with the pace of a server that was measured ==============================
+// ===== [C153] an engine with the pace of a server that was measured ==============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27046,7 +27277,7 @@ inline engine engine_at_pace(const measured_pace& m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C153] our requests in other tools' definitions ===========================================
+// ===== [C154] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -27227,7 +27458,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C154] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C155] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27256,7 +27487,7 @@ inline double run_value(metric_id id, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C155] points and round steps of drawings =================================================
+// ===== [C156] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27286,7 +27517,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C156] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C157] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27351,7 +27582,7 @@ inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C157] the curve of a search: objectives over the load ====================================
+// ===== [C158] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27410,7 +27641,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C158] how requests ended, and what their answers say of tokens ===========================
+// ===== [C159] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27534,7 +27765,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C159] how long made-up prompts were to be, and were ======================================
+// ===== [C160] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27581,7 +27812,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C160] what each of several programs did, over all repeats ================================
+// ===== [C161] what each of several programs did, over all repeats ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27654,7 +27885,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C161] what a server told of itself, over all repeats =====================================
+// ===== [C162] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27741,7 +27972,57 @@ inline std::string cross_check_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C162] timelines: repeats in windows of equal length ======================================
+// ===== [C163] what was done beside the load of an arm ============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One task over all repeats.
+struct task_figures {
+    std::string name{};
+    std::size_t repeats = 0, steps = 0, failed = 0, late = 0;
+    double mean_s = 0, max_s = 0, latest_s = 0;
+    std::string example{};  // of a step that failed
+    void add(const side_step& s) {
+        constexpr double unnoticed_s = 0.1;
+        const double took_s = static_cast<double>(s.to_ns - s.from_ns) * 1e-9;
+        const double late_s = static_cast<double>(s.from_ns - s.due_ns) * 1e-9;
+        mean_s += (took_s - mean_s) / static_cast<double>(++steps);
+        max_s = std::max(max_s, took_s);
+        latest_s = std::max(latest_s, late_s);
+        late += late_s > unnoticed_s;
+        if (!s.failed.empty() && failed++ == 0) example = s.what + " " + s.failed;
+    }
+};
+template <class Repeats>
+std::vector<task_figures> task_figures_of(const Repeats& arm) {
+    std::vector<task_figures> all;
+    for (const repeat_facts& d : arm)
+        for (std::size_t i = 0; i < d.beside.size(); ++i) {
+            if (all.size() <= i) all.push_back({.name = d.beside[i].name});
+            ++all[i].repeats;
+            for (const side_step& s : d.beside[i].steps) all[i].add(s);
+        }
+    return all;
+}
+/// "adapters": 58 steps in 2 repeats, 12 ms each on the average, 40 ms at most
+inline std::string task_figures_text(const task_figures& t) {
+    std::string all = "\"" + t.name + "\": " + plural(t.steps, "step") + " in " +
+                      plural(t.repeats, "repeat") + ", " + time_text(t.mean_s) +
+                      " each on the average, " + time_text(t.max_s) + " at most";
+    if (t.late > 0)
+        all += printed("; %zu began late, by up to ", t.late) + time_text(t.latest_s) +
+               ", as those before were under way";
+    if (t.failed > 0) all += printed("; %zu failed (", t.failed) + t.example + ")";
+    return all;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C164] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27875,7 +28156,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C163] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C165] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27904,6 +28185,7 @@ struct arm_figures {
     prompt_lengths prompts{};
     server_account server{};
     std::vector<rank_part> ranks{};  // where several programs sent the load
+    std::vector<task_figures> beside{};  // the load
     std::vector<repeat_figures> repeats{};
     std::vector<repeat_timeline> timelines{};
     bool empty() const { return repeats.empty(); }
@@ -27995,6 +28277,7 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     a.prompts = prompt_lengths_of(p, arm);
     a.server = server_account_of(arm);
     a.ranks = rank_figures_of(arm);
+    a.beside = task_figures_of(arm);
     for (const repeat_data& d : arm) a.repeats.push_back(repeat_figures_of(d, g.kept));
     return a;
 }
@@ -28080,7 +28363,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C164] what other runs of a gate would find ===============================================
+// ===== [C166] what other runs of a gate would find ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28259,7 +28542,7 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C165] what a result keeps of the nights that it was held against =========================
+// ===== [C167] what a result keeps of the nights that it was held against =========================
 // All that the rule needs: to judge again takes no folder, and gives the same bits.
 
 namespace llmbench {
@@ -28317,7 +28600,7 @@ inline void fields_of(field_visitor& v, history_terms& h) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C166] the fields of a gate: its servers, its load, what it was judged by =================
+// ===== [C168] the fields of a gate: its servers, its load, what it was judged by =================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28550,7 +28833,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C167] stored results =====================================================================
+// ===== [C169] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -28775,8 +29058,12 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     }
     if (!g.seen.candidate.empty()) {
         g.context.labels = g.seen.candidate.front().labels;
-        g.described = with_traffic(std::move(g.described),
-                                   [&](planned_traffic& t) { t.labels = g.context.labels; });
+        for (const side_task_seen& t : g.seen.candidate.front().beside)
+            g.context.side_tasks.push_back(t.name);
+        g.described = with_traffic(std::move(g.described), [&](planned_traffic& t) {
+            t.labels = g.context.labels;
+            for (const std::string& of : g.context.side_tasks) t.beside.push_back({.name = of});
+        });
     }
     return g;
 }
@@ -28873,7 +29160,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C168] the fields of what was measured on a server ========================================
+// ===== [C170] the fields of what was measured on a server ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29035,7 +29322,7 @@ inline void fields_of(field_visitor& v, other_view& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C169] calibration.json ===================================================================
+// ===== [C171] calibration.json ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29100,7 +29387,7 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C170] what result.json tells of events.bin ===============================================
+// ===== [C172] what result.json tells of events.bin ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29126,7 +29413,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C171] the fields of a verdict ============================================================
+// ===== [C173] the fields of a verdict ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29203,7 +29490,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C172] from a gate that was measured to its line of a history =============================
+// ===== [C174] from a gate that was measured to its line of a history =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29326,7 +29613,7 @@ inline history_entry history_entry_of(const plan& p, cohort in, const fingerprin
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C173] one line of records.jsonl ==========================================================
+// ===== [C175] one line of records.jsonl ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29380,7 +29667,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C174] shards of a load, put together =====================================================
+// ===== [C176] shards of a load, put together =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29529,7 +29816,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C175] a repeat as bytes, for another program of the same run =============================
+// ===== [C177] a repeat as bytes, for another program of the same run =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29590,7 +29877,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C176] from the lines of a history to what a gate is held against =========================
+// ===== [C178] from the lines of a history to what a gate is held against =========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29715,7 +30002,7 @@ inline history_terms history_terms_of(const history_lines& lines, const cohort& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C177] the progress line ==================================================================
+// ===== [C179] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29778,7 +30065,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C178] what reports tell of several settings ==============================================
+// ===== [C180] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29795,7 +30082,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C179] several settings in result.json ====================================================
+// ===== [C181] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29870,7 +30157,7 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C180] what came of a profile =============================================================
+// ===== [C182] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29933,7 +30220,7 @@ inline void fields_of(field_visitor& v, taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C181] what reports are made of ===========================================================
+// ===== [C183] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29984,7 +30271,7 @@ struct environment_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C182] rehearsals: gates on a model of their server =======================================
+// ===== [C184] rehearsals: gates on a model of their server =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30055,7 +30342,7 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C183] result.json and calibration.json ===================================================
+// ===== [C185] result.json and calibration.json ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30176,7 +30463,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C184] several settings on the console ====================================================
+// ===== [C186] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30271,7 +30558,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C185] words in Markdown ==================================================================
+// ===== [C187] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30307,7 +30594,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C186] several settings in summary.md =====================================================
+// ===== [C188] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30349,7 +30636,7 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C187] how gates are headed ===============================================================
+// ===== [C189] how gates are headed ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30440,7 +30727,7 @@ inline std::string headline_text(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C188] what reports say of the nights that a gate was held against ========================
+// ===== [C190] what reports say of the nights that a gate was held against ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30497,7 +30784,7 @@ inline std::vector<std::string> nights_lines(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C189] words of reports ===================================================================
+// ===== [C191] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30737,6 +31024,8 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
         if (std::string t = reasoning_text(arm->reasoning, whose); !t.empty())
             notes.push_back(std::move(t));
         if (std::string t = server_text(*arm, whose); !t.empty()) notes.push_back(std::move(t));
+        for (const task_figures& t : arm->beside)
+            notes.push_back(std::string("beside the load: ") + whose + task_figures_text(t));
         for (std::string& t : notes_on_the_way(*arm, whose)) notes.push_back(std::move(t));
     }
     return notes;
@@ -30799,7 +31088,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C190] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C192] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31113,7 +31402,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C191] what a console can show ============================================================
+// ===== [C193] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31142,7 +31431,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C192] the console ========================================================================
+// ===== [C194] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31332,7 +31621,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C193] the pace of a server in the result of a run ========================================
+// ===== [C195] the pace of a server in the result of a run ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31395,7 +31684,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C194] the report page: style, icons and script ===========================================
+// ===== [C196] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -31605,7 +31894,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C195] the report page: drawings ==========================================================
+// ===== [C197] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31860,7 +32149,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C196] the report page: verdicts ==========================================================
+// ===== [C198] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32033,7 +32322,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C197] the report page: distributions =====================================================
+// ===== [C199] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32150,7 +32439,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C198] the report page: gates beside each other ===========================================
+// ===== [C200] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32259,7 +32548,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C199] the report page: what a search found ===============================================
+// ===== [C201] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32347,7 +32636,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C200] the report page: what else a gate has to say =======================================
+// ===== [C202] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32470,6 +32759,34 @@ inline std::string ranks_html(const gate_report& g) {
                              rows, 2));
 }
 
+/// Each step of what was done beside the load, and when.
+inline std::string side_tasks_html(const gate_report& g) {
+    constexpr std::size_t most_shown = 1000;
+    std::string rows;
+    std::size_t steps = 0;
+    for (const arm_figures* arm : {&g.figures.candidate, &g.figures.baseline})
+        for (const repeat_figures& d : arm->repeats)
+            for (const side_task_seen& t : d.beside)
+                for (const side_step& s : t.steps) {
+                    if (++steps > most_shown) continue;
+                    const auto seconds = [](long long ns) {
+                        return time_text(static_cast<double>(ns) * 1e-9);
+                    };
+                    rows += printed("<tr><th scope=\"row\">%d</th><td>%s</td><td>", d.index + 1,
+                                    to_string(d.arm)) +
+                            xml_escaped(t.name) + "</td><td>" + xml_escaped(s.what) + "</td>" +
+                            number_cell(seconds(s.from_ns - d.window.from_ns())) +
+                            number_cell(seconds(s.to_ns - s.from_ns)) + "<td>" +
+                            xml_escaped(s.failed) + "</td></tr>\n";
+                }
+    if (steps == 0) return {};
+    return folded("Beside the load",
+                  plural(steps, "step") + (steps > most_shown ? ", the first 1000 of them" : ""),
+                  false,
+                  page_table("Side tasks of " + g.what.name,
+                             {"repeat", "arm", "task", "step", "at", "took", "failed"}, rows, 4));
+}
+
 /// What only whoever sends knows.
 inline std::string sent_html(const gate_report& g) {
     const plan& p = g.what;
@@ -32543,7 +32860,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C201] the report page: several settings beside each other ================================
+// ===== [C203] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32638,7 +32955,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C202] the report page: timelines =========================================================
+// ===== [C204] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32808,7 +33125,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C203] the report page: the whole =========================================================
+// ===== [C205] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32879,7 +33196,7 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     h += "<h3>More</h3>\n";
     const bool has_client = g.target.kind != target_kind::files && !g.target.is_virtual;
     if (measured && has_client) h += self_check_html(g.self_check);
-    if (measured) h += repeats_html(g) + ranks_html(g);
+    if (measured) h += repeats_html(g) + ranks_html(g) + side_tasks_html(g);
     h += scenario_html(g);
     if (const std::string t = others_text(g); !t.empty())
         h += folded("In other tools' definitions", "", true,
@@ -36681,7 +36998,74 @@ inline std::unique_ptr<network> virtual_world::new_network() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E34] the warm-up of a load, watched until it has settled =================================
+// ===== [E34] a request that is not waited for ====================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// In a made-up world, whose one thread has a load to see to meanwhile. Without TLS.
+class post_under_way final : private socket_user {
+public:
+    post_under_way(const http_server& at, std::string request, double within_s)
+        : at_(at), request_(std::move(request)), within_s_(within_s),
+          until_ns_(now_ns() + ns_of(within_s)) {}
+
+    /// Does what can be done now. Whether it has come to its end.
+    bool advance() {
+        if (!ended_ && !wire_.is_open() &&
+            !wire_.connect(at_.addresses.in_order().front(), *net_, *this) && errno != EAGAIN)
+            failed(std::string("cannot connect: ") + error_text(errno));
+        if (!ended_) {
+            net_->wait(now_ns(), now_ns());
+            net_->each();
+        }
+        if (!ended_ && now_ns() >= until_ns_) failed("no answer within " + time_text(within_s_));
+        return ended_;
+    }
+    const http_answer& answer() const { return answer_; }
+
+private:
+    void on_writable() override {
+        if (!is_connected_) {
+            is_connected_ = true;
+            if (const int error = wire_.connect_error(); error != 0)
+                return failed(std::string("cannot connect: ") + error_text(error));
+            wire_.send(request_);
+        }
+        if (!wire_.flush()) failed("the connection was lost while sending");
+    }
+    void on_readable() override {
+        const arrival a = wire_.read(buffer_);
+        if (ended_ || a.what == arrival::kind::nothing_yet) return;
+        if (a.what == arrival::kind::end) parser_.end_of_input();
+        else parser_.feed(a.bytes, [&](std::string_view body) { answer_.body.append(body); });
+        if (!parser_.complete() && !parser_.broken()) return;
+        answer_.status = parser_.complete() ? parser_.status() : 0;
+        failed(parser_.error());
+    }
+    void failed(std::string why) {
+        answer_.error = std::move(why);
+        ended_ = true;
+    }
+
+    const http_server& at_;
+    const std::string request_;
+    const double within_s_;
+    const long long until_ns_;
+    const std::unique_ptr<network> net_ = new_network();
+    exchange wire_{};
+    response_parser parser_{};
+    std::vector<char> buffer_ = std::vector<char>(16384);
+    http_answer answer_{};
+    bool is_connected_ = false, ended_ = false;
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E35] the warm-up of a load, watched until it has settled =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36752,7 +37136,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E35] what a load is told and delivers ====================================================
+// ===== [E36] what a load is told and delivers ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -36894,7 +37278,7 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E36] one connection of the load ==========================================================
+// ===== [E37] one connection of the load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37269,7 +37653,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E37] what one client thread has to send, and when ========================================
+// ===== [E38] what one client thread has to send, and when ========================================
 // No clock and no sockets: whoever asks says what time it is.
 
 namespace llmbench {
@@ -37623,7 +38007,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E38] the connections of one client thread ================================================
+// ===== [E39] the connections of one client thread ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37707,7 +38091,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E39] what came back to one client thread =================================================
+// ===== [E40] what came back to one client thread =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -37777,7 +38161,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E40] one client thread ===================================================================
+// ===== [E41] one client thread ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38031,7 +38415,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E41] the load of one repeat ==============================================================
+// ===== [E42] the load of one repeat ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38184,7 +38568,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E42] what of asio a server needs beyond a client =========================================
+// ===== [E43] what of asio a server needs beyond a client =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38197,7 +38581,7 @@ using tcp_acceptor = asio::basic_socket_acceptor<asio::ip::tcp, io_executor>;
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E43] a connection of the simulated server ================================================
+// ===== [E44] a connection of the simulated server ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38312,7 +38696,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E44] what the simulated server does with requests ========================================
+// ===== [E45] what the simulated server does with requests ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38396,14 +38780,25 @@ private:
             return s.answer(about_server(asked.path, model_, tallies_));
         }
         if (is_of_profiler(asked.path)) return profile(s);
+        const bool adapts = is_of_adapters(asked.path);
         const bool counts = asked.path == "/tokenize";
         const maybe<api_format> api = api_at(asked.path);
-        if (!api && !counts) return s.answer(error_reply(404, "no such path"));
+        if (!api && !counts && !adapts) return s.answer(error_reply(404, "no such path"));
         picojson::value body;
         if (!parse_json(asked.body, body) || !body.is<picojson::object>())
             return s.answer(error_reply(400, "the body is not a JSON object"));
         if (counts) return s.answer(counted_tokens(body, settings_.max_model_len));
+        if (adapts) return adapt(s, adapter_reply(asked.path, body, adapters_));
         generate(s, body, api_of(*api, body));
+    }
+    void adapt(simulated_session& s, const reply& r) {
+        const double takes_s = settings_.adapter_load.seconds();
+        const bool loads = s.request().path.find("unload") == std::string::npos;
+        if (r.status != 200 || !loads || takes_s <= 0) return s.answer(r);
+        model_.hold_up(takes_s);
+        at_(now_ns() + ns_of(takes_s), [r, to = s.weak_from_this()] {
+            if (const auto known = to.lock()) known->answer(r);
+        });
     }
     void profile(simulated_session& s) {
         const std::string path = s.request().path;
@@ -38567,6 +38962,7 @@ private:
     std::vector<log_entry> log_{};
     std::vector<profiler_entry> profiler_log_{};
     simulated_profiler profiler_{};
+    std::set<std::string> adapters_{};
     const long long start_ns_ = now_ns();
     long long generations_ = 0;
     std::uint64_t next_id_ = 0;
@@ -38580,7 +38976,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E45] the simulated server's sockets ======================================================
+// ===== [E46] the simulated server's sockets ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38703,7 +39099,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E46] the simulated server in a made-up world =============================================
+// ===== [E47] the simulated server in a made-up world =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38806,7 +39202,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E47] what a server's first words say against a load ======================================
+// ===== [E48] what a server's first words say against a load ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -38896,7 +39292,7 @@ inline std::string why_not_served(const load_target& to, const char* method,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E48] what a server is asked before the load ==============================================
+// ===== [E49] what a server is asked before the load ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39126,7 +39522,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E49] who asks a server ===================================================================
+// ===== [E50] who asks a server ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39207,168 +39603,6 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
     add_secret(c.secrets, key);
     c.fields += key_line(e, api, key);
     return c;
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [E50] the pages on which a server tells of itself =========================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// One page, and what it takes to ask for it.
-struct page_address {
-    std::string url{};  // as reports name it
-    http_server at{};
-    std::string path{};
-    std::string fields{};
-    std::vector<std::string> secrets{};
-};
-/// All of a server's. The first is its own, where it has one, the others are of exporters.
-struct server_pages {
-    std::vector<page_address> all{};
-    bool first_is_servers = false;
-    std::string of{};       // whose the first is, "" where nobody knows that
-    std::string problem{};  // why the server has none
-    bool is_off = false;    // the scenario wants none of the server's
-};
-
-inline constexpr double page_within_s = 1;
-
-/// What a page says, or why it says nothing, in one sentence.
-inline parsed_page read_page(const page_address& p) {
-    const http_answer a = blocking_get(p.at, p.path, p.fields, page_within_s);
-    const auto none = [&](const std::string& why) {
-        return parsed_page{.problem = without_secrets(p.url + ": " + why, p.secrets)};
-    };
-    if (a.status == 0) return none(a.error);
-    if (a.status != 200) return none("HTTP " + std::to_string(a.status));
-    parsed_page page = read_metrics_page(a.body, a.content_type);
-    if (!page.problem.empty()) return none(page.problem);
-    page.reported_s = a.date_s.value_or(not_a_number);
-    return page;
-}
-
-/// The address that a scenario names, or "/path" of the server itself. Its key and its headers go
-/// to nobody else.
-inline page_address page_at(const std::string& named, const load_target& server,
-                            const std::string& server_url, const tls_options& tls,
-                            const char* field) {
-    page_address p;
-    const bool is_path = !named.empty() && named.front() == '/';
-    const http_url at = is_path ? server.url : parsed_url(named, field);
-    p.path = is_path ? named : at.path.empty() ? "/metrics" : at.path;
-    p.url = is_path ? without_path(server_url) + named : named;
-    const bool is_same = at.authority() == server.url.authority() &&
-                         at.socket == server.url.socket && at.tls == server.url.tls;
-    p.fields = "Accept: text/plain;version=0.0.4\r\n";
-    p.fields += is_same ? server.fields : "User-Agent: llmbench\r\n";
-    p.at = is_same  ? static_cast<const http_server&>(server)
-           : at.tls ? server_at(at, std::make_shared<tls_client>(tls, at))
-                    : server_at(at);
-    p.secrets = server.secrets;
-    return p;
-}
-
-/// Where servers of an API have their page if nobody says so, "" where they have none.
-inline std::string usual_page(const load_target& server) {
-    const std::string page = server.api->metrics;
-    if (page.empty() || page.front() != ':') return page;
-    const std::string host = server.url.ipv6 ? "[" + server.url.host + "]" : server.url.host;
-    return (server.url.tls ? "https://" : "http://") + host + page;  // a port of its own
-}
-
-/// The pages of a server that has been brought up. A page that the scenario names must be there;
-/// that of the API is asked for once, and may be missing.
-inline server_pages pages_of(const endpoint& e, const load_target& server,
-                             const std::string& server_url) {
-    server_pages pages;
-    const auto add_own = [&](const std::string& named) {
-        page_address p = page_at(named, server, server_url, e.tls, "endpoint.metrics_url");
-        const parsed_page read = read_page(p);
-        if (!read.problem.empty()) {
-            pages.problem = read.problem;
-            return false;
-        }
-        const auto kind = found_in(read.page);
-        pages.of = kind ? traits_of(*kind).name : "";
-        pages.first_is_servers = true;
-        pages.problem.clear();
-        pages.all.push_back(std::move(p));
-        return true;
-    };
-    pages.is_off = str(e.metrics_url) == "off";
-    if (pages.is_off) {
-        pages.problem = "its page is not read, as endpoint.metrics_url is \"off\"";
-    } else if (!e.metrics_url.empty()) {
-        if (!add_own(str(e.metrics_url)))
-            refuse({"endpoint.metrics_url: ", pages.problem, "; ", how_to_switch_on({})});
-    } else if (const std::string usual = usual_page(server); !usual.empty()) {
-        // What trtllm-serve has at /metrics is JSON.
-        const bool is_there = add_own(usual);
-        if (!is_there && pages.problem.find("is JSON") != std::string::npos)
-            add_own(traits_of(server_kind::tensorrt_llm).page);
-    }
-    for (const auto& named : e.telemetry) {
-        page_address p = page_at(str(named), server, server_url, e.tls, "endpoint.telemetry");
-        const parsed_page read = read_page(p);
-        if (!read.problem.empty()) refuse({"endpoint.telemetry: ", read.problem});
-        pages.all.push_back(std::move(p));
-    }
-    return pages;
-}
-
-// ---- whether there is what objectives ask for
-
-/// The metrics that a reading has values of, for a sentence.
-inline std::string reported_metrics(const page_reading& r) {
-    std::string names;
-    for (const metric_facts& f : metric_table)
-        if (const auto q = quantity_of(f.id); q && !std::isnan(r.value(*q)))
-            names += (names.empty() ? "" : ", ") + std::string(f.name);
-    return names.empty() ? "none of those known here" : names;
-}
-/// Why pages do not tell what an objective is of, "" where they do.
-inline std::string why_unreported(const server_pages& on, const std::vector<metrics_page>& pages,
-                                  const page_reading& r, const statistic_data& what) {
-    if (what.metric == metric_id::energy_per_token) {
-        const double joules = r.value(server_quantity::energy);
-        const double watts = r.value(server_quantity::power);
-        return !std::isnan(joules) || !std::isnan(watts)
-                   ? ""
-                   : "no metrics page reports the energy or the power of accelerators: name an "
-                     "exporter's, endpoint{.telemetry = {\"http://host:9400/metrics\"}}";
-    }
-    if (what.metric == metric_id::server_metric) {
-        const series_selector wanted = selector_of(str(what.gauge));
-        std::string why;
-        for (const metrics_page& page : pages) {
-            const std::string here = why_no_series(page, wanted);
-            if (here.empty()) return {};
-            if (why.empty()) why = here;
-        }
-        return why;
-    }
-    if (!on.first_is_servers)
-        return on.is_off ? on.problem
-                         : on.problem + (on.problem.empty() ? "" : "; ") + how_to_switch_on({});
-    const auto q = quantity_of(what.metric);
-    if (!q || !std::isnan(r.value(*q))) return {};
-    return "the page of " + (on.of.empty() ? std::string("this server") : on.of) +
-           " does not report it; it reports " + reported_metrics(r);
-}
-/// The same of the first of several objectives that asks for too much, by one look at the pages.
-inline std::string why_any_unreported(const server_pages& on, const std::vector<slo>& slos) {
-    std::vector<metrics_page> pages;
-    for (const page_address& a : on.all) pages.push_back(read_page(a).page);
-    const page_reading r = reading_of(pages, on.first_is_servers, {});
-    for (const slo& s : slos)
-        if (const std::string why = why_unreported(on, pages, r, s.what); !why.empty())
-            return "the SLO " + str(s.text()) + " is refused: " + why;
-    return {};
 }
 
 }  // namespace llmbench
@@ -39539,6 +39773,8 @@ public:
         log_.appear();
     }
     std::string log_tail(std::size_t bytes = 2000) const { return log_.tail(bytes); }
+    /// Nothing is left of what it was, or what it started.
+    bool is_gone() { return has_ended() && ::kill(-pid_, 0) != 0; }
 
 private:
     bool has_ended() {
@@ -39579,7 +39815,234 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E52] servers that a gate starts ==========================================================
+// ===== [E52] commands of a scenario, beside its server ===========================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What somebody else says, on one line and without what is for nobody else.
+inline std::string words_of_others(std::string_view s, const load_target& to) {
+    s = s.substr(0, s.find_last_not_of(" \t\r\n") + 1);
+    return printable(without_secrets(std::string(s), to.secrets), 200);
+}
+
+/// What commands left running beside a load, which is ended with this and not before.
+class kept_commands {
+public:
+    void keep(std::unique_ptr<server_process> p) {
+        const std::lock_guard lock(mutex_);
+        std::erase_if(all_, [](const auto& old) { return old->is_gone(); });
+        if (!p->is_gone()) all_.push_back(std::move(p));
+    }
+
+private:
+    std::mutex mutex_{};
+    std::vector<std::unique_ptr<server_process>> all_{};
+};
+
+/// How a command went.
+struct carried_command {
+    std::unique_ptr<server_process> process{};  // what it leaves running goes with it
+    std::string how{};   // "exited with status 0"; "" while it runs
+    std::string said{};  // its last line
+    std::string error{};  // why it was not run
+    bool in_time = false;
+    bool done() const { return how == "exited with status 0"; }
+};
+/// Runs it in a shell with the server's URL, until then at most, or until somebody interrupts.
+inline carried_command carried_out(const std::string& line, const load_target& to,
+                                   const std::string& url, const std::string& log,
+                                   long long until_ns) {
+    const bool was_interrupted = stop_asked.load();
+    const process what{.command = filled_in(line, "{url}", url), .env = {{"LLMBENCH_URL", url}}};
+    const int port = parsed_number<int>(to.url.port).value_or(0);
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(log).parent_path(), ignored);
+    carried_command c;
+    try {
+        c.process = std::make_unique<server_process>(what, port, log, to.secrets);
+    } catch (const std::runtime_error& e) {
+        c.error = words_of_others(e.what(), to);
+        return c;
+    }
+    while ((c.how = c.process->how_it_ended()).empty() && now_ns() < until_ns &&
+           stop_asked.load() == was_interrupted)
+        sleep_s(0.01);
+    c.in_time = now_ns() < until_ns;
+    const std::string all = c.process->log_tail();
+    c.said = words_of_others(
+        std::string_view(all).substr(all.rfind('\n', all.find_last_not_of(" \t\r\n")) + 1), to);
+    return c;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E53] the pages on which a server tells of itself =========================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One page, and what it takes to ask for it.
+struct page_address {
+    std::string url{};  // as reports name it
+    http_server at{};
+    std::string path{};
+    std::string fields{};
+    std::vector<std::string> secrets{};
+};
+/// All of a server's. The first is its own, where it has one, the others are of exporters.
+struct server_pages {
+    std::vector<page_address> all{};
+    bool first_is_servers = false;
+    std::string of{};       // whose the first is, "" where nobody knows that
+    std::string problem{};  // why the server has none
+    bool is_off = false;    // the scenario wants none of the server's
+};
+
+inline constexpr double page_within_s = 1;
+
+/// What a page says, or why it says nothing, in one sentence.
+inline parsed_page read_page(const page_address& p) {
+    const http_answer a = blocking_get(p.at, p.path, p.fields, page_within_s);
+    const auto none = [&](const std::string& why) {
+        return parsed_page{.problem = without_secrets(p.url + ": " + why, p.secrets)};
+    };
+    if (a.status == 0) return none(a.error);
+    if (a.status != 200) return none("HTTP " + std::to_string(a.status));
+    parsed_page page = read_metrics_page(a.body, a.content_type);
+    if (!page.problem.empty()) return none(page.problem);
+    page.reported_s = a.date_s.value_or(not_a_number);
+    return page;
+}
+
+/// The address that a scenario names, or "/path" of the server itself. Its key and its headers go
+/// to nobody else.
+inline page_address page_at(const std::string& named, const load_target& server,
+                            const std::string& server_url, const tls_options& tls,
+                            const char* field) {
+    page_address p;
+    const bool is_path = !named.empty() && named.front() == '/';
+    const http_url at = is_path ? server.url : parsed_url(named, field);
+    p.path = is_path ? named : at.path.empty() ? "/metrics" : at.path;
+    p.url = is_path ? without_path(server_url) + named : named;
+    const bool is_same = at.authority() == server.url.authority() &&
+                         at.socket == server.url.socket && at.tls == server.url.tls;
+    p.fields = "Accept: text/plain;version=0.0.4\r\n";
+    p.fields += is_same ? server.fields : "User-Agent: llmbench\r\n";
+    p.at = is_same  ? static_cast<const http_server&>(server)
+           : at.tls ? server_at(at, std::make_shared<tls_client>(tls, at))
+                    : server_at(at);
+    p.secrets = server.secrets;
+    return p;
+}
+
+/// Where servers of an API have their page if nobody says so, "" where they have none.
+inline std::string usual_page(const load_target& server) {
+    const std::string page = server.api->metrics;
+    if (page.empty() || page.front() != ':') return page;
+    const std::string host = server.url.ipv6 ? "[" + server.url.host + "]" : server.url.host;
+    return (server.url.tls ? "https://" : "http://") + host + page;  // a port of its own
+}
+
+/// The pages of a server that has been brought up. A page that the scenario names must be there;
+/// that of the API is asked for once, and may be missing.
+inline server_pages pages_of(const endpoint& e, const load_target& server,
+                             const std::string& server_url) {
+    server_pages pages;
+    const auto add_own = [&](const std::string& named) {
+        page_address p = page_at(named, server, server_url, e.tls, "endpoint.metrics_url");
+        const parsed_page read = read_page(p);
+        if (!read.problem.empty()) {
+            pages.problem = read.problem;
+            return false;
+        }
+        const auto kind = found_in(read.page);
+        pages.of = kind ? traits_of(*kind).name : "";
+        pages.first_is_servers = true;
+        pages.problem.clear();
+        pages.all.push_back(std::move(p));
+        return true;
+    };
+    pages.is_off = str(e.metrics_url) == "off";
+    if (pages.is_off) {
+        pages.problem = "its page is not read, as endpoint.metrics_url is \"off\"";
+    } else if (!e.metrics_url.empty()) {
+        if (!add_own(str(e.metrics_url)))
+            refuse({"endpoint.metrics_url: ", pages.problem, "; ", how_to_switch_on({})});
+    } else if (const std::string usual = usual_page(server); !usual.empty()) {
+        // What trtllm-serve has at /metrics is JSON.
+        const bool is_there = add_own(usual);
+        if (!is_there && pages.problem.find("is JSON") != std::string::npos)
+            add_own(traits_of(server_kind::tensorrt_llm).page);
+    }
+    for (const auto& named : e.telemetry) {
+        page_address p = page_at(str(named), server, server_url, e.tls, "endpoint.telemetry");
+        const parsed_page read = read_page(p);
+        if (!read.problem.empty()) refuse({"endpoint.telemetry: ", read.problem});
+        pages.all.push_back(std::move(p));
+    }
+    return pages;
+}
+
+// ---- whether there is what objectives ask for
+
+/// The metrics that a reading has values of, for a sentence.
+inline std::string reported_metrics(const page_reading& r) {
+    std::string names;
+    for (const metric_facts& f : metric_table)
+        if (const auto q = quantity_of(f.id); q && !std::isnan(r.value(*q)))
+            names += (names.empty() ? "" : ", ") + std::string(f.name);
+    return names.empty() ? "none of those known here" : names;
+}
+/// Why pages do not tell what an objective is of, "" where they do.
+inline std::string why_unreported(const server_pages& on, const std::vector<metrics_page>& pages,
+                                  const page_reading& r, const statistic_data& what) {
+    if (what.metric == metric_id::energy_per_token) {
+        const double joules = r.value(server_quantity::energy);
+        const double watts = r.value(server_quantity::power);
+        return !std::isnan(joules) || !std::isnan(watts)
+                   ? ""
+                   : "no metrics page reports the energy or the power of accelerators: name an "
+                     "exporter's, endpoint{.telemetry = {\"http://host:9400/metrics\"}}";
+    }
+    if (what.metric == metric_id::server_metric) {
+        const series_selector wanted = selector_of(str(what.gauge));
+        std::string why;
+        for (const metrics_page& page : pages) {
+            const std::string here = why_no_series(page, wanted);
+            if (here.empty()) return {};
+            if (why.empty()) why = here;
+        }
+        return why;
+    }
+    if (!on.first_is_servers)
+        return on.is_off ? on.problem
+                         : on.problem + (on.problem.empty() ? "" : "; ") + how_to_switch_on({});
+    const auto q = quantity_of(what.metric);
+    if (!q || !std::isnan(r.value(*q))) return {};
+    return "the page of " + (on.of.empty() ? std::string("this server") : on.of) +
+           " does not report it; it reports " + reported_metrics(r);
+}
+/// The same of the first of several objectives that asks for too much, by one look at the pages.
+inline std::string why_any_unreported(const server_pages& on, const std::vector<slo>& slos) {
+    std::vector<metrics_page> pages;
+    for (const page_address& a : on.all) pages.push_back(read_page(a).page);
+    const page_reading r = reading_of(pages, on.first_is_servers, {});
+    for (const slo& s : slos)
+        if (const std::string why = why_unreported(on, pages, r, s.what); !why.empty())
+            return "the SLO " + str(s.text()) + " is refused: " + why;
+    return {};
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E54] servers that a gate starts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39685,7 +40148,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E53] targets brought up ==================================================================
+// ===== [E55] targets brought up ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -39807,6 +40270,7 @@ public:
         auto* p = std::get_if<started_process>(&server_);
         return p ? p->take_startup_s() : not_a_number;
     }
+    kept_commands& commands() { return *commands_; }
     /// Where it tells of itself.
     const server_pages& pages() const { return pages_; }
     /// Refuses an objective of what its pages do not tell. A server that has served nothing yet may
@@ -39915,13 +40379,14 @@ private:
     std::string proxy_{};  // what is to be said of one that is not used
     std::string page_{};  // of a process, whose port is not known yet
     server_pages pages_{};
+    std::unique_ptr<kept_commands> commands_ = std::make_unique<kept_commands>();
 };
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E54] a server and its machine asked what they are ========================================
+// ===== [E56] a server and its machine asked what they are ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -40019,7 +40484,7 @@ inline fingerprint fingerprint_of(const live_target& of, const std::string& mach
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E55] a server's pages, read beside a load ================================================
+// ===== [E57] a server's pages, read beside a load ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -40143,7 +40608,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E56] whether two targets are one server, and two arms one ================================
+// ===== [E58] whether two targets are one server, and two arms one ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -40261,6 +40726,7 @@ inline std::string one_process_text(const std::string& one, const std::string& i
 /// Refuses arms whose first requests, a hundred at most, are the same but for their words.
 inline void check_other_requests(const plan& p, const load_target& to) {
     const plan theirs = plan_of_arm(p, run_arm::baseline);
+    if (theirs.sent->beside.size() != p.sent->beside.size()) return;
     const auto asked = [&](const plan& of, std::size_t i) {
         const request_spec r = request_of(of, run_arm::candidate, 0, i * of.sent->stride);
         return path_of(to, r) + " " + request_body(*to.api, to.model, r);
@@ -40280,7 +40746,7 @@ inline void check_other_requests(const plan& p, const load_target& to) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E57] the test case of doctest's that gates stand in, and their names =====================
+// ===== [E59] the test case of doctest's that gates stand in, and their names =====================
 
 namespace llmbench {
 inline namespace v0 {
@@ -40345,7 +40811,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E58] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E60] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -40498,7 +40964,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E59] the reports of all gates of a program, and its files ================================
+// ===== [E61] the reports of all gates of a program, and its files ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -40711,7 +41177,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E60] all gates of a program, and how it ends =============================================
+// ===== [E62] all gates of a program, and how it ends =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -40934,7 +41400,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E61] gates inside doctest ================================================================
+// ===== [E63] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -41052,7 +41518,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E62] the models that stand in for servers in a rehearsal =================================
+// ===== [E64] the models that stand in for servers in a rehearsal =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -41098,8 +41564,11 @@ inline void check_stays(const std::string& rehearse) {
 }
 
 /// Throws where a model can tell nothing of what is asked.
-inline void check_rehearsal(const slo_list& slos) {
-    for (const slo& s : slos)
+inline void check_rehearsal(const scenario& what) {
+    if (!what.beside.empty())
+        refuse({"LLMBENCH_REHEARSE: beside has side tasks, and a model is no server that they "
+                "could be done to: rehearse the load without them"});
+    for (const slo& s : what.slos)
         if (is_of_start(s.what.metric))
             refuse({"LLMBENCH_REHEARSE: ", str(s.text()),
                     " is of a process, and a rehearsal starts none"});
@@ -41109,7 +41578,7 @@ inline void check_rehearsal(const slo_list& slos) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E63] what the environment asks of a gate =================================================
+// ===== [E65] what the environment asks of a gate =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -41216,7 +41685,7 @@ inline void check_writable(const std::string& file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E64] the servers of a gate ===============================================================
+// ===== [E66] the servers of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -41271,6 +41740,8 @@ public:
         if (!model.empty()) its.model = printable(model);
         mine.options = options_text(p_, run_arm::candidate);
         its.options = options_text(p_, run_arm::baseline);
+        if ((*p_.sent->otherwise).beside.size() != p_.sent->beside.size())
+            its.options += ", nothing done beside the load";
         check_other_requests(p_, candidate_.load());
     }
     void check_objectives() const {
@@ -41293,7 +41764,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E65] the progress of a repeat ============================================================
+// ===== [E67] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -41426,7 +41897,148 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E66] one repeat ==========================================================================
+// ===== [E68] what is done to the server beside a load ============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One task in one repeat: a thread and connections of its own, or events of a world that is made
+/// up.
+class task_under_load {
+public:
+    /// `log`: of its commands. What it is given must outlive it.
+    task_under_load(const planned_task& what, live_target& target, const load_state& load,
+                    double within_s, std::string log)
+        : what_(what), target_(target), load_(load), within_s_(within_s), log_(std::move(log)) {
+        seen_.name = what.name;
+        seen_.may_fail = what.may_fail;
+        doing_.begin([this] { return next_ns(); }, [this] { act(); },
+                     [this](const char* why) { end_step(std::string("failed: ") + why); });
+    }
+    task_under_load(const task_under_load&) = delete;
+    task_under_load& operator=(const task_under_load&) = delete;
+
+    /// Of a load that is over: a round of steps that has begun is carried out to its end.
+    side_task_seen finished() {
+        doing_.stop();
+        while (post_ && !has_advanced()) sleep_s(poll_s);
+        while (begun_ % what_.steps.size() != 0) {
+            begin_step(now_ns());
+            while (post_ && !has_advanced()) sleep_s(poll_s);
+        }
+        return std::move(seen_);
+    }
+
+private:
+    static constexpr double poll_s = 0.001, look_s = 0.01, interrupted_s = 10;
+
+    bool is_over() const { return what_.every_s == 0 && begun_ == what_.steps.size(); }
+    long long due_ns() const {
+        return measured_from_ns_ + ns_of(what_.first_s) +
+               static_cast<long long>(begun_) * ns_of(what_.every_s);
+    }
+    long long next_ns() {
+        if (post_) return now_ns() + ns_of(poll_s);
+        if (measured_from_ns_ == 0) measured_from_ns_ = load_.measured_from.load();
+        if (measured_from_ns_ == 0) return now_ns() + ns_of(look_s);
+        return is_over() ? now_ns() + ns_of(60) : due_ns();
+    }
+    void act() {
+        if (post_) has_advanced();
+        else if (measured_from_ns_ != 0 && !is_over() && now_ns() >= due_ns()) begin_step(due_ns());
+    }
+    void begin_step(long long due_ns) {
+        const task_step& s = what_.steps[begun_ % what_.steps.size()];
+        const std::string nth = std::to_string(begun_ / what_.steps.size() + 1);
+        const auto filled = [&](const text& t) { return filled_in(str(t), "{n}", nth); };
+        const load_target& to = target_.load();
+        const double most_s = stop_asked.load() ? std::min(within_s_, interrupted_s) : within_s_;
+        ++begun_;
+        side_step& seen = seen_.steps.emplace_back();
+        seen.due_ns = due_ns;
+        seen.from_ns = seen.to_ns = now_ns();
+        if (s.path.empty()) {
+            seen.what = "\"" + words_of_others(str(s.line), to) + "\"";
+            return end_step(carried_out_within(filled(s.line), most_s));
+        }
+        const std::string path = filled(s.path);
+        seen.what = "POST " + words_of_others(path, to);
+        const std::string request =
+            request_text(http_method::post, inquiry_path(to, path.c_str()), to.url.authority(),
+                         "Connection: close\r\n" + to.fields, filled(s.body));
+        if (!current_world || to.tls) return end_step(fault_of(answer_to(to, request, most_s)));
+        post_ = std::make_unique<post_under_way>(to, request, most_s);
+        has_advanced();
+    }
+    bool has_advanced() {
+        if (!post_->advance()) return false;
+        end_step(fault_of(post_->answer()));
+        post_.reset();
+        return true;
+    }
+    void end_step(std::string why) {
+        if (seen_.steps.empty()) return;  // it never began: that is told of the whole task
+        seen_.steps.back().to_ns = now_ns();
+        seen_.steps.back().failed = std::move(why);
+    }
+    std::string fault_of(const http_answer& a) const {
+        if (a.status >= 200 && a.status < 300) return {};
+        if (a.status == 0) return "failed: " + words_of_others(a.error, target_.load());
+        const std::string said = words_of_others(a.body, target_.load());
+        return printed("was answered with HTTP %d", a.status) + (said.empty() ? "" : ": " + said);
+    }
+    std::string carried_out_within(const std::string& line, double most_s) {
+        carried_command c = carried_out(line, target_.load(), target_.facts().url, log_,
+                                        now_ns() + ns_of(most_s));
+        if (!c.process) return "was not run: " + c.error;
+        const bool done = c.done(), ended = !c.how.empty();
+        if (ended) target_.commands().keep(std::move(c.process));
+        if (done) return {};
+        return (ended       ? c.how
+                : c.in_time ? "was interrupted"
+                            : "had not ended after " + time_text(most_s)) +
+               (c.said.empty() ? "" : ": " + c.said);
+    }
+
+    const planned_task& what_;
+    live_target& target_;
+    const load_state& load_;
+    const double within_s_;
+    const std::string log_;
+    // of who does it while it is being done, of its owner after that
+    side_task_seen seen_{};
+    std::size_t begun_ = 0;  // steps
+    long long measured_from_ns_ = 0;
+    std::unique_ptr<post_under_way> post_{};
+    repeated doing_{};
+};
+
+/// All of them in one repeat.
+class tasks_under_load {
+public:
+    tasks_under_load(const plan& p, live_target& target, const load_state& load, int gate) {
+        const double within_s = p.sent->limits.total.seconds();
+        for (std::size_t i = 0; i < p.sent->beside.size(); ++i)
+            all_.push_back(std::make_unique<task_under_load>(
+                p.sent->beside[i], target, load, within_s,
+                report_directory() + printed("/beside-%d-%zu.log", gate, i + 1)));
+    }
+    std::vector<side_task_seen> finished() {
+        std::vector<side_task_seen> seen;
+        for (const auto& task : all_) seen.push_back(task->finished());
+        return seen;
+    }
+
+private:
+    std::vector<std::unique_ptr<task_under_load>> all_{};
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E69] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -41640,8 +42252,10 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     state.most_gaps = terms.most_gaps;
     state.out = terms.out;
     const progress_watch watched(terms.meter, state);
+    tasks_under_load beside(p, target, state, gate_number);
     request_log all;
     send_all(p, order, state, d, all, [&] { run_load(order, state, d, all); });
+    d.beside = beside.finished();
     d.warmup = state.settling.seen();
     note_answers(p, target.load(), all, d);
     const bool counted = state.gaps > terms.most_gaps;
@@ -41670,7 +42284,7 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm ar
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E67] one repeat of a load that ranks of MPI send =========================================
+// ===== [E70] one repeat of a load that ranks of MPI send =========================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -41869,7 +42483,7 @@ inline void ask_other_ranks(const rank_command& c) {
 }  // namespace llmbench
 #endif
 
-// ===== [E68] a load that several programs send without a word to each other ======================
+// ===== [E71] a load that several programs send without a word to each other ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -41880,6 +42494,9 @@ inline void check_shard(const planned_traffic& p, const load_shard& shard) {
     const auto count = static_cast<long long>(shard.count);
     const std::string shared = printed("the load is shared by %lld programs, and ", count);
     const arrival_data& a = p.arrivals;
+    if (!p.beside.empty())
+        refuse({shared, "beside has side tasks, which each of them would do: let one program send "
+                "the load"});
     if (!p.is_open_loop() && !a.is_searched && a.users < count)
         refuse({shared, printed("arrivals has %lld users: each program needs one", a.users)});
     if (p.warmup_until_stable)
@@ -41982,7 +42599,7 @@ inline long long steady_ns_at(double unix_time_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E69] one repeat of a load that several programs send =====================================
+// ===== [E72] one repeat of a load that several programs send =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -42031,7 +42648,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E70] one repeat, whoever sends it, and the files that it leaves ==========================
+// ===== [E73] one repeat, whoever sends it, and the files that it leaves ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -42063,7 +42680,7 @@ inline repeat_data recorded_repeat(const plan& what, live_target& target, run_ar
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E71] which repeat is measured next, and which are evidence ===============================
+// ===== [E74] which repeat is measured next, and which are evidence ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -42116,7 +42733,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E72] the repeats of a gate, on its servers ===============================================
+// ===== [E75] the repeats of a gate, on its servers ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -42296,7 +42913,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E73] gates as steps of a bisection =======================================================
+// ===== [E76] gates as steps of a bisection =======================================================
 // All steps are of one day and one machine, so each is held against what the good commit measured
 // there today: by limits half way to those of the gate, and by what is known of such a day.
 
@@ -42389,7 +43006,7 @@ inline plan planned_step(plan p, const stored_gate& good, run_mode& mode) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E74] what a gate says before its load ====================================================
+// ===== [E77] what a gate says before its load ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -42431,7 +43048,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E75] the search for a capacity, on the servers of a gate =================================
+// ===== [E78] the search for a capacity, on the servers of a gate =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -42514,7 +43131,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E76] what another rank than the first does of a gate =====================================
+// ===== [E79] what another rank than the first does of a gate =====================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -42544,7 +43161,7 @@ inline void follow_rank_0(const plan& p, gate_servers& servers, progress_meter& 
 }  // namespace llmbench
 #endif
 
-// ===== [E77] the nights that a gate is held against ==============================================
+// ===== [E80] the nights that a gate is held against ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -42584,7 +43201,7 @@ inline history_terms nights_for(const plan& p, const target_facts& target,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E78] profiles of servers =================================================================
+// ===== [E81] profiles of servers =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -42624,8 +43241,7 @@ public:
 
 private:
     std::string own_text(std::string_view s) const {
-        s = s.substr(0, s.find_last_not_of(" \t\r\n") + 1);
-        return printable(without_secrets(std::string(s), target_.load().secrets), 200);
+        return words_of_others(s, target_.load());
     }
     profile_step posted(const char* path, double within_s) const {
         const load_target& to = target_.load();
@@ -42645,38 +43261,23 @@ private:
         return report_directory() + printed("/profile-%d-%s.log", gate_, part);
     }
     profile_step carried_out(const std::string& command, const char* part, double within_s) {
-        const bool was_interrupted = stop_asked.load();
-        const long long until = now_ns() + ns_of(within_s);
-        const process what{.command = filled_in(command, "{url}", target_.facts().url),
-                           .env = {{"LLMBENCH_URL", target_.facts().url}}};
-        const int port = parsed_number<int>(target_.load().url.port).value_or(0);
         profile_step s;
         s.asked = "\"" + own_text(command) + "\"";
-        std::error_code ignored;
-        std::filesystem::create_directories(report_directory(), ignored);
-        try {
-            running_.push_back(std::make_unique<server_process>(what, port, log_of(part),
-                                                                target_.load().secrets));
-        } catch (const std::runtime_error& e) {
-            s.came = "was not run: " + own_text(e.what());
+        carried_command c = detail::carried_out(command, target_.load(), target_.facts().url,
+                                        log_of(part), now_ns() + ns_of(within_s));
+        if (!c.process) {
+            s.came = "was not run: " + c.error;
             return s;
         }
-        server_process& p = *running_.back();
-        std::string how;
-        while ((how = p.how_it_ended()).empty() && now_ns() < until &&
-               stop_asked.load() == was_interrupted)
-            sleep_s(0.01);
-        s.heard = !how.empty();
-        s.done = how == "exited with status 0";
-        s.said = last_line(p.log_tail());
-        s.came = s.heard            ? how
-                 : now_ns() < until ? "was interrupted"
-                                    : "had not ended after " + time_text(within_s) +
-                                          " (what goes on belongs in the background, with &)";
+        running_.push_back(std::move(c.process));
+        s.heard = !c.how.empty();
+        s.done = c.done();
+        s.said = c.said;
+        s.came = s.heard     ? c.how
+                 : c.in_time ? "was interrupted"
+                             : "had not ended after " + time_text(within_s) +
+                                   " (what goes on belongs in the background, with &)";
         return s;
-    }
-    std::string last_line(std::string_view log) const {
-        return own_text(log.substr(log.rfind('\n', log.find_last_not_of(" \t\r\n")) + 1));
     }
 
     const profile& what_;
@@ -42736,7 +43337,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E79] profiles that could not be ended ====================================================
+// ===== [E82] profiles that could not be ended ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -42783,7 +43384,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E80] a gate, from its servers to all that its repeats show ===============================
+// ===== [E83] a gate, from its servers to all that its repeats show ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -42939,7 +43540,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E81] what the result of a gate holds =====================================================
+// ===== [E84] what the result of a gate holds =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -42982,7 +43583,7 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E82] gates that are added to a history ===================================================
+// ===== [E85] gates that are added to a history ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -43013,7 +43614,7 @@ inline history_entry night_of(const plan& p, const measured_gate& m, const gate_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E83] what one program does of a plan that several share ==================================
+// ===== [E86] what one program does of a plan that several share ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -43073,7 +43674,7 @@ inline plan as_rank(plan p, const scenario& s, const settings& asked) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E84] gates take turns ====================================================================
+// ===== [E87] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -43104,7 +43705,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E85] gates in virtual time ===============================================================
+// ===== [E88] gates in virtual time ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -43113,11 +43714,11 @@ namespace detail {
 inline bool is_made_up(const any_target& t) {
     return t.what().get<simulated_server>() != nullptr;
 }
-/// All its servers are simulated, so that its time can be. Commands of a profile are of the
+/// All its servers are simulated, so that its time can be. Commands are of the
 /// machine, and reach no server that is made up.
 inline bool is_made_up(const scenario& s) {
-    const bool has_commands = s.on_fail && !(*s.on_fail).start.empty();
-    return !has_commands && is_made_up(s.target) &&
+    const bool is_profiled = s.on_fail && !(*s.on_fail).start.empty();
+    return !is_profiled && !has_commands(s.beside) && is_made_up(s.target) &&
            (!s.baseline.is_live() || s.baseline.is_same_server() ||
             s.baseline.is_asked_otherwise() || is_made_up(s.baseline.live()));
 }
@@ -43164,7 +43765,7 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E86] one gate from its scenario to its result ============================================
+// ===== [E89] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -43431,7 +44032,7 @@ public:
 #endif
         if (rehearses()) {
             model_ = model_for(asked_, who_.what.name);
-            check_rehearsal(scenario_.slos);
+            check_rehearsal(scenario_);
         }
         if (model_ || is_made_up(scenario_)) enter_virtual_time();
         const gate_to_run what = prepared();
@@ -43608,7 +44209,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E87] a run that is over, with its requests ===============================================
+// ===== [E90] a run that is over, with its requests ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -43768,7 +44369,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E88] what others have measured, judged as a gate =========================================
+// ===== [E91] what others have measured, judged as a gate =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -43860,7 +44461,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E89] several settings of a server, measured in turns =====================================
+// ===== [E92] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -44098,7 +44699,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E90] several settings from a scenario to their result ====================================
+// ===== [E93] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -44123,11 +44724,12 @@ public:
             return ended_by(gate_outcome::skipped,
                             "a run that writes baselines compares no settings");
         if (rehearses()) {
-            check_rehearsal(of_each_.slos);
+            check_rehearsal(of_each_);
             for (const setting& s : settings_)
                 models_.push_back(model_for(asked_, who_.what.name + " / " + str(s.name)));
         }
-        if (rehearses() || is_made_up(settings_)) enter_virtual_time();
+        const bool is_of_machine = has_commands(of_each_.beside);
+        if (rehearses() || (is_made_up(settings_) && !is_of_machine)) enter_virtual_time();
         plan whole = plan_of(of_each_, who_, asked_.seed, scenario_use::measure,
                              api_of(settings_[0].target));
         for (const setting& s : settings_)
@@ -44269,7 +44871,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E91] public functions ====================================================================
+// ===== [E94] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -44368,7 +44970,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E92] records judged again ================================================================
+// ===== [E95] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -44425,7 +45027,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E93] main ================================================================================
+// ===== [E96] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

@@ -74,6 +74,21 @@ TEST_CASE("SGLang: a LoRA adapter") {
     });
 }
 
+// Theirs rests for a second after each load and unload, so that slow ones are fewer: the slower the loading, the
+// less of it is under the load. Here they are due at fixed times, and each is in the report with its own.
+TEST_CASE("SGLang: a LoRA adapter, others coming and going") {
+    gate({
+        .target = simulated(engine{.slots = 256, .decode_step = 9_ms, .prefill_per_token = 0.01_ms, .adapter_load = 20_ms}),
+        .workload = synthetic{.prompt_tokens = uniform(1, 256), .output_tokens = uniform(1, 256)},
+        .arrivals = poisson(8_rps),
+        .requests = 400,
+        .slos = {p50(e2e) <= 3420_ms, p50(ttft) <= 55_ms, p90(ttft).of(during("adapters")) <= 200_ms},
+        .beside = {{.name = "adapters", .every = 1_s,
+                    .steps = {post("/load_lora_adapter", R"({"lora_name": "x", "lora_path": "/x"})"),
+                              post("/unload_lora_adapter", R"({"lora_name": "x"})")}}},
+    });
+}
+
 // 97 % of a number that was written down once: one run decides, and a miss of 3 % may be the machine's. Only the
 // throughput is looked at there; what 76 users wait for is beside it here.
 TEST_CASE("vllm-ascend: Qwen3-32B, 76 users") {

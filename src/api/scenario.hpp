@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/profile.hpp"
+#include "api/side_task.hpp"
 #include "api/slo.hpp"
 #include "api/target.hpp"
 #include "api/text.hpp"
@@ -97,6 +98,7 @@ struct scenario {
     client_options client{};
     judging_options judging{};
     types::maybe<profile> on_fail{};  ///< of a gate that failed; default: none
+    types::list<side_task> beside{};  ///< what else is done to the server under the load
 };
 
 /// One of several ways to run a server, for compare().

@@ -123,6 +123,8 @@ struct engine {
         true;  ///< shared prompt starts (blocks of 16 tokens) are not computed again
     types::whole tokens_per_event = 1;   ///< speculative decoding: tokens a sequence gains a step
     fraction reasoning{};                ///< of an answer's tokens, which come before the others
+    /// POST /v1/load_lora_adapter is answered after so long, in which no step begins.
+    time_span adapter_load{};
     double jitter = 0.02;                ///< relative standard deviation of a step's time
     types::whole seed = 1;
     engine_faults faults{};

@@ -140,6 +140,16 @@ TEST_CASE("lengths and loads") {
     heavy.workload = prompts({"a", string("b")});
     gate(heavy);
 }
+TEST_CASE("side tasks") {
+    auto heavy = base;
+    const side_task one = {.name = "flush", .every = 1s, .steps = {post("/flush_cache")}, .may_fail = true};
+    heavy.beside = {one, {.name = "kill", .steps = {command("kill -9 $(cat pid)"), command(string("sleep 1"))}, .first = 5_s}};
+    heavy.baseline = otherwise{.alone = true};
+    heavy.slos = {p99(itl).of(during("flush")) <= 200_ms, p50(ttft) <= 1.1 * baseline};
+    gate(heavy);
+    gate({.arrivals = closed_loop(2), .duration = 5_s, .slos = {p50(ttft) <= 1_s},
+          .beside = {{.name = "adapters", .every = 1_s, .steps = {post("/a", R"({"b": 1})"), post("/c")}}}});
+}
 TEST_CASE("slos") {
     const slo_list all = {
         p50(ttft) <= 300_ms,

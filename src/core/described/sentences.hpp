@@ -41,6 +41,10 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::no_requests, "no_requests", "no request was measured"},
     {because::none_succeeded, "none_succeeded", "none of {0} requests succeeded ({w})"},
     {because::no_baseline, "no_baseline", "there is no baseline"},
+    {because::task_failed, "task_failed", "its load was another one, as a side task failed in "
+     "repeat {0}: {w}"},
+    {because::task_idle, "task_idle", "its load was another one, as the side task \"{w}\" did "
+     "nothing in repeat {0}: let it begin earlier, or measure for longer"},
 
     {because::too_close, "too_close", "too close to call"},
     {because::too_few_to_fail, "too_few_to_fail", "two repeats are too few to fail"},

@@ -24,6 +24,7 @@
 #include "core/figures/rank_figures.hpp"
 #include "core/figures/rows.hpp"
 #include "core/figures/server_account.hpp"
+#include "core/figures/side_tasks.hpp"
 #include "core/figures/timelines.hpp"
 
 #include <algorithm>  // count, find
@@ -59,6 +60,7 @@ struct arm_figures {
     prompt_lengths prompts{};
     server_account server{};
     std::vector<rank_part> ranks{};  // where several programs sent the load
+    std::vector<task_figures> beside{};  // the load
     std::vector<repeat_figures> repeats{};
     std::vector<repeat_timeline> timelines{};
     bool empty() const { return repeats.empty(); }
@@ -150,6 +152,7 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     a.prompts = prompt_lengths_of(p, arm);
     a.server = server_account_of(arm);
     a.ranks = rank_figures_of(arm);
+    a.beside = task_figures_of(arm);
     for (const repeat_data& d : arm) a.repeats.push_back(repeat_figures_of(d, g.kept));
     return a;
 }

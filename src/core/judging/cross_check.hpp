@@ -41,6 +41,8 @@ inline bool is_a_part(const repeat_data& d) {
 inline cross_check cross_check_of(const repeat_data& d, double unfinished_before = 0) {
     cross_check c;
     c.unfinished_before = unfinished_before;
+    for (const side_task_seen& t : d.beside)  // which may be requests to its model, too
+        c.unfinished_before += as_number(t.steps.size());
     c.sent = sent_requests(d);
     for (const record& r : d.records) {
         if (has_left(r)) c.prompt_tokens = c.tokens = not_a_number;  // the server's share of it

@@ -24,6 +24,7 @@ enum class because : unsigned char {
     nothing,
     reported,   // a text that somebody else wrote
     stopped, unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
+    task_failed, task_idle,  // beside the load
     // the numbers
     too_close, too_few_to_fail, all_together, cut_off, cached, cached_in_both,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,

@@ -30,6 +30,18 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// Why what was to be done beside a load makes it another one, nothing where it was done.
+inline cause fault_of_tasks(const repeat_data& d) {
+    for (const side_task_seen& t : d.beside) {
+        if (t.steps.empty()) return {because::task_idle, {d.index + 1.0}, whose::nobody, t.name};
+        for (const side_step& s : t.steps)
+            if (!s.failed.empty() && !t.may_fail)
+                return {because::task_failed, {d.index + 1.0}, whose::nobody,
+                        "\"" + t.name + "\", " + s.what + " " + s.failed};
+    }
+    return {};
+}
+
 /// Why an arm's server shows nothing, nothing where it shows something.
 inline cause fault_of_arm(const evidence& e, const repeat_list& arm) {
     const bool is_baseline = &arm == &e.baseline;
@@ -38,6 +50,7 @@ inline cause fault_of_arm(const evidence& e, const repeat_list& arm) {
     for (const repeat_data& d : arm) {
         if (cause why = with_text(because::server_gone, d.target_gone))
             return of_server(std::move(why), is_baseline);
+        if (cause why = fault_of_tasks(d)) return of_server(std::move(why), is_baseline);
         if (cause why = cross_check_fault(e, d)) return of_server(std::move(why), is_baseline);
         for (const record& r : d.records) {
             if (!is_measured(r)) continue;

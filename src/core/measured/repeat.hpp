@@ -48,10 +48,17 @@ inline const char* to_string(probe_of p) {
     return "asked";
 }
 
-/// When something else was done to the server under the load.
+/// One time that something else was done to the server under the load.
 struct side_step {
-    std::string task{};
-    long long from_ns = 0, to_ns = 0;
+    std::string what{};
+    long long due_ns = 0, from_ns = 0, to_ns = 0;
+    std::string failed{};  // why, "" where it did not
+};
+/// All that one task did in a repeat, one after the other.
+struct side_task_seen {
+    std::string name{};
+    bool may_fail = false;
+    std::vector<side_step> steps{};
 };
 
 /// One repeat of one arm as a whole: all that was seen beside its requests.
@@ -62,7 +69,7 @@ struct repeat_facts {
     probe_of part = probe_of::asked;  // of a probe
     std::string disturbed{};  // why a probe is no evidence: the client had too great a part in it
     std::vector<std::string> labels{};  // of the parts of the workload
-    std::vector<side_step> side_steps{};  // those of a task in order
+    std::vector<side_task_seen> beside{};  // the load
     time_interval window{};  // the steady part; nothing has a rate where it is empty
     double startup_s = not_a_number;
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
@@ -121,8 +128,8 @@ public:
           by_label_(!s.label.empty()), by_time_(!s.during.empty()) {
         for (std::size_t i = 0; by_label_ && i < d.labels.size(); ++i)
             if (d.labels[i] == s.label.c_str()) part_ = static_cast<int>(i);
-        for (const side_step& step : d.side_steps)
-            if (by_time_ && step.task == s.during.c_str()) steps_.push_back(step);
+        for (const side_task_seen& task : d.beside)
+            if (by_time_ && task.name == s.during.c_str()) steps_ = task.steps;
     }
     selects(const statistic_data& what, const repeat_facts& d) : selects(what.which, d) {
         with_left_ = what.metric == metric_id::error_rate;

@@ -89,6 +89,19 @@ inline void fields_of(field_visitor& v, rank_part& r, long long window_from_ns) 
     v.whole({"failed"}, r.failed);
 }
 
+inline void fields_of(field_visitor& v, side_task_seen& t, long long window_from_ns) {
+    v.text({"name"}, t.name);
+    v.flag({"may_fail"}, t.may_fail);
+    v.list({"steps"}, t.steps, [&](side_step& s) {
+        v.text({"what"}, s.what);
+        v.time_after({"due_ns", "after window_from_ns"}, s.due_ns, window_from_ns);
+        v.time_after({"from_ns", "when it began"}, s.from_ns, window_from_ns);
+        v.time_after({"to_ns", "when it had ended"}, s.to_ns, window_from_ns);
+        v.must(s.to_ns >= s.from_ns, "to_ns", "a step ends after it began");
+        v.text({"failed", "why, empty where it did not"}, s.failed);
+    });
+}
+
 /// A number of each reading, on one line. What is not as long as they are is not of them.
 template <class Of>
 void reading_fields(field_visitor& v, const field& f, std::vector<page_reading>& readings,
@@ -255,6 +268,9 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
         fields_of(v, d.server, checked, from_ns);
         v.end();
     }
+    if (v.has("beside", !d.beside.empty()))
+        v.list({"beside", "what else was done to the server under the load, task by task",
+                at_times}, d.beside, [&](side_task_seen& t) { fields_of(v, t, from_ns); });
     if (v.has("ranks", !d.ranks.empty()))
         v.list({"ranks", "of a load that several programs sent: what each says of itself",
                 at_times}, d.ranks, [&](rank_part& r) { fields_of(v, r, from_ns); });

@@ -48,6 +48,11 @@ inline int deepest_of(const planned_traffic& t) {
     for_each_part(t, [&](const plan_part& part) { deepest |= has_helpers(part); });
     return deepest;
 }
+inline std::vector<std::string> names_of(const std::vector<planned_task>& tasks) {
+    std::vector<std::string> all;
+    for (const planned_task& t : tasks) all.push_back(t.name);
+    return all;
+}
 inline slo_context slo_context_of(const plan& p) {
     const planned_traffic& t = *p.sent;
     const planned_judging& j = *p.judged;
@@ -63,7 +68,7 @@ inline slo_context slo_context_of(const plan& p) {
             .requests = expected_requests(p),
             .kinds = expected_kinds(p),
             .labels = t.labels,
-            .side_tasks = t.side_tasks,
+            .side_tasks = names_of(t.beside),
             .deepest = std::max({t.described.deepest, t.files->sessions.deepest, deepest_of(t)}),
             .duration_s = t.duration_s,
             .most_repeats = j.most_repeats,

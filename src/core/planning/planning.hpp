@@ -20,6 +20,7 @@
 #include "core/planning/check_slo.hpp"
 #include "core/planning/options.hpp"
 #include "core/planning/profiled.hpp"
+#include "core/planning/side_tasks.hpp"
 
 #include <algorithm>  // all_of, any_of, max, none_of, sort
 #include <cstdint>  // uint32_t, uint64_t
@@ -264,11 +265,7 @@ inline void check_mix(const mix_of_parts& m) {
     for (std::size_t i = 0; i < n; ++i) {
         const std::string name = str(m.parts[i].name);
         const std::string given = "part \"" + printable(name) + "\" of the mix: ";
-        const bool is_plain = std::none_of(name.begin(), name.end(), [](char c) {
-            return c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ';
-        });
-        if (name.empty() || name.size() > 60 || !is_plain)
-            refuse({given, "a name has 1 to 60 characters, and no quote or backslash"});
+        if (!is_plain_name(name)) refuse({given, plain_name_text});
         for (std::size_t k = 0; k < i; ++k)
             if (m.parts[k].name == m.parts[i].name)
                 refuse({given, "another part has this name, and a label is of one"});
@@ -383,8 +380,9 @@ inline maybe<planned_workloads> planned_otherwise(
         planned_workloads w = planned_workloads_of(other, arrivals, own, api, default_seed);
         if (!asked.model.empty())
             for_each_part(w, [&](plan_part& part) { part.common.model = str(asked.model); });
-        if (asked.alone)
+        if (asked.alone && s.beside.empty())
             refuse({"it is alone, and the scenario does nothing beside its load"});
+        if (!asked.alone) add_tasks(w, planned_tasks(s));
         return w;
     });
 }
@@ -443,6 +441,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     planned_traffic sent;
     static_cast<planned_workloads&>(sent) =
         planned_workloads_of(s, arrivals, read, api, default_seed);
+    add_tasks(sent, planned_tasks(s));
     sent.arrivals = arrivals;
     sent.warmup_requests = s.warmup.requests();
     sent.warmup_s = s.warmup.seconds();
@@ -470,6 +469,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                            .on_fail = s.on_fail};
     if (arrivals.is_searched) become_search(sent, judged, s.judging, use);
     check_young_sessions(sent);
+    check_tasks_begin(sent);
     plan p;
     p.sent = std::make_shared<const planned_traffic>(std::move(sent));
     p.judged = std::make_shared<const planned_judging>(std::move(judged));

@@ -46,6 +46,7 @@ inline void check_profile(const scenario& s) {
 /// The same load for as long as the profile lasts; what is sent at once is cut off then.
 inline plan profiled(const plan& p) {
     return with_traffic(plan_of_repeat(p, 0), [&](planned_traffic& t) {
+        t.beside.clear();
         t.warmup_requests = 0;
         t.warmup_s = 0;
         t.warmup_until_stable = false;

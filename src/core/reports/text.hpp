@@ -267,6 +267,8 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
         if (std::string t = reasoning_text(arm->reasoning, whose); !t.empty())
             notes.push_back(std::move(t));
         if (std::string t = server_text(*arm, whose); !t.empty()) notes.push_back(std::move(t));
+        for (const task_figures& t : arm->beside)
+            notes.push_back(std::string("beside the load: ") + whose + task_figures_text(t));
         for (std::string& t : notes_on_the_way(*arm, whose)) notes.push_back(std::move(t));
     }
     return notes;

@@ -79,6 +79,8 @@ public:
             if (s.r.id == id) had |= !std::exchange(s.cancelled, true);
         return had;
     }
+    /// The next step takes so much longer.
+    void hold_up(double seconds) { held_up_s_ += seconds; }
     /// When the running step ends, infinite while there is nothing to do.
     double step_end() const { return stepping_ ? step_end_ : infinity; }
 
@@ -161,7 +163,8 @@ private:
         }
         const double base = e_.decode_step.seconds() + e_.step_per_sequence.seconds() * active +
                             e_.prefill_per_token.seconds() * prefilled;
-        const double took = base * std::max(0.1, 1 + e_.jitter * random_.normal());
+        const double took = base * std::max(0.1, 1 + e_.jitter * random_.normal()) +
+                            std::exchange(held_up_s_, 0);
         counters_.busy_s += took;
         step_end_ = now + took;
         stepping_ = true;
@@ -210,7 +213,7 @@ private:
     generator random_;
     double capacity_;
     double reserved_ = 0;
-    double step_end_ = 0;
+    double step_end_ = 0, held_up_s_ = 0;
     bool stepping_ = false;
     std::deque<sequence> waiting_{};
     std::vector<sequence> running_{};

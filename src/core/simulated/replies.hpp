@@ -7,6 +7,7 @@
 #include "core/simulated/vllm_page.hpp"
 #include "core/simulated/questions.hpp"
 
+#include <set>  // adapters by name
 #include <string>
 #include <string_view>
 
@@ -75,6 +76,21 @@ inline reply profiler_reply(std::string_view path, simulated_profiler& p) {
     if (starts == p.runs)
         return error_reply(400, starts ? "a profile is being taken" : "no profile is being taken");
     p.runs = starts;
+    return {200, "application/json", "{}"};
+}
+/// LoRA adapters, as vLLM has them at /v1/load_lora_adapter and SGLang without the /v1.
+inline bool is_of_adapters(std::string_view path) {
+    return path.ends_with("/load_lora_adapter") || path.ends_with("/unload_lora_adapter");
+}
+inline reply adapter_reply(std::string_view path, const picojson::value& body,
+                           std::set<std::string>& loaded) {
+    const bool loads = path.ends_with("/load_lora_adapter");
+    const picojson::value name = body.get("lora_name");
+    if (!name.is<std::string>()) return error_reply(400, "lora_name is missing");
+    if (loads && !loaded.insert(name.to_str()).second)
+        return error_reply(400, "the adapter is loaded already");
+    if (!loads && loaded.erase(name.to_str()) == 0)
+        return error_reply(404, "the adapter is not loaded");
     return {200, "application/json", "{}"};
 }
 inline reply counted_tokens(const picojson::value& body, long long max_model_len) {

@@ -258,8 +258,12 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     }
     if (!g.seen.candidate.empty()) {
         g.context.labels = g.seen.candidate.front().labels;
-        g.described = with_traffic(std::move(g.described),
-                                   [&](planned_traffic& t) { t.labels = g.context.labels; });
+        for (const side_task_seen& t : g.seen.candidate.front().beside)
+            g.context.side_tasks.push_back(t.name);
+        g.described = with_traffic(std::move(g.described), [&](planned_traffic& t) {
+            t.labels = g.context.labels;
+            for (const std::string& of : g.context.side_tasks) t.beside.push_back({.name = of});
+        });
     }
     return g;
 }

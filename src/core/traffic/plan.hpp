@@ -4,6 +4,7 @@
 #include "api/profile.hpp"
 #include "api/result.hpp"
 #include "api/scenario.hpp"
+#include "api/side_task.hpp"
 #include "api/slo.hpp"
 #include "api/target.hpp"
 #include "api/text.hpp"
@@ -73,12 +74,19 @@ struct plan_part {
     bool forces_length = false;
     request_spec common{};  // what all its requests share
 };
+/// Something that is done to the server beside the load.
+struct planned_task {
+    std::string name{};
+    double every_s = 0, first_s = 0;  // 0: all steps once; after the measured part began
+    bool may_fail = false;
+    std::vector<task_step> steps{};
+};
 /// What one arm sends. Of a mix the parts are what is sent, and what stands beside them holds for
 /// all: the longest stride, whether answers are streamed.
 struct planned_workloads : plan_part {
     std::vector<plan_part> parts{};
     std::vector<std::string> labels{};  // of the parts
-    std::vector<std::string> side_tasks{};  // by name
+    std::vector<planned_task> beside{};
 };
 
 /// What one repeat sends, and when: the whole of it, whoever sends which part.

@@ -47,6 +47,13 @@ inline std::string trace_hash(const planned_traffic& p) {
         add_time(h, part.think);
         h.add(!made_up || made_up->shared_system_prompt);
     });
+    for (const planned_task& t : p.beside) {
+        add_text(h, t.name);
+        h.add(std::llround(t.every_s * 1e6));
+        h.add(std::llround(t.first_s * 1e6));
+        for (const task_step& s : t.steps)
+            for (const text* of : {&s.path, &s.body, &s.line}) add_text(h, str(*of));
+    }
     for (std::size_t c = 0; c < std::min<std::size_t>(n, 100000); ++c) {
         const part_place of = part_of(p, c);
         if (!p.parts.empty()) h.add(static_cast<long long>(of.which));

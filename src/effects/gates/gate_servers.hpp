@@ -71,6 +71,8 @@ public:
         if (!model.empty()) its.model = printable(model);
         mine.options = options_text(p_, run_arm::candidate);
         its.options = options_text(p_, run_arm::baseline);
+        if ((*p_.sent->otherwise).beside.size() != p_.sent->beside.size())
+            its.options += ", nothing done beside the load";
         check_other_requests(p_, candidate_.load());
     }
     void check_objectives() const {

@@ -322,7 +322,7 @@ public:
 #endif
         if (rehearses()) {
             model_ = model_for(asked_, who_.what.name);
-            check_rehearsal(scenario_.slos);
+            check_rehearsal(scenario_);
         }
         if (model_ || is_made_up(scenario_)) enter_virtual_time();
         const gate_to_run what = prepared();

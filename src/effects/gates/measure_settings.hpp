@@ -59,11 +59,12 @@ public:
             return ended_by(gate_outcome::skipped,
                             "a run that writes baselines compares no settings");
         if (rehearses()) {
-            check_rehearsal(of_each_.slos);
+            check_rehearsal(of_each_);
             for (const setting& s : settings_)
                 models_.push_back(model_for(asked_, who_.what.name + " / " + str(s.name)));
         }
-        if (rehearses() || is_made_up(settings_)) enter_virtual_time();
+        const bool is_of_machine = has_commands(of_each_.beside);
+        if (rehearses() || (is_made_up(settings_) && !is_of_machine)) enter_virtual_time();
         plan whole = plan_of(of_each_, who_, asked_.seed, scenario_use::measure,
                              api_of(settings_[0].target));
         for (const setting& s : settings_)

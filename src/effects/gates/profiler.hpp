@@ -3,7 +3,6 @@
 
 #include "api/profile.hpp"
 #include "api/target.hpp"
-#include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
 #include "core/planning/profiled.hpp"
 #include "core/planning/target_facts.hpp"
@@ -13,17 +12,18 @@
 #include "effects/system/signals.hpp"
 #include "effects/net/blocking_http.hpp"
 #include "effects/load/order.hpp"
+#include "effects/targets/commands.hpp"
 #include "effects/targets/process.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
 
 #include <algorithm>  // max, min
-#include <filesystem>  // error_code
 #include <functional>  // the load
-#include <memory>  // make_unique, unique_ptr
-#include <stdexcept>  // exception, runtime_error
+#include <memory>  // unique_ptr
+#include <stdexcept>  // exception
 #include <string>
 #include <string_view>
+#include <utility>  // move
 #include <vector>
 
 namespace llmbench {
@@ -64,8 +64,7 @@ public:
 
 private:
     std::string own_text(std::string_view s) const {
-        s = s.substr(0, s.find_last_not_of(" \t\r\n") + 1);
-        return printable(without_secrets(std::string(s), target_.load().secrets), 200);
+        return words_of_others(s, target_.load());
     }
     profile_step posted(const char* path, double within_s) const {
         const load_target& to = target_.load();
@@ -85,38 +84,23 @@ private:
         return report_directory() + printed("/profile-%d-%s.log", gate_, part);
     }
     profile_step carried_out(const std::string& command, const char* part, double within_s) {
-        const bool was_interrupted = stop_asked.load();
-        const long long until = now_ns() + ns_of(within_s);
-        const process what{.command = filled_in(command, "{url}", target_.facts().url),
-                           .env = {{"LLMBENCH_URL", target_.facts().url}}};
-        const int port = parsed_number<int>(target_.load().url.port).value_or(0);
         profile_step s;
         s.asked = "\"" + own_text(command) + "\"";
-        std::error_code ignored;
-        std::filesystem::create_directories(report_directory(), ignored);
-        try {
-            running_.push_back(std::make_unique<server_process>(what, port, log_of(part),
-                                                                target_.load().secrets));
-        } catch (const std::runtime_error& e) {
-            s.came = "was not run: " + own_text(e.what());
+        carried_command c = detail::carried_out(command, target_.load(), target_.facts().url,
+                                        log_of(part), now_ns() + ns_of(within_s));
+        if (!c.process) {
+            s.came = "was not run: " + c.error;
             return s;
         }
-        server_process& p = *running_.back();
-        std::string how;
-        while ((how = p.how_it_ended()).empty() && now_ns() < until &&
-               stop_asked.load() == was_interrupted)
-            sleep_s(0.01);
-        s.heard = !how.empty();
-        s.done = how == "exited with status 0";
-        s.said = last_line(p.log_tail());
-        s.came = s.heard            ? how
-                 : now_ns() < until ? "was interrupted"
-                                    : "had not ended after " + time_text(within_s) +
-                                          " (what goes on belongs in the background, with &)";
+        running_.push_back(std::move(c.process));
+        s.heard = !c.how.empty();
+        s.done = c.done();
+        s.said = c.said;
+        s.came = s.heard     ? c.how
+                 : c.in_time ? "was interrupted"
+                             : "had not ended after " + time_text(within_s) +
+                                   " (what goes on belongs in the background, with &)";
         return s;
-    }
-    std::string last_line(std::string_view log) const {
-        return own_text(log.substr(log.rfind('\n', log.find_last_not_of(" \t\r\n")) + 1));
     }
 
     const profile& what_;

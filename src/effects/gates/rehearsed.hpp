@@ -62,8 +62,11 @@ inline void check_stays(const std::string& rehearse) {
 }
 
 /// Throws where a model can tell nothing of what is asked.
-inline void check_rehearsal(const slo_list& slos) {
-    for (const slo& s : slos)
+inline void check_rehearsal(const scenario& what) {
+    if (!what.beside.empty())
+        refuse({"LLMBENCH_REHEARSE: beside has side tasks, and a model is no server that they "
+                "could be done to: rehearse the load without them"});
+    for (const slo& s : what.slos)
         if (is_of_start(s.what.metric))
             refuse({"LLMBENCH_REHEARSE: ", str(s.text()),
                     " is of a process, and a rehearsal starts none"});

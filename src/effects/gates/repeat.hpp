@@ -29,6 +29,7 @@
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/page_watch.hpp"
 #include "effects/gates/progress_meter.hpp"
+#include "effects/gates/side_tasks.hpp"
 
 #include <algorithm>  // sort, max, min, minmax_element
 #include <cstdint>  // uint64_t
@@ -248,8 +249,10 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     state.most_gaps = terms.most_gaps;
     state.out = terms.out;
     const progress_watch watched(terms.meter, state);
+    tasks_under_load beside(p, target, state, gate_number);
     request_log all;
     send_all(p, order, state, d, all, [&] { run_load(order, state, d, all); });
+    d.beside = beside.finished();
     d.warmup = state.settling.seen();
     note_answers(p, target.load(), all, d);
     const bool counted = state.gaps > terms.most_gaps;

@@ -28,6 +28,9 @@ inline void check_shard(const planned_traffic& p, const load_shard& shard) {
     const auto count = static_cast<long long>(shard.count);
     const std::string shared = printed("the load is shared by %lld programs, and ", count);
     const arrival_data& a = p.arrivals;
+    if (!p.beside.empty())
+        refuse({shared, "beside has side tasks, which each of them would do: let one program send "
+                "the load"});
     if (!p.is_open_loop() && !a.is_searched && a.users < count)
         refuse({shared, printed("arrivals has %lld users: each program needs one", a.users)});
     if (p.warmup_until_stable)

@@ -6,6 +6,7 @@
 #include "api/verbs.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/random.hpp"
+#include "core/planning/side_tasks.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/net/virtual_network.hpp"
@@ -25,11 +26,11 @@ namespace detail {
 inline bool is_made_up(const any_target& t) {
     return t.what().get<simulated_server>() != nullptr;
 }
-/// All its servers are simulated, so that its time can be. Commands of a profile are of the
+/// All its servers are simulated, so that its time can be. Commands are of the
 /// machine, and reach no server that is made up.
 inline bool is_made_up(const scenario& s) {
-    const bool has_commands = s.on_fail && !(*s.on_fail).start.empty();
-    return !has_commands && is_made_up(s.target) &&
+    const bool is_profiled = s.on_fail && !(*s.on_fail).start.empty();
+    return !is_profiled && !has_commands(s.beside) && is_made_up(s.target) &&
            (!s.baseline.is_live() || s.baseline.is_same_server() ||
             s.baseline.is_asked_otherwise() || is_made_up(s.baseline.live()));
 }

@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>  // make_shared, shared_ptr, weak_ptr
 #include <mutex>  // lock_guard
+#include <set>  // adapters by name
 #include <string>
 #include <utility>  // exchange, move, pair
 #include <vector>
@@ -107,14 +108,25 @@ private:
             return s.answer(about_server(asked.path, model_, tallies_));
         }
         if (is_of_profiler(asked.path)) return profile(s);
+        const bool adapts = is_of_adapters(asked.path);
         const bool counts = asked.path == "/tokenize";
         const maybe<api_format> api = api_at(asked.path);
-        if (!api && !counts) return s.answer(error_reply(404, "no such path"));
+        if (!api && !counts && !adapts) return s.answer(error_reply(404, "no such path"));
         picojson::value body;
         if (!parse_json(asked.body, body) || !body.is<picojson::object>())
             return s.answer(error_reply(400, "the body is not a JSON object"));
         if (counts) return s.answer(counted_tokens(body, settings_.max_model_len));
+        if (adapts) return adapt(s, adapter_reply(asked.path, body, adapters_));
         generate(s, body, api_of(*api, body));
+    }
+    void adapt(simulated_session& s, const reply& r) {
+        const double takes_s = settings_.adapter_load.seconds();
+        const bool loads = s.request().path.find("unload") == std::string::npos;
+        if (r.status != 200 || !loads || takes_s <= 0) return s.answer(r);
+        model_.hold_up(takes_s);
+        at_(now_ns() + ns_of(takes_s), [r, to = s.weak_from_this()] {
+            if (const auto known = to.lock()) known->answer(r);
+        });
     }
     void profile(simulated_session& s) {
         const std::string path = s.request().path;
@@ -278,6 +290,7 @@ private:
     std::vector<log_entry> log_{};
     std::vector<profiler_entry> profiler_log_{};
     simulated_profiler profiler_{};
+    std::set<std::string> adapters_{};
     const long long start_ns_ = now_ns();
     long long generations_ = 0;
     std::uint64_t next_id_ = 0;

@@ -22,6 +22,7 @@
 #include "effects/simulated/virtual_server.hpp"
 #include "effects/targets/credentials.hpp"
 #include "effects/targets/inquiries.hpp"
+#include "effects/targets/commands.hpp"
 #include "effects/targets/server_pages.hpp"
 #include "effects/targets/started_process.hpp"
 
@@ -154,6 +155,7 @@ public:
         auto* p = std::get_if<started_process>(&server_);
         return p ? p->take_startup_s() : not_a_number;
     }
+    kept_commands& commands() { return *commands_; }
     /// Where it tells of itself.
     const server_pages& pages() const { return pages_; }
     /// Refuses an objective of what its pages do not tell. A server that has served nothing yet may
@@ -262,6 +264,7 @@ private:
     std::string proxy_{};  // what is to be said of one that is not used
     std::string page_{};  // of a process, whose port is not known yet
     server_pages pages_{};
+    std::unique_ptr<kept_commands> commands_ = std::make_unique<kept_commands>();
 };
 
 }  // namespace detail

@@ -184,6 +184,8 @@ public:
         log_.appear();
     }
     std::string log_tail(std::size_t bytes = 2000) const { return log_.tail(bytes); }
+    /// Nothing is left of what it was, or what it started.
+    bool is_gone() { return has_ended() && ::kill(-pid_, 0) != 0; }
 
 private:
     bool has_ended() {

@@ -143,6 +143,7 @@ inline std::string one_process_text(const std::string& one, const std::string& i
 /// Refuses arms whose first requests, a hundred at most, are the same but for their words.
 inline void check_other_requests(const plan& p, const load_target& to) {
     const plan theirs = plan_of_arm(p, run_arm::baseline);
+    if (theirs.sent->beside.size() != p.sent->beside.size()) return;
     const auto asked = [&](const plan& of, std::size_t i) {
         const request_spec r = request_of(of, run_arm::candidate, 0, i * of.sent->stride);
         return path_of(to, r) + " " + request_body(*to.api, to.model, r);

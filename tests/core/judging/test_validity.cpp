@@ -362,8 +362,11 @@ TEST_CASE("nothing is said of a label without a success") {
 
 TEST_CASE("requests during a side task are those that overlap one of its steps") {
     repeat_data d = steady_repeat(80);
-    d.side_steps = {{"reload", at_ms(250), at_ms(450)}, {"other", 0, at_ms(1e6)},
-                    {"reload", at_ms(1000), at_ms(1001)}};
+    const auto step = [](double from, double to) {
+        return side_step{"", at_ms(from), at_ms(from), at_ms(to), ""};
+    };
+    d.beside = {{"reload", false, {step(250, 450), step(1000, 1001)}},
+                {"other", false, {step(0, 1e6)}}};
     const selects during_reload(during("reload"), d);
     record r;
     const auto in = [&](double from, double to) {

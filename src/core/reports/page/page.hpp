@@ -97,7 +97,7 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     h += "<h3>More</h3>\n";
     const bool has_client = g.target.kind != target_kind::files && !g.target.is_virtual;
     if (measured && has_client) h += self_check_html(g.self_check);
-    if (measured) h += repeats_html(g) + ranks_html(g);
+    if (measured) h += repeats_html(g) + ranks_html(g) + side_tasks_html(g);
     h += scenario_html(g);
     if (const std::string t = others_text(g); !t.empty())
         h += folded("In other tools' definitions", "", true,

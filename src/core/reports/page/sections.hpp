@@ -146,6 +146,34 @@ inline std::string ranks_html(const gate_report& g) {
                              rows, 2));
 }
 
+/// Each step of what was done beside the load, and when.
+inline std::string side_tasks_html(const gate_report& g) {
+    constexpr std::size_t most_shown = 1000;
+    std::string rows;
+    std::size_t steps = 0;
+    for (const arm_figures* arm : {&g.figures.candidate, &g.figures.baseline})
+        for (const repeat_figures& d : arm->repeats)
+            for (const side_task_seen& t : d.beside)
+                for (const side_step& s : t.steps) {
+                    if (++steps > most_shown) continue;
+                    const auto seconds = [](long long ns) {
+                        return time_text(static_cast<double>(ns) * 1e-9);
+                    };
+                    rows += printed("<tr><th scope=\"row\">%d</th><td>%s</td><td>", d.index + 1,
+                                    to_string(d.arm)) +
+                            xml_escaped(t.name) + "</td><td>" + xml_escaped(s.what) + "</td>" +
+                            number_cell(seconds(s.from_ns - d.window.from_ns())) +
+                            number_cell(seconds(s.to_ns - s.from_ns)) + "<td>" +
+                            xml_escaped(s.failed) + "</td></tr>\n";
+                }
+    if (steps == 0) return {};
+    return folded("Beside the load",
+                  plural(steps, "step") + (steps > most_shown ? ", the first 1000 of them" : ""),
+                  false,
+                  page_table("Side tasks of " + g.what.name,
+                             {"repeat", "arm", "task", "step", "at", "took", "failed"}, rows, 4));
+}
+
 /// What only whoever sends knows.
 inline std::string sent_html(const gate_report& g) {
     const plan& p = g.what;

@@ -1,0 +1,163 @@
+// what is done to the server beside a load
+#pragma once
+
+#include "api/side_task.hpp"
+#include "core/base/text.hpp"
+#include "core/wire/http.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/traffic/plan.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/system/repeated.hpp"
+#include "effects/system/settings.hpp"
+#include "effects/system/signals.hpp"
+#include "effects/net/blocking_http.hpp"
+#include "effects/net/post_under_way.hpp"
+#include "effects/load/order.hpp"
+#include "effects/targets/commands.hpp"
+#include "effects/targets/inquiries.hpp"
+#include "effects/targets/live_target.hpp"
+
+#include <algorithm>  // min
+#include <memory>  // make_unique, unique_ptr
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One task in one repeat: a thread and connections of its own, or events of a world that is made
+/// up.
+class task_under_load {
+public:
+    /// `log`: of its commands. What it is given must outlive it.
+    task_under_load(const planned_task& what, live_target& target, const load_state& load,
+                    double within_s, std::string log)
+        : what_(what), target_(target), load_(load), within_s_(within_s), log_(std::move(log)) {
+        seen_.name = what.name;
+        seen_.may_fail = what.may_fail;
+        doing_.begin([this] { return next_ns(); }, [this] { act(); },
+                     [this](const char* why) { end_step(std::string("failed: ") + why); });
+    }
+    task_under_load(const task_under_load&) = delete;
+    task_under_load& operator=(const task_under_load&) = delete;
+
+    /// Of a load that is over: a round of steps that has begun is carried out to its end.
+    side_task_seen finished() {
+        doing_.stop();
+        while (post_ && !has_advanced()) sleep_s(poll_s);
+        while (begun_ % what_.steps.size() != 0) {
+            begin_step(now_ns());
+            while (post_ && !has_advanced()) sleep_s(poll_s);
+        }
+        return std::move(seen_);
+    }
+
+private:
+    static constexpr double poll_s = 0.001, look_s = 0.01, interrupted_s = 10;
+
+    bool is_over() const { return what_.every_s == 0 && begun_ == what_.steps.size(); }
+    long long due_ns() const {
+        return measured_from_ns_ + ns_of(what_.first_s) +
+               static_cast<long long>(begun_) * ns_of(what_.every_s);
+    }
+    long long next_ns() {
+        if (post_) return now_ns() + ns_of(poll_s);
+        if (measured_from_ns_ == 0) measured_from_ns_ = load_.measured_from.load();
+        if (measured_from_ns_ == 0) return now_ns() + ns_of(look_s);
+        return is_over() ? now_ns() + ns_of(60) : due_ns();
+    }
+    void act() {
+        if (post_) has_advanced();
+        else if (measured_from_ns_ != 0 && !is_over() && now_ns() >= due_ns()) begin_step(due_ns());
+    }
+    void begin_step(long long due_ns) {
+        const task_step& s = what_.steps[begun_ % what_.steps.size()];
+        const std::string nth = std::to_string(begun_ / what_.steps.size() + 1);
+        const auto filled = [&](const text& t) { return filled_in(str(t), "{n}", nth); };
+        const load_target& to = target_.load();
+        const double most_s = stop_asked.load() ? std::min(within_s_, interrupted_s) : within_s_;
+        ++begun_;
+        side_step& seen = seen_.steps.emplace_back();
+        seen.due_ns = due_ns;
+        seen.from_ns = seen.to_ns = now_ns();
+        if (s.path.empty()) {
+            seen.what = "\"" + words_of_others(str(s.line), to) + "\"";
+            return end_step(carried_out_within(filled(s.line), most_s));
+        }
+        const std::string path = filled(s.path);
+        seen.what = "POST " + words_of_others(path, to);
+        const std::string request =
+            request_text(http_method::post, inquiry_path(to, path.c_str()), to.url.authority(),
+                         "Connection: close\r\n" + to.fields, filled(s.body));
+        if (!current_world || to.tls) return end_step(fault_of(answer_to(to, request, most_s)));
+        post_ = std::make_unique<post_under_way>(to, request, most_s);
+        has_advanced();
+    }
+    bool has_advanced() {
+        if (!post_->advance()) return false;
+        end_step(fault_of(post_->answer()));
+        post_.reset();
+        return true;
+    }
+    void end_step(std::string why) {
+        if (seen_.steps.empty()) return;  // it never began: that is told of the whole task
+        seen_.steps.back().to_ns = now_ns();
+        seen_.steps.back().failed = std::move(why);
+    }
+    std::string fault_of(const http_answer& a) const {
+        if (a.status >= 200 && a.status < 300) return {};
+        if (a.status == 0) return "failed: " + words_of_others(a.error, target_.load());
+        const std::string said = words_of_others(a.body, target_.load());
+        return printed("was answered with HTTP %d", a.status) + (said.empty() ? "" : ": " + said);
+    }
+    std::string carried_out_within(const std::string& line, double most_s) {
+        carried_command c = carried_out(line, target_.load(), target_.facts().url, log_,
+                                        now_ns() + ns_of(most_s));
+        if (!c.process) return "was not run: " + c.error;
+        const bool done = c.done(), ended = !c.how.empty();
+        if (ended) target_.commands().keep(std::move(c.process));
+        if (done) return {};
+        return (ended       ? c.how
+                : c.in_time ? "was interrupted"
+                            : "had not ended after " + time_text(most_s)) +
+               (c.said.empty() ? "" : ": " + c.said);
+    }
+
+    const planned_task& what_;
+    live_target& target_;
+    const load_state& load_;
+    const double within_s_;
+    const std::string log_;
+    // of who does it while it is being done, of its owner after that
+    side_task_seen seen_{};
+    std::size_t begun_ = 0;  // steps
+    long long measured_from_ns_ = 0;
+    std::unique_ptr<post_under_way> post_{};
+    repeated doing_{};
+};
+
+/// All of them in one repeat.
+class tasks_under_load {
+public:
+    tasks_under_load(const plan& p, live_target& target, const load_state& load, int gate) {
+        const double within_s = p.sent->limits.total.seconds();
+        for (std::size_t i = 0; i < p.sent->beside.size(); ++i)
+            all_.push_back(std::make_unique<task_under_load>(
+                p.sent->beside[i], target, load, within_s,
+                report_directory() + printed("/beside-%d-%zu.log", gate, i + 1)));
+    }
+    std::vector<side_task_seen> finished() {
+        std::vector<side_task_seen> seen;
+        for (const auto& task : all_) seen.push_back(task->finished());
+        return seen;
+    }
+
+private:
+    std::vector<std::unique_ptr<task_under_load>> all_{};
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
