@@ -1,5 +1,5 @@
 // result files of vLLM bench serve
-// As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
+// As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 and 0.33.0 do.
 #pragma once
 
 #include "api/metrics.hpp"
@@ -36,8 +36,8 @@ inline vllm_stream vllm_stream_of(const std::string& backend) {
     return backend == "openai-chat" ? vllm_stream::chat : vllm_stream::unknown;
 }
 
-/// A request's chunks without those that are no tokens. In a chat the first chunk says the role
-/// alone; one more may follow the last token at once, to say why the answer ended.
+/// A request's chunks without those that are no tokens. In a chat, before vLLM 0.33, the first one
+/// says the role alone; one more may follow the last token at once, to say why the answer ended.
 struct vllm_chunks {
     double first_s = 0;  // after its start
     std::vector<double> gaps_s{};
@@ -58,6 +58,28 @@ inline vllm_chunks tokens_among(vllm_stream s, double ttft_s, std::vector<double
     c.is_odd = c.is_odd || gaps_s.size() > most_gaps;
     c.gaps_s = std::move(gaps_s);
     return c;
+}
+
+/// Whether a chat's first chunk is its first token, as vLLM's bench stamps it since 0.33; no file
+/// names its version. Then each answer has one gap fewer than tokens, and the first gaps are as
+/// long as the others: between a role and its token lies the prefill, or nothing.
+inline bool begins_with_text(const request_lists& lists) {
+    odd_answers odd;
+    double first_s = 0, later_s = 0, later = 0;
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+        const int tokens = lists.tokens("output_lens", i);
+        if (!lists.text("errors", i).empty() || tokens < 3) continue;
+        const vllm_chunks c = tokens_among(vllm_stream::completions, 0, lists.gaps(i), tokens);
+        ++odd.completed;
+        odd.odd += c.is_odd || c.gaps_s.size() + 1 != static_cast<std::size_t>(tokens);
+        for (std::size_t k = 0; k < c.gaps_s.size(); ++k)
+            (k == 0 ? first_s : later_s) += c.gaps_s[k];
+        later += static_cast<double>(tokens - 2);
+    }
+    const double first_of_later = first_s * later;
+    const double later_of_first = later_s * static_cast<double>(odd.completed);
+    return odd.completed > 0 && !odd.too_many() && first_of_later <= 2 * later_of_first &&
+           later_of_first <= 2 * first_of_later;
 }
 
 inline void set_vllm_arrivals(imported_run& run, const picojson::value& v) {
@@ -90,7 +112,8 @@ inline void set_vllm_definitions(imported_run& run, vllm_stream s, const odd_ans
                                        "openai, vllm and openai-chat are allowed");
     else if (odd.too_many() && s == vllm_stream::chat)
         run.lacks(of_tokens_in_time(),
-                  "vLLM's bench takes the chunk with the role for the first token, and " +
+                  "vLLM's bench before 0.33 takes the chunk with the role for the first token, "
+                  "and " +
                       odd.words("do not let it be separated from the tokens: --backend openai "
                                 "(with /v1/completions) has none"));
     else if (odd.too_many())
@@ -104,6 +127,11 @@ inline void add_vllm_requests(imported_run& run, const picojson::value& v, vllm_
         lists.require_list(name);
     run.knows_sends = lists.has("start_times");
     const bool queues = lists.has("queue_times"), texts = lists.has("generated_texts");
+    if (stream == vllm_stream::chat && begins_with_text(lists)) {
+        stream = vllm_stream::completions;
+        run.notes.push_back("its chats are read as vLLM 0.33 writes them: the first chunk with "
+                            "text is the first token");
+    }
     const bool is_closed_loop = run.arrivals.kind == arrival_kind::closed_loop;
     reported_sums sums;
     odd_answers odd;
@@ -185,7 +213,10 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
                              "ramp_up_start_rps", "ramp_up_end_rps"})
         run.settings.push_back({name, setting_text(v, name)});
     set_vllm_arrivals(run, v);
-    if (!member(v, "ttfts"))
+    if (member(v, "aggregated_repetitions"))  // by perf-eval; its lists are those of the first one
+        run.lacks_all("it is made from several runs, and is none: judge the files that its "
+                      "individual_result_files names");
+    else if (!member(v, "ttfts"))
         run.lacks_all("it holds aggregates alone, and a verdict needs every request: "
                       "--save-result --save-detailed writes them");
     else

@@ -59,7 +59,8 @@ std::string replaced(std::string s, const std::string& what, const std::string& 
 }  // namespace
 
 TEST_CASE("files that the tools wrote are read as they are") {
-    for (const char* name : {"vllm-chat-ok-1.json", "sglang-chat-ok-1.jsonl", "guidellm-ok-1.json",
+    for (const char* name : {"vllm-chat-ok-1.json", "vllm-0.33-chat-ok-1.json",
+                             "sglang-chat-ok-1.jsonl", "guidellm-ok-1.json",
                              "aiperf-ok-1/profile_export.jsonl"}) {
         CAPTURE(name);
         imported_run run = read_imported_run(fixture(name), name, fixture_beside);
@@ -193,6 +194,46 @@ TEST_CASE("a role-only chunk is no token, and where it cannot be told nothing is
     CHECK(value_of(read(vllm_text(f)), metric_id::tpot) == about(0.030));
     f.backend = "openai-audio";
     CHECK(lacks(read(vllm_text(f)), metric_id::ttft));
+}
+
+TEST_CASE("a chat whose first chunk is its first token is read so, as vLLM 0.33 writes it") {
+    run_file f = run_of(40, 1);
+    f.backend = "openai-chat";
+    const imported_run run = read(vllm_text(f));
+    CHECK_FALSE(lacks(run, metric_id::ttft));
+    CHECK_FALSE(lacks(run, metric_id::tpot));
+    CHECK(run.requests[0].what.events == 16);
+    CHECK(value_of(run, metric_id::ttft) == doctest::Approx(f.answers[0].ttft));
+    CHECK(run.notes[0].find("as vLLM 0.33 writes them") != std::string::npos);
+    CHECK_FALSE(lacks(read(fixture("vllm-0.33-chat-ok-1.json")), metric_id::itl));
+    CHECK(read(fixture("vllm-chat-ok-1.json")).notes.size() == 1);
+
+    SUBCASE("one that comes together with the first token is none either") {
+        for (answer& a : f.answers) a.gaps[0] = 0.00001;
+        CHECK(read(vllm_text(f)).notes.size() == 1);
+    }
+    SUBCASE("a role that comes long before the first token is none") {
+        for (answer& a : f.answers) a.gaps[0] = 0.195;
+        CHECK(lacks(read(vllm_text(f)), metric_id::ttft));
+    }
+    SUBCASE("nor is one that comes a gap before it, where each event is a token") {
+        for (answer& a : f.answers) a.gaps.push_back(0.020);
+        CHECK(lacks(read(vllm_text(f)), metric_id::ttft));
+    }
+    SUBCASE("nor where the number of chunks does not say it") {
+        for (std::size_t i = 0; i < 4; ++i) f.answers[i].gaps.pop_back();
+        CHECK(lacks(read(vllm_text(f)), metric_id::ttft));
+    }
+}
+
+TEST_CASE("what vLLM perf-eval makes from several runs is none of them") {
+    run_file f = run_of(20, 1);
+    f.more = "\"aggregation_method\": \"median\", \"aggregated_repetitions\": 3, "
+             "\"individual_result_files\": [\"bench-a-run-1.json\"], ";
+    CHECK(lacks_everything(read(vllm_text(f))));
+    CHECK(read(vllm_text(f)).unsupported[0].why ==
+          "it is made from several runs, and is none: judge the files that its "
+          "individual_result_files names");
 }
 
 TEST_CASE("waiting for a place counts where sends were planned, and where nobody tells it") {

@@ -77,8 +77,8 @@ TEST_CASE("files are judged as our own repeats are") {
 
 TEST_CASE("the genuine files of each tool are judged") {
     const slo_list slos = {p50(ttft) <= 300_ms, mean(tpot) <= 25_ms, mean(tpot) <= 10_ms};
-    for (const char* tool : {"vllm-chat-ok-%d.json", "guidellm-ok-%d.json",
-                             "aiperf-ok-%d/profile_export.jsonl"}) {
+    for (const char* tool : {"vllm-chat-ok-%d.json", "vllm-0.33-chat-ok-%d.json",
+                             "guidellm-ok-%d.json", "aiperf-ok-%d/profile_export.jsonl"}) {
         std::vector<std::string> names;
         for (int i = 1; i <= 3; ++i) names.push_back(printed(tool, i));
         CAPTURE(tool);
