@@ -603,16 +603,11 @@ private:
     holder* held_ = nullptr;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
 }  // namespace detail
 
 // ===== [A4] units ================================================================================
 // One strong type per dimension. All constructors from plain numbers are explicit: a limit, a rate
 // or a length of time without its unit does not compile.
-
-namespace llmbench {
-inline namespace v0 {
 
 /// A length of time. `300_ms`, `2.5_s`, `10_min`, or any std::chrono duration.
 class time_span {
@@ -726,17 +721,12 @@ constexpr token_count operator""_tokens(long double v) {
     return token_count(static_cast<double>(v));
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
 }  // inline namespace literals
 
 // ===== [A5] metrics ==============================================================================
 // `p99(ttft) <= 300_ms` is a value: it prints itself, can be stored and shared, and knows the line
 // it was written on. Metrics are enumerators of one type per dimension, so that nonsense does not
 // compile; being enumerators they never shadow a user's own variable of the same name.
-
-namespace llmbench {
-inline namespace v0 {
 
 struct source_line {
     const char* file = "";
@@ -962,14 +952,9 @@ constexpr double si(user_count n) { return n.users; }
 template <class U, class T>
 concept gives = requires(const T& t, void (&f)(U)) { f(t); };
 
-}  // namespace llmbench
-}  // inline namespace v0
 }  // namespace detail
 
 // ===== [A6] SLO expressions ======================================================================
-
-namespace llmbench {
-inline namespace v0 {
 
 /// Some of the requests. `turns` are of conversations, counted from 1; a `label` is that of a part
 /// of the workload; `depth` is 0 on the main line of a session; a request is one `during` a side
@@ -1275,13 +1260,7 @@ void operator==(M, const T&) = delete;  // equality of measurements is never mea
 template <class T>
 void operator==(capacity_metric, const T&) = delete;
 
-}  // namespace llmbench
-}  // inline namespace v0
-
 // ===== [A7] published limits =====================================================================
-
-namespace llmbench {
-inline namespace v0 {
 
 /// Limits on both latencies that somebody published, as values to be taken or changed:
 /// `.slos = presets::mlperf_llama2_70b_server.slos()`, or within a goodput
@@ -1358,14 +1337,9 @@ inline constexpr latency_limits
     patient_chat = {"patient chat", "a rule of thumb", time_span::from_seconds(3),
                     time_span::from_seconds(0.05)};
 
-}  // namespace llmbench
-}  // inline namespace v0
 }  // namespace presets
 
 // ===== [A8] lengths and arrivals =================================================================
-
-namespace llmbench {
-inline namespace v0 {
 
 /// A distribution of lengths in tokens. Draws are rounded to whole tokens, at least 1.
 struct length_distribution {
@@ -1575,13 +1549,7 @@ template <detail::integer I>
 closed_loop_users closed_loop(I users) { return closed_loop_users(static_cast<long long>(users)); }
 inline closed_loop_users closed_loop(searched_users users) { return closed_loop_users(users); }
 
-}  // namespace llmbench
-}  // inline namespace v0
-
 // ===== [A9] workloads ============================================================================
-
-namespace llmbench {
-inline namespace v0 {
 
 /// Made-up prompts and forced output lengths. Every prompt is made of other words, so that prefix
 /// caches help only where `shared_prefix` asks for it.
@@ -1760,13 +1728,7 @@ inline mix_of_parts mix(const types::list<part>& parts) { return {parts}; }
 inline mix_of_parts mix(std::initializer_list<part> parts) { return {types::list<part>(parts)}; }
 inline any_workload::any_workload(const mix_of_parts& m) : what_(detail::box::make(m)) {}
 
-}  // namespace llmbench
-}  // inline namespace v0
-
 // ===== [A10] targets =============================================================================
-
-namespace llmbench {
-inline namespace v0 {
 
 /// How requests are written and answers read. LLMBENCH_API takes the same names.
 enum class api_format : unsigned char {
@@ -1986,13 +1948,7 @@ private:
     bool is_stored_ = false, is_history_ = false;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-
 // ===== [A11] profiles of failed gates ============================================================
-
-namespace llmbench {
-inline namespace v0 {
 
 /// `.on_fail = profile{}`: when an objective is shown to be missed, the server is asked for a
 /// profile of a few seconds of the same load, after the measurement and outside of it. By HTTP,
@@ -2007,13 +1963,7 @@ struct profile {
     time_span duration = time_span::from_seconds(5);  ///< of the load, above 0, at most 60 s
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-
 // ===== [A12] side tasks ==========================================================================
-
-namespace llmbench {
-inline namespace v0 {
 
 /// One thing that is done to the server beside the load: a request, or a command of the machine.
 struct task_step {
@@ -2041,13 +1991,7 @@ struct side_task {
     bool may_fail = false;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-
 // ===== [A13] the scenario ========================================================================
-
-namespace llmbench {
-inline namespace v0 {
 
 /// What a verdict is about. `replayed`: this traffic, on this server from one repeat to the next.
 /// `fresh`: all traffic of this kind. Its means allow for what two runs of one server differ by
@@ -2143,13 +2087,7 @@ struct setting {
     any_target target{};  ///< default: LLMBENCH_URL
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-
 // ===== [A14] results =============================================================================
-
-namespace llmbench {
-inline namespace v0 {
 
 enum class request_status : unsigned char {
     ok, connect, tls, timeout, http, protocol, server, truncated, empty, cancelled, unsent, left
@@ -2468,13 +2406,7 @@ struct past_result {
     types::list<past_gate> gates{};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-
 // ===== [A15] verbs and assertions ================================================================
-
-namespace llmbench {
-inline namespace v0 {
 
 /// Measures. With `.slos` their verdicts are part of the result, but nothing fails: in a doctest
 /// case reports mark them as advisory, elsewhere exit_code() counts them. Throws
@@ -2570,8 +2502,8 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #endif
 #endif
 
-}  // namespace llmbench
 }  // inline namespace v0
+}  // namespace llmbench
 
 #endif  // LLMBENCH_HPP
 
@@ -2942,15 +2874,7 @@ inline std::string wrapped_lines(std::string_view text) {
     }
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C2] JSON, read and written ===============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The shortest decimal text that reads back as the same double; JSON has no other numbers than
 /// finite ones, so those become null.
@@ -3168,15 +3092,7 @@ inline const picojson::array& array_member(const picojson::value& v, const char*
     return m && m->is<picojson::array>() ? m->get<picojson::array>() : none;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C3] from one time to another that is not before it =======================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Nanoseconds of one clock, the end not included. None ends before it begins: where two times that
 /// were found apart from each other are in the wrong order, nothing lies between them.
@@ -3208,15 +3124,7 @@ private:
     long long from_ns_ = 0, to_ns_ = 0;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C4] statistics ===========================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
@@ -3427,18 +3335,10 @@ inline double pocock_constant(int analyses, double alpha) {
     return bisect(0, 10, -alpha, crossed);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C5] lists of the fields of what is stored ================================================
 // A struct that files hold has one list of its fields: a function fields_of(field_visitor&, it).
 // What writes it, reads it, moves its clock, describes it in ci/result.schema.json or, in tests,
 // draws its values goes through that list, so that none of them forgets what another one knows.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 // What numbers of files may be.
 inline constexpr double longest_time_s = 1e7;  // of anything that anybody measured
@@ -3620,18 +3520,10 @@ private:
     const long long by_ns_;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C6] numbers of files, which are what they may be or are refused ==========================
 // Whoever wrote a file may have written anything. Its numbers are cast, added up and given room for
 // only after they went through here; where one is none that is allowed, the sentence names the
 // file, the field, the value and what is.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Where a number stands, told where it is none that is allowed: "ttfts[3]".
 inline std::string element_name(const std::string& list, std::size_t i) {
@@ -3762,17 +3654,9 @@ private:
     std::string file_, path_;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C7] random numbers =======================================================================
 // Own generators and transformations: the same seed gives the same traffic with every compiler and
 // standard library, which std::*_distribution do not promise.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// SplitMix64 (Steele, Lea, Flood 2014): one well-mixed value for each input.
 inline std::uint64_t mixed(std::uint64_t x) {
@@ -3843,15 +3727,7 @@ inline double generator::gamma(double shape) {
     }
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C8] base64 and a hash ====================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// RFC 4648.
 inline std::string base64(std::string_view bytes) {
@@ -3889,15 +3765,7 @@ private:
     std::uint64_t h_ = 0xCBF29CE484222325ull;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C9] fields as JSON =======================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Writes fields into the object that is open.
 class field_writer : public field_visitor {
@@ -4136,15 +4004,7 @@ void read_fields(const checked_object& from, document_digits& digits, T& to, Mor
     fields_of(r, to, more...);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C10] words that must not be repeated =====================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Too short a word is no secret, and would only garble what it is found in.
 inline constexpr std::size_t shortest_secret = 4;
@@ -4176,17 +4036,9 @@ inline std::string without_secrets(std::string s, const std::vector<std::string>
     return s;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C11] the table of metrics ================================================================
 // All that sets one metric apart, but for how its value is computed (core/measured): whoever asks
 // whether one is a fraction or needs a stream looks it up here.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 enum class metric_unit : unsigned char {
     time,
@@ -4496,15 +4348,7 @@ inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {
     return concerns_a_metric(s, [&](metric_id m) { return facts_of(m).*fact; });
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C12] values of metrics in words ==========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// In the first unit of its dimension.
 inline std::string unit_text(metric_unit unit, double v, int digits) {
@@ -4547,16 +4391,8 @@ inline std::string limit_text(metric_id m, double v) {
     return unit_text(unit, v, 6);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C13] SLOs read from their texts ==========================================================
 // What slo::text() prints, and what one writes in C++: "p90(ttft) <= 300 ms", "300_ms", "300ms".
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Of which statistics a metric has, as its type says.
 template <class... Metrics>
@@ -4896,15 +4732,7 @@ private:
     std::string_view whole_, rest_;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C14] URLs ================================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Where a target is: http://host:port/path, the same with https, or unix:/path/of/a.socket.
 struct http_url {
@@ -4996,15 +4824,7 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
     return u;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C15] HTTP/1.1 ============================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Whether a header that is a list, such as Connection, names this.
 inline bool lists(std::string_view list, std::string_view name) {
@@ -5361,15 +5181,7 @@ private:
     bool broken_ = false;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C16] server-sent events ==================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Event-stream parser without I/O (WHATWG HTML, "server-sent events"): an event is what a blank
 /// line ends; one that the body's end cuts off is none.
@@ -5474,15 +5286,7 @@ private:
     bool broken_ = false;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C17] what X-Request-Id says, and records.jsonl ===========================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// All of an id but the request's place in its trace, which `request_id` adds. Ids have the form of
 /// a UUID, as some servers take no other: of version 8, whose digits are its maker's to choose (RFC
@@ -5505,16 +5309,8 @@ inline constexpr const char* session_placeholder = "{session}";
 /// Of what is asked before a load.
 inline std::string id_of_check() { return request_id(id_prefix(0, run_arm::candidate, 0), 0); }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C18] numbers as Go reads them ============================================================
 // What strconv.ParseFloat takes, and so what Prometheus lets stand on a page.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The number behind "0x": binary exponent and all, as 1.8p1. Digits beyond those that a double
 /// holds leave a bit that rounds it the right way.
@@ -5586,15 +5382,7 @@ inline std::optional<double> go_float(std::string_view s) {
     return is_tiny(s) ? std::optional(with_sign(0)) : std::nullopt;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C19] what a page of metrics says =========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 enum class series_kind : unsigned char {
     untyped,
@@ -5693,17 +5481,9 @@ inline std::optional<histogram_totals> totals_of(const metrics_page& page, std::
     return histogram_totals{*sum, *count};
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C20] pages of metrics ====================================================================
 // Prometheus' text format 0.0.4 and OpenMetrics 1.0. A page is read whole or refused: a number of
 // half a page would be judged as one of the server.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A page, or in one sentence why there is none.
 struct parsed_page {
@@ -6078,15 +5858,7 @@ inline parsed_page read_metrics_page(std::string_view body, std::string_view con
     return metrics_page_reader(body, content_type).read();
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C21] the time that a server tells with an answer =========================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Days from 1970-01-01 by the civil calendar, with years that begin in March.
 inline long long days_of_date(long long year, int month, int day) {
@@ -6126,17 +5898,9 @@ inline std::optional<double> seconds_of_http_date(std::string_view s) {
            3600 * hour + 60 * minute + second;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C22] servers' names for what they tell of themselves =====================================
 // One row for each name on a page of metrics that means the same on every server, with what makes
 // SI of its value. A name that means nearly the same has none, and stands in a comment.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 enum class server_kind : unsigned char {
     vllm,
@@ -6502,15 +6266,7 @@ inline std::string how_to_switch_on(std::optional<server_kind> server) {
            "(SGLang), --metrics (llama-server) or return_perf_metrics: true (trtllm-serve)";
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C23] readings of a server's pages ========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline constexpr std::size_t quantity_count = static_cast<std::size_t>(server_quantity::clock) + 1;
 static_assert(std::size(quantity_names) == quantity_count);
@@ -6670,15 +6426,7 @@ inline page_reading reading_of(const std::vector<metrics_page>& pages, bool firs
     return r;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C24] bodies of requests ==================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// One message of a conversation.
 struct chat_message {
@@ -6795,15 +6543,7 @@ private:
     std::string object_{};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C25] what a server says, whichever API it has ============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What one stream event says.
 struct stream_event {
@@ -6963,15 +6703,7 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
     return e;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C26] OpenAI's answers ====================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Takes the generated output of one choice of an OpenAI event, chat or completions. False where
 /// there is none.
@@ -7291,15 +7023,7 @@ private:
     std::size_t before_ = 0, after_ = 0;  // bytes around that text
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C27] APIs that generate nothing: embeddings, rerankers and scores ========================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Where the words of a text begin, or the numbers of a list.
 inline constexpr std::string_view blanks = " \t\n\r";
@@ -7498,15 +7222,7 @@ inline void read_sglang_score(const picojson::value& v, stream_event& e, stream_
     });
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C28] what each API writes and reads ======================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// "image/png" and "AA==" of "data:image/png;base64,AA==".
 inline std::pair<std::string, std::string> parts_of_data_url(const std::string& url) {
@@ -7748,15 +7464,7 @@ inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
     }
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C29] OpenAI's responses ==================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline std::string responses_content(const request_spec& r) {
     if (r.image.empty()) return json_quoted(r.prompt);
@@ -7825,15 +7533,7 @@ inline void read_responses_whole(const picojson::value& v, stream_event& e,
     read_response_end(v, e);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C30] the table of APIs ===================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// How an answer is cut into events.
 enum class framing : unsigned char {
@@ -7977,15 +7677,7 @@ inline std::string request_body(const api_traits& a, const std::string& model,
     return b.finished();
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C31] from the bytes of a body to events ==================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Takes the body of an answer apart into events, as its API frames it.
 class body_reader {
@@ -8097,16 +7789,8 @@ private:
     std::string held_{};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C32] the timeline of one answer ==========================================================
 // The definitions "metrics/1": every number is computed from these timelines and nothing else.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Gaps between events in microseconds, 4 bytes each. It grows by blocks of 4 KiB, so that growing
 /// copies nothing, and gives them back from the front.
@@ -8327,15 +8011,7 @@ private:
     bool ended_ = false, tokenless_ = false, counted_ = false;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C33] from bytes to the timeline of an answer =============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// One answer without I/O: the bytes of a connection go in, in pieces of any size and with the time
 /// of each; what became of the request comes out.
@@ -8457,18 +8133,10 @@ private:
     bool more_came_ = false;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C34] patterns that a hostile answer cannot slow down =====================================
 // std::regex backtracks: an answer that nearly matches may take it hours, or its stack. This one
 // follows all ways at once (Thompson 1968), so a byte costs no more than the pattern is long. What
 // only backtracking can do, \1 and (?=...), is refused.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// An ECMAScript expression over bytes. Throws std::invalid_argument where it is none.
 class text_pattern {
@@ -8718,17 +8386,9 @@ private:
     std::vector<step> steps_{};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C35] JSON that a schema allows ===========================================================
 // The keywords that say what a structured answer looks like. Any other one is refused before the
 // load, as nobody could say that an answer keeps to it.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Characters of UTF-8.
 inline double characters_in(std::string_view s) {
@@ -8859,17 +8519,9 @@ inline bool schema_allows(const picojson::value& schema, const picojson::value& 
     return true;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C36] whether an answer is right ==========================================================
 // Graded is what was answered, never what was thought. An answer in which nothing can be found is
 // unreadable, which counts as wrong and is told apart.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline const char* grade_name(answer_grade g) {
     return name_at({"exact", "last_number", "choice", "pattern", "schema"}, g);
@@ -9035,15 +8687,7 @@ inline void grade(record& r, const wanted_answer& wanted, std::string_view words
     r.graded = printable(g.read, most_kept);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C37] histograms of lateness and of gaps ==================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Classes of a value, `bits` of its digits: values below 2^(bits + 1) have one of their own, above
 /// there are 2^bits an octave.
@@ -9148,15 +8792,7 @@ private:
     std::uint32_t min_us_ = 4294967295u, max_us_ = 0;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C38] client stalls: when the client did not run ==========================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A client stall: time in which a thread could not read its sockets: it was stopped, waited for a
 /// core, or was busy with others for long. It ends when all that had come in meanwhile was read.
@@ -9267,15 +8903,7 @@ private:
     client_stalls all_{};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C39] what each of several programs that sent a load says of itself =======================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// How far a machine's clock is ahead of the server's, as far as the server tells: whole seconds,
 /// which some write once a second, so that a Date may be two seconds old.
@@ -9333,15 +8961,7 @@ inline std::string skew_fault(const std::vector<rank_part>& parts, double most_s
            ", up to " + time_text(most_s) + " is allowed";
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C40] server metrics of a repeat ==========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The readings of a server's pages around one repeat: one before its load, one after it, and one a
 /// second in between.
@@ -9473,15 +9093,7 @@ inline bool is_of_gauge(metric_id m) {
            m == metric_id::kv_cache_usage || m == metric_id::server_metric;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C41] whether a load has settled ==========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A request of a warm-up, as far as it has come.
 struct warming_request {
@@ -9569,15 +9181,7 @@ inline std::string warmup_sentence(const warmup_seen& w, const std::string& whos
            "; what was measured then may still have been on its way";
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C42] what one repeat measured ============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline void add_handshakes(handshakes_t& to, const handshakes_t& more) {
     const auto total = [](const handshakes_t& h) { return h.mean * static_cast<double>(h.count); };
@@ -9745,15 +9349,7 @@ inline bool spans(const record& r, long long time_ns) {
     return r.first_token_ns < time_ns && time_ns <= r.last_token_ns;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C43] the requests of a repeat, as they end ===============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Counts the gaps of one request where they belong to the pool. Returns the longest one.
 inline std::uint32_t count_gaps(const record& r, const gap_list& gaps, std::uint64_t at,
@@ -9872,15 +9468,7 @@ private:
     std::size_t looked_at_ = 0;  // requests, from the front
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C44] repeats that are shared =============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Repeats in their order. None changes once it is in a list, so that copies and parts of a list
 /// share them, in other threads too.
@@ -9960,15 +9548,7 @@ private:
     std::vector<shared_repeat> all_{};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C45] whether an answer can have come as its numbers say ==================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Output tokens that events brought: what users waited for, one after the other. Others have no
 /// part in any time or speed.
@@ -10060,15 +9640,7 @@ inline void fail_frequent_resends(std::span<repeat_data> parts) {
 }
 inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&whole, 1}); }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C46] what a server's prefix cache had of the prompts =====================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Prompt tokens of the requests for which the server says what its prefix cache had of them.
 struct prefix_hits {
@@ -10100,15 +9672,7 @@ inline prefix_hits prefix_hits_of(const repeat_list& arm, const selection& which
     return sum;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C47] bounds on what was measured where the client may have been late =====================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What came while the client did not run has a stamp that may be too late, and what it was to send
 /// then went out too late. `measured` takes the stamps as they are. `pessimistic` is the worst of
@@ -10334,15 +9898,7 @@ inline moved_gaps moved_gaps_of(const repeat_data& d) {
     return m;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C48] tokens and requests per second ======================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Tokens or requests per second in some time. An event weighs its request's streamed tokens over
 /// its events; failed requests bring nothing; warm-up requests count when their tokens
@@ -10414,15 +9970,7 @@ inline double window_rate(metric_id m, const repeat_data& d,
     return rate_in(m, d, d.window, how, which);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C49] how long sessions took ==============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What was sent for one session, in the order of the planned sends: places among the records.
 using session_steps = std::vector<std::size_t>;
@@ -10474,15 +10022,7 @@ inline std::vector<double> session_times(const statistic_data& what, const repea
     return seconds;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C50] metrics that a server reports of itself =============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A value of one repeat, and how much of it there is in a mean over several.
 struct weighed_value {
@@ -10685,15 +10225,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     return printed("nothing that %s is of happened between the readings", what.name.c_str());
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C51] metrics of requests and of repeats ==================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The longest gap of one request, 0 where it has none.
 inline double longest_gap(const repeat_data& d, std::size_t i,
@@ -11111,17 +10643,9 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
     return values;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C52] how a run changes from its first third to its last ==================================
 // Each third of the steady window is cut into slices of equal length; what the slices of one third
 // differ by says how well a third is known, whatever the traffic of it happens to be.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline constexpr std::size_t least_slices = 5, most_slices = 20;  // of a third
 
@@ -11186,18 +10710,10 @@ inline std::vector<double> slices_of(const statistic_data& drift, const repeat_d
     return values;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C53] statistics of several repeats together ==============================================
 // The data as a whole, as tables and files show them: the largest value of all repeats, a
 // percentile of all their requests, a mean over all of them. It is never outside of what the single
 // repeats have.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A statistic in each repeat of an arm, NaN where it has none, and in all of them together.
 struct arm_values {
@@ -11297,15 +10813,7 @@ inline double pooled_value(const statistic_data& what, const repeat_list& arm,
     return values_of(what, arm, how).together;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C54] the fields of a repeat ==============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline constexpr double most_ranks = 100000;
 inline constexpr double most_missed = 1e6;  // readings of a repeat
@@ -11569,16 +11077,8 @@ inline void move_clock(repeat_facts& d, long long by_ns) {
     fields_of(mover, d, checked, statistics);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C55] when a thread of the client did not run, as it knows itself =========================
 // No clock: whoever has it says what time it is, with readings that are taken anyway.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Told of the steps of one thread, finds the stretches in which it stalled. A thread that sleeps
 /// and is woken by its sockets does not stall; one that comes later from its sleep than it asked
@@ -11673,15 +11173,7 @@ private:
     long long recent_lost_ns_ = 0;  // of what was found since the last tick
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C56] the fields of a record ==============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A line of records.jsonl, and the gate it belongs to.
 inline void fields_of(field_visitor& v, record& r, std::string& gate) {
@@ -11745,15 +11237,7 @@ inline void move_clock(record& r, long long by_ns) {
     fields_of(mover, r, gate);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C57] one repeat of the parts that several programs sent of it ============================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Moves all times of a part by so much: from its own clock to that of another.
 inline void move_clock(repeat_data& d, long long by_ns) {
@@ -11819,15 +11303,7 @@ inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
     return all;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C58] what a history says of one statistic of one gate ====================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The last valid run of a UTC date.
 struct history_night {
@@ -11855,15 +11331,7 @@ struct history_series {
     std::vector<history_mark> marks{};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C59] from which night on a level holds ===================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 // Two programs on one machine, nights apart, differ by this at least.
 inline constexpr double least_night_sd = 0.0025;
@@ -12030,15 +11498,7 @@ inline std::vector<history_segment> segments_of(const history_series& s,
     return out;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C60] what a history knows: its level, what nights and repeats differ by ==================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline constexpr std::size_t newest_nights = 30;  // which the spread is learned from
 inline constexpr std::size_t level_nights = 10;   // which a level is the mean of, at most
@@ -12226,15 +11686,7 @@ inline learned_history learned_from(const std::vector<night_level>& nights,
     return h;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C61] which levels were accepted, and what they drifted by ================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline constexpr std::size_t nights_of_drift = 10;
 inline constexpr double least_drift = 0.01;
@@ -12318,15 +11770,7 @@ inline history_read history_read_as(const history_series& s, bool at_most, bool 
     return r;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C62] a run held against a history ========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// How sure the interim analyses of a run are. An early pass is paid for by being at a twentieth of
 /// the level; one more analysis, at which the spread of today's repeats is better known, takes
@@ -12498,15 +11942,7 @@ inline double chance_to_find(const learned_history& h, double beyond,
     return student_t_cdf(beyond / sd - t, h.spread.df);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C63] what a history says of the noise of repeats, for limits that are no baseline's ======
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Degrees of freedom within nights from which on their noise is believed.
 inline constexpr double noise_known_from = 20;
@@ -12532,15 +11968,7 @@ inline bool is_beyond_belief(double own_variance, std::size_t repeats, double be
            believed * believed * f_quantile_80(static_cast<double>(repeats) - 1, df);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C64] lines of a history's files ==========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline constexpr const char* history_schema = "llmbench/history/1";
 inline constexpr std::size_t longest_history_line = 65536;  // bytes
@@ -12753,15 +12181,7 @@ inline history_lines in_order(history_lines all) {
     return all;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C65] what runs must have in common to be nights of one history ===========================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline constexpr const char* cohort_schema = "llmbench/cohort/1";
 
@@ -12860,15 +12280,7 @@ inline cohort read_cohort(const std::string& json, const std::string& file) {
     return c;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C66] what a server and its machine say of themselves, for a history ======================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// "" for what nobody tells.
 struct fingerprint {
@@ -13049,15 +12461,7 @@ inline std::vector<named_text> watched_facts(const fingerprint& f) {
     return all;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C67] from the lines of a history to its nights ===========================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A date's night is its last valid run, whatever that one measured.
 inline bool is_valid_run(const history_run& r) {
@@ -13148,16 +12552,8 @@ inline history_lines as_of(history_lines all, const std::string& when) {
     return all;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C68] the rule: interim analyses, bounds, prior noise =====================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 // Run-to-run noise that a handful of repeats cannot measure is believed to be at least this much:
 // moderated variance as in Smyth (2004), with 8 prior degrees of freedom.
@@ -13340,15 +12736,7 @@ inline interim_analysis analysis_of_repeats(const std::vector<double>& distances
     return is_wider ? measured : believed;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C69] what is decided on an objective, and why ============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What decides a verdict, or keeps it from being one. core/described has a sentence for each,
 /// which says what its numbers are.
@@ -13533,15 +12921,7 @@ inline double headroom(const verdict_numbers& v) {
     return (v.what.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C70] what verdicts are given on ==========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A repeat, or an arm of a pair, that is no evidence: another was measured in its place, because
 /// the client had had too great a part in it.
@@ -13635,15 +13015,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats,
     return n;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C71] the history that a gate is held against =============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Of one statistic in one direction: what the rule needs, and what reports say of it.
 struct objective_history {
@@ -13683,15 +13055,7 @@ inline history_noise noise_by(const history_terms& h, const slo& s) {
     return {believed_sd(o->learned.repeats), o->learned.repeats.df};
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C72] what evidence is held against =======================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// An earlier run's statistics, one value a repeat, under their names.
 struct stored_baseline {
@@ -13750,15 +13114,7 @@ inline judging_rule rule_for(const evidence& e, const terms& t, const slo& s) {
     return r;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C73] counts: fractions, and quantiles of fresh traffic ===================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// "p_q(T) <= X" says that a fraction of at most 1-q of the requests has T > X.
 inline bool is_worse(bool at_most, double value, double bound) {
@@ -14085,15 +13441,7 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
     return d;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C74] errors of a baseline ================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// How one of the failed requests of an arm ended: "http: HTTP 500".
 inline std::string failure_example(const repeat_list& arm) {
@@ -14118,15 +13466,7 @@ inline cause errors_of_baseline(const evidence& e, const terms& t, const slo& li
             {c.k, c.n, c.allowed}, whose::baseline_server, failure_example(e.baseline)};
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C75] what the client can say against its own numbers =====================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// From when on a send has missed its time: 10 ms, or a tenth of the time between two sends.
 inline double missed_after_s(const repeat_data& d) {
@@ -14251,15 +13591,7 @@ own_check self_check_of(const load_conditions& under, const Repeats& repeats) {
 }
 inline own_check self_check_of(const evidence& e) { return self_check_of(e, e); }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C76] verdicts on a drift =================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What slices differ by from a line through all of them: an even drift is no noise.
 inline std::vector<double> around_their_line(const std::vector<double>& logs) {
@@ -14360,18 +13692,10 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
     return d;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C77] distances from a limit ==============================================================
 // Values differ from run to run by a fraction of themselves, so they are compared with their limit
 // on a log scale. A metric that can be zero has an offset, below which its ratios mean nothing: it
 // is compared on log(x + offset) (Tukey's started logarithm, Exploratory Data Analysis, 1977).
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A series that an objective names may be anything, below zero as well: it is held against its
 /// limit in parts of that.
@@ -14413,15 +13737,7 @@ inline double fraction_of_limit(const slo& s, double distance) {
     return is_on_the_log(s) ? std::expm1(distance) : distance;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C78] repeats whose noise a history knows =================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// An analysis of repeats whose noise is believed as a calibration is, with less weight: a history
 /// is of other days. Where they spread by more, nothing is known of it.
@@ -14439,15 +13755,7 @@ inline interim_analysis analysis_believing(const std::vector<double>& distances,
     return l;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C79] pairs: repeats in turns with those of a baseline ====================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// An analysis of the log ratios of pairs. What is believed of a machine's noise may widen what
 /// they leave open and never narrows it: four pairs know their own spread well enough to be asked,
@@ -14460,15 +13768,7 @@ inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, 
     return unless_wider(believed, sample_variance(distances), n - 1, n, s0, rule);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C80] values: times, speeds and rates =====================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The reader's numbers of an analysis with a standard error. `repeats` of `most` are known.
 inline void estimate_analysis(decision& d, double most, double repeats,
@@ -14818,15 +14118,7 @@ inline decision judge_fresh_mean(const evidence& e, const terms& t, const slo& s
     return d.repeats > 0 ? d : decided(d, verdict::invalid, {because::too_few_values});
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C81] a run held against the nights of main ===============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline history_bounds history_bounds_of(const judging_rule& r) {
     const auto z = [](double level) { return -normal_quantile(level); };
@@ -14958,15 +14250,7 @@ inline void estimate_by_nights(decision& d) {
                     {-fraction_of_limit(d.what, l.mean), l.sd, back(l.mean + (t + 1.645) * se)}};
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C82] what the numbers alone say of an objective ==========================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What the repeats alone decide of one SLO: at the first analysis that decides, or at the last
 /// one.
@@ -15055,15 +14339,7 @@ inline decision judge_evidence(const evidence& e, const terms& t, const slo& s,
     return estimated(decide_evidence(e, t, s, to_the_end, is_guard), e);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C83] verdicts that the client may have decided ===========================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Between the pessimistic and the optimistic bound of a statistic of one repeat or pair.
 struct value_range {
@@ -15204,17 +14480,9 @@ inline decision settled(const evidence& e, const terms& t, decision v,
     return decided(std::move(v), verdict::invalid, bias->why);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C84] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The part of all requests that lies beyond a percentile.
 inline double tail_of(const statistic_data& w) { return is_speed(w.metric) ? w.q : 1 - w.q; }
@@ -15314,15 +14582,7 @@ inline cause window_fault(const evidence& e, const verdict_numbers& v) {
     return {because::window_ends, {ended / repeats, more / repeats}, whose::plan};
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C85] what a server's answers can say against its numbers =================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// So much of anything spoils nothing: over 5 % of the completed requests does.
 inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
@@ -15546,15 +14806,7 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
     return {};
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C86] verdicts that stand although tokens were buffered ===================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Of a stream that mostly streams, a verdict needs to withstand no more than the rest can hide:
 /// on a machine that all share, a few answers come in lumps. A pass does where it is one even if
@@ -15576,15 +14828,7 @@ inline bool stands_though_buffered(const evidence& e, const terms& t, const answ
     return decide_evidence(e, other, v.what).outcome == v.outcome;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C87] servers that cannot keep up =========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Slope of the means of ten batches in order, and its t value (8 degrees of freedom).
 struct trend {
@@ -15681,15 +14925,7 @@ inline cause over_saturation_of(const evidence& e, const arm_list& arms) {
     return {};
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C88] what a server's state explains ======================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// From when on a queue was never empty again, in the half of a window at least; with its most.
 struct standing_queue {
@@ -15763,16 +14999,8 @@ inline std::vector<cause> server_state_of(const evidence& e) {
     return all;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C89] the cross-check of our numbers with the server's ====================================
 // What its page counts in the time of a repeat is compared with what we sent and received.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline bool is_comparable(const repeat_facts& d) {
     return d.server.has_both_ends && d.server.readings.size() >= 2 &&
@@ -15905,15 +15133,7 @@ inline cause server_metrics_fault(const evidence& e, const verdict_numbers& v) {
     return {};
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C90] what makes a measurement invalid ====================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Why what was to be done beside a load makes it another one, nothing where it was done.
 inline cause fault_of_tasks(const repeat_data& d) {
@@ -16041,15 +15261,7 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
     return {};
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C91] the verdicts of a gate ==============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What a prefix cache did for what passes, nothing where it did nothing to speak of.
 inline cause part_of_cache(const evidence& e, const grounds& g, const slo& s) {
@@ -16315,15 +15527,7 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
     });
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C92] what a calibration finds ============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What a calibration says of one limit.
 struct calibrated {
@@ -16333,15 +15537,7 @@ struct calibrated {
     double to_write = not_a_number;  // a limit that would seldom be inconclusive
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C93] limits that have become too easy ====================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline constexpr double slips_through = 0.25;  // a regression that nobody would want to pass
 
@@ -16381,15 +15577,7 @@ inline std::optional<easy_limit> too_easy(const terms& t, const verdict_numbers&
                       value * std::exp(sign * (z + 1.645) * se)};
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C94] from verdicts to an exit code =======================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// How a gate ended. The first value is what it is until then: whatever escapes from a run leaves
 /// it behind, and it is never green.
@@ -16473,15 +15661,7 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
                      : gate_outcome::passed;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C95] calibration =========================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The repeats taken as they are: nothing is judged. Shares are left out, their counts say it all,
 /// and server metrics, which may be zero.
@@ -16525,10 +15705,6 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
     return rows;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C96] a sentence for each cause ===========================================================
 // Numbers stand in braces, in the order in which a cause has them:
 //   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
@@ -16537,10 +15713,6 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 //   {m} a metric by its number, {x} what such a one needs, {o} a verdict
 //   {a|b} "a" where it is not 0, else "b"
 // {w} are a cause's words, {n} is the objective's statistic.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 struct cause_sentence {
     because id;
@@ -16898,15 +16070,7 @@ inline std::string described(const cause& c, const slo& s) {
     return described(c, of);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C97] decisions in sentences ==============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Values as the arithmetic of a verdict lists them.
 inline std::string listed(const std::vector<double>& values) {
@@ -17183,15 +16347,7 @@ inline std::string difference_text(const cross_check& c) {
     return t;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C98] verdicts in words ===================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What a verdict rests on beside what was measured: "typical repeat"; where requests are counted
 /// those of the first repeats, if more came after the decision; "" where it is the same.
@@ -17322,17 +16478,9 @@ inline std::string room_text(const verdict_numbers& v) {
            " the limit";
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C99] settings beside each other: turns, ratios, what differs significantly ===============
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline constexpr int usual_rounds = 4, fewest_rounds = 2, most_rounds = 12;
 inline constexpr std::size_t fewest_settings = 2, most_settings = 8;
@@ -17513,15 +16661,7 @@ inline compared_statistic compared(const statistic_data& what,
     return c;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C100] settings beside each other: from what was measured of each =========================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// One setting of a comparison. The evidence and what is held against it are somebody else's.
 struct measured_setting {
@@ -17682,15 +16822,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
     return c;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C101] settings beside each other, in words ===============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline std::string names_of(const settings_comparison& c, const std::vector<std::size_t>& which) {
     std::vector<std::string> names;
@@ -17873,17 +17005,9 @@ inline std::string comparison_explained(const settings_comparison& c) {
     return out;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C102] files of others' making, value by value ============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Bytes in order, with the line that the next one stands on. A byte order mark is passed over.
 class byte_stream {
@@ -18082,15 +17206,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
     }
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C103] datasets ===========================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What the user says in one turn, and how long the answer is.
 struct dialogue_turn {
@@ -18448,17 +17564,9 @@ inline const char* image_type(std::string_view file) {
     return "";
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C104] what recorded prompts have in common ===============================================
 // A recording names the blocks of each prompt, thousands of numbers for each of a hundred thousand
 // prompts. Kept is one node a prompt: behind which of the earlier ones its own text begins.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();
 inline constexpr std::size_t most_prompt_blocks = 20000000;  // of one scope, which differ
@@ -18541,15 +17649,7 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> nodes_{};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C105] sessions as graphs of model calls ==================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline constexpr std::size_t most_session_steps = 10000;
 inline constexpr std::size_t most_steps_before = 255;  // that one step waits for
@@ -18841,15 +17941,7 @@ inline void add_session(session_corpus& c, const std::vector<recorded_step>& ste
     c.sessions.push_back({first, static_cast<std::uint32_t>(steps.size()), start_s, shares});
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C106] traces =============================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// One request of a recorded trace.
 struct trace_row {
@@ -19016,15 +18108,7 @@ struct workload_files {
     session_corpus sessions{};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C107] questions and their keys ===========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline const char* format_name(question_format f) { return name_at({"gsm8k", "qa_jsonl"}, f); }
 
@@ -19178,15 +18262,7 @@ inline std::vector<dialogue> read_questions(byte_stream& in, const questions& q,
     return sampler.take();
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C108] recorded sessions, in the formats of others and in ours ============================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Reads files of sessions into one corpus. Of a file no more is held than one request's text.
 class session_reader {
@@ -19572,15 +18648,7 @@ private:
     std::map<std::string, std::pair<std::size_t, int>> by_chat_{};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C109] lengths ============================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// One draw, in whole tokens, at least `least`. `values` are those of an empirical file.
 inline int drawn_length(const length_distribution& d, generator& random, int least,
@@ -19661,15 +18729,7 @@ inline void check_length(const length_distribution& d, const char* field, double
                         field, length_text(d).c_str(), least)});
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C110] when requests are sent =============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Send times in seconds from the start. The first `warmup` ones come before the measured part,
 /// which starts at `measured_from` and plans to end at `measured_to`.
@@ -19824,15 +18884,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
     return s;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C111] arrivals ===========================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline const char* arrival_name(arrival_kind k) {
     return name_at({"constant", "poisson", "gamma", "ramp", "steps", "replay", "all_at_once",
@@ -19929,15 +18981,7 @@ inline bool saturates(arrival_kind k) {
 }
 inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C112] prompts of a given number of tokens ================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 // Plain words of one token each in common vocabularies, so that a prompt of n words has about n.
 inline constexpr const char* prompt_words[] = {
@@ -20128,17 +19172,9 @@ inline void append_words(std::string& out, int count, generator& random,
     }
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C113] places of a trace ==================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Where a request's conversation is, and which turn of it.
 struct trace_place {
@@ -20247,15 +19283,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
     h.add(s.data(), s.size());
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C114] the part of a load that one of several programs sends ==============================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline constexpr std::size_t most_shards = 10000;
 
@@ -20280,16 +19308,8 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
     return {s.index + s.count * thread, s.count * threads};
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C115] conversations, recorded and made up ================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The sample of a dataset, in its order and again from its start.
 struct recorded_dialogues {
@@ -20477,16 +19497,8 @@ private:
     }
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C116] prompts that stand alone ===========================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The prompts of a list, in turn.
 struct given_prompts {
@@ -20597,16 +19609,8 @@ private:
     }
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C117] recorded sessions as traffic =======================================================
 // A source of traffic; what a source can do stands in traffic_source.hpp.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The sessions of a corpus, in the order of the seed and again from its start. A step's prompt is
 /// one message of the user: recordings are not fed the server's answers.
@@ -20696,15 +19700,7 @@ inline std::shared_ptr<const std::vector<std::uint32_t>> drawn_order(std::size_t
     return std::make_shared<const std::vector<std::uint32_t>>(std::move(order));
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C118] where prompts come from ============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What a workload became. Each source has
 ///     most_turns                     places that each of its conversations takes
@@ -20724,15 +19720,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
     return std::visit([](const auto& source) -> std::size_t { return source.most_turns; }, s);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C119] the plan of a gate =================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What a scenario wants of its server.
 enum class scenario_use : unsigned char { measure, gate, find_capacity };
@@ -21144,15 +20132,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
     return with_traffic(p, [&](planned_traffic& t) { t = stage_of(t, repeat); });
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C120] from a workload to its part of the plan ============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline const char* format_name(dataset_format f) {
     return name_at({"sharegpt", "dolly", "openai_jsonl", "coco_captions", "vqa", "text_lines",
@@ -21493,15 +20473,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
     return workload_of(as_recorded, arrivals, s.warmup, s.options, generates);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C121] the hash of all that a plan sends ==================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline void add_time(fnv1a& h, const time_distribution& d) {
     h.add(std::llround(d.a * 1e6));
@@ -21552,15 +20524,7 @@ inline std::string trace_hash(const planned_traffic& p) {
     return h.text();
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C122] the requests of a plan =============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Whether all that is sent is made up, with lengths that were asked for.
 inline bool makes_up_prompts(const planned_traffic& p) {
@@ -21664,15 +20628,7 @@ inline bool asks_about_images(const planned_traffic& p) {
     return any;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C123] what of its prompts a workload lets a prefix cache have ============================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Tokens at the end of a prompt that nobody has sent before: all behind its first fresh word. At
 /// least so many; 0 where that is not known, or where prompts are sent again as they are.
@@ -21725,15 +20681,7 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
                       static_cast<long long>(prompt_tokens));
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C124] what a plan says of the evidence that it will bring ================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline load_conditions load_conditions_of(const plan& p) {
     const planned_traffic& t = *p.sent;
@@ -21766,18 +20714,10 @@ inline double most_skew_of_ranks(const plan& p) {
     return std::max(0.005, tightest < infinity ? 0.01 * tightest : 0);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C125] the search for a capacity ==========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What is shown of a load by all the evidence at it.
 enum class carried : unsigned char { open, holds, misses };
@@ -22220,15 +21160,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
     return {part, b.holds ? in_range(t, part, t.most) : in_range(t, part, t.least), {}};
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C126] what probes say of a load ==========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// How far from its limit a statistic is on the side of a miss: the log of their ratio, of
 /// fractions the difference of their logits. Below 0 it holds the limit.
@@ -22304,16 +21236,8 @@ inline carried carried_at(const evidence& e, const terms& t) {
     return holds ? carried::holds : carried::open;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C127] the capacity that probes show ======================================================
 // From the evidence alone, so that a stored search can be judged again.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Whether a load was tried to show something of it. What led there was chosen by what it measured,
 /// and is no evidence.
@@ -22591,18 +21515,10 @@ inline decision capacity_verdict(const evidence& e, const terms& t, const ground
     return v;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C128] the capacity of a candidate beside that of a baseline ==============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// One run of one arm at one load.
 struct arm_probe {
@@ -22840,17 +21756,9 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
     return next;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C129] a capacity held against a live baseline's ==========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The probes that led to the baseline's capacity.
 inline std::vector<probe> baseline_lead(const evidence& e, const terms& t) {
@@ -23044,15 +21952,7 @@ inline decision judged_also_of_loads(const evidence& e, const terms& t, const sl
     return judged_also(e, terms_of_a_load(t), s);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C130] a load that is searched ============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 // ---- what is refused
 
@@ -23306,15 +22206,7 @@ inline double usual_answer_s(const repeat_data& d) {
     return *middle;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C131] which SLOs a scenario can have =====================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What a scenario says of the objectives that it can have.
 struct slo_context {
@@ -23572,15 +22464,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
                     "a mean over completed requests says little beside an error limit over 5 %"});
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C132] the options of requests ============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Where APIs keep their own fields: TGI, Ollama, SGLang.
 inline bool holds_options(std::string_view name, const picojson::value& value) {
@@ -23685,15 +22569,7 @@ inline request_spec common_request(const request_options& o, const api_traits& a
     return r;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C133] the load that is profiled ==========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The variables that tell vLLM and SGLang where profiles go.
 inline constexpr const char* profile_variables[] = {"VLLM_TORCH_PROFILER_DIR",
@@ -23735,15 +22611,7 @@ inline plan profiled(const plan& p) {
     });
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C134] what a scenario does beside its load ===============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Whether it can stand in quotes as it is, and in a line.
 inline bool is_plain_name(const std::string& name) {
@@ -23843,15 +22711,7 @@ inline void add_tasks(planned_workloads& w, const std::vector<planned_task>& tas
         w.workload_text += (&t == tasks.data() ? "; beside it " : "; ") + task_text(t);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C135] from a scenario to its plan ========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What can be refused of the way requests are sent; the rate of a replay is that of its trace on
 /// the average, which the warm-up has.
@@ -24297,15 +23157,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     return p;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C136] a plan in words ====================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline const char* traffic_name(traffic_mode m) { return m == fresh ? "fresh" : "replayed"; }
 inline std::string warmup_text(const planned_traffic& p) {
@@ -24424,15 +23276,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
     return j.has_baseline ? t + ", " + to_string(arm) : t;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C137] where a gate's server stood ========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What a gate was measured on, or compared with.
 enum class target_kind : unsigned char {
@@ -24464,15 +23308,7 @@ struct target_facts {
     bool is_rehearsal = false;  // and instead of another server
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C138] what of a scenario does not go with several settings ===============================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline void check_names(const list<setting>& settings) {
     if (!(settings.size() >= fewest_settings && settings.size() <= most_settings))
@@ -24523,17 +23359,9 @@ inline scenario scenario_of_a_setting(scenario s) {
     return s;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C139] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Members that take room and tell nothing that is judged: they are read over.
 inline constexpr std::string_view idle_members[] = {
@@ -24681,15 +23509,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
     else return m ? member_at(*m, more...) : nullptr;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C140] one run of another tool, as its file tells it ======================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Metrics that a file cannot support for one reason.
 using metric_group = std::vector<metric_id>;
@@ -24946,18 +23766,10 @@ inline repeat_data repeat_of(imported_run& run, int index) {
     return d;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C141] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline bool is_aiperf_record(const picojson::value& v) {
     return member_at(v, "metadata", "request_start_ns") && member(v, "metrics");
@@ -25240,17 +24052,9 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
     return run;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C142] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline bool is_guidellm_file(const picojson::value& v) {
     return member(v, "benchmarks") && (member_at(v, "metadata", "guidellm_version") ||
@@ -25472,16 +24276,8 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
     return run;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C143] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The lists of one file. All are as long as `ttfts`.
 class request_lists {
@@ -25600,16 +24396,8 @@ struct odd_answers {
     }
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C144] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline bool is_sglang_file(const picojson::value& v) {
     return member(v, "total_output_tokens_retokenized") && member(v, "backend");
@@ -25742,16 +24530,8 @@ inline imported_run read_sglang_run(const picojson::value& v, const std::string&
     return run;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C145] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 and 0.33.0 do.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline bool is_vllm_file(const picojson::value& v) {
     return member(v, "num_prompts") && member(v, "model_id") && member(v, "backend");
@@ -25956,15 +24736,7 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
     return run;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C146] which tool wrote a result file, and what it tells ==================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The bytes of a file that may stand beside another one; nothing where there is none.
 using file_beside = std::function<std::optional<std::string>(const std::string& path)>;
@@ -26014,17 +24786,9 @@ inline imported_run read_imported_run(std::string_view bytes, const std::string&
     return run;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C147] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What is left of the runs when they are together.
 struct imported_gate {
@@ -26272,17 +25036,9 @@ inline terms terms_of_files(const plan& p) {
     return t;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C148] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Tokens for which the cache has room.
 inline double kv_capacity_tokens(const kv_cache& c) {
@@ -26487,15 +25243,7 @@ private:
     counters counters_{};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C149] what a request asks the simulated server ===========================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// One request for tokens, whichever API it came by.
 struct question {
@@ -26643,16 +25391,8 @@ inline question question_of(api_format api, std::string_view path, const picojso
     return q;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C150] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// All that the bytes of an answer are made of.
 struct answer_facts {
@@ -26989,16 +25729,8 @@ inline std::string whole_answer(const answer_facts& f) {
     return openai_whole(f);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C151] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Why the engine gave no more tokens; what a client gave up on is `abort`.
 enum class end_reason : unsigned char { stop, length, abort, error };
@@ -27161,15 +25893,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
     return w.page();
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C152] what the simulated server says besides answers =====================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A body of known length.
 struct reply {
@@ -27253,15 +25977,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
                     max_model_len)};
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C153] an engine with the pace of a server that was measured ==============================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// How a server answered a load on the average: seconds, tokens of a request, requests a second.
 struct measured_pace {
@@ -27304,17 +26020,9 @@ inline engine engine_at_pace(const measured_pace& m) {
     return e;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C154] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 enum class other_tool : unsigned char { vllm, sglang, guidellm, aiperf };
 struct other_tool_name {
@@ -27485,15 +26193,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
     return all;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C155] the rows of a table: each metric over the repeats of an arm ========================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Over all repeats of an arm together.
 struct metric_row {
@@ -27514,15 +26214,7 @@ inline double run_value(metric_id id, const repeat_list& arm) {
     return pooled_value(make_statistic(statistic_kind::value, id, 0), arm);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C156] points and round steps of drawings =================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A point of a curve, in the units of its axes.
 struct curve_point {
@@ -27544,15 +26236,7 @@ inline double elapsed_step(double least) {
     return round_step(least);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C157] distributions: quantiles as lines, of each repeat and of all =======================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A metric of one arm: its row of numbers and its quantiles as a line, of all repeats together,
 /// and the line of each repeat.
@@ -27609,15 +26293,7 @@ inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
     return out;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C158] the curve of a search: objectives over the load ====================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// One probe as reports tell it.
 struct load_point {
@@ -27668,15 +26344,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
     return c;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C159] how requests ended, and what their answers say of tokens ===========================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 struct status_count {
     request_status status;
@@ -27792,15 +26460,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
     return kinds;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C160] how long made-up prompts were to be, and were ======================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Lengths in tokens.
 struct length_figures {
@@ -27839,15 +26499,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
     return {true, length_figures_of(std::move(asked)), length_figures_of(std::move(counted))};
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C161] what each of several programs did, over all repeats ================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Of each program the worst of its repeats, and all of its requests; in the order of their
 /// numbers.
@@ -27912,15 +26564,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
     return t;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C162] what a server told of itself, over all repeats =====================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 struct reported_value {
     statistic_data what{};
@@ -27999,15 +26643,7 @@ inline std::string cross_check_text(const server_account& a) {
     return "the server counts what we do";
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C163] what was done beside the load of an arm ============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// One task over all repeats.
 struct task_figures {
@@ -28049,15 +26685,7 @@ inline std::string task_figures_text(const task_figures& t) {
     return all;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C164] timelines: repeats in windows of equal length ======================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What a server's pages said when they were read, NaN where they did not.
 struct server_timeline {
@@ -28183,15 +26811,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
     return t;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C165] all that reports tell of a gate's numbers, computed once ===========================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// One repeat as reports tell it.
 struct repeat_figures : repeat_facts {
@@ -28390,15 +27010,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
     return g;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C166] what other runs of a gate would find ===============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What a gate of all its repeats would find of an objective, run after run, by what one run saw.
 struct foreseen {
@@ -28569,16 +27181,8 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
            " on" + (says_more ? printed(", %.3g %% outside the limit", beyond) : "");
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C167] what a result keeps of the nights that it was held against =========================
 // All that the rule needs: to judge again takes no folder, and gives the same bits.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline void fields_of(field_visitor& v, main_moved& m) {
     v.number({"level"}, m.now.mean, any_number);
@@ -28627,15 +27231,7 @@ inline void fields_of(field_visitor& v, history_terms& h) {
     v.list({"objectives"}, h.objectives, [&](objective_history& o) { fields_of(v, o); });
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C168] the fields of a gate: its servers, its load, what it was judged by =================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline void fields_of(field_visitor& v, target_facts& t) {
     v.choice({"kind", "endpoint, process, simulated, stored, same server, other options (of the "
@@ -28860,16 +27456,8 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C169] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// One gate of a result.json; the repeats have no records yet.
 struct stored_gate {
@@ -29187,15 +27775,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     }
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C170] the fields of what was measured on a server ========================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline void fields_of(field_visitor& v, length_figures& f) {
     v.number({"mean"}, f.mean);
@@ -29349,15 +27929,7 @@ inline void fields_of(field_visitor& v, other_view& o) {
     v.texts({"notes", "what was not recorded for them"}, o.notes);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C171] calibration.json ===================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline constexpr const char* calibration_schema = "llmbench/calibration/1";
 /// More than this between repeats of one server is no noise that limits could be held under.
@@ -29414,15 +27986,7 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
     return noise;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C172] what result.json tells of events.bin ===============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Where each record's gaps lie in events.bin, how long that is, and the hash of so much of it.
 struct event_index {
@@ -29440,15 +28004,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
                   {1, 0});
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C173] the fields of a verdict ============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Which side of the limit is the good one.
 enum class good_side : unsigned char { at_most, at_least };
@@ -29517,15 +28073,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"line"}, of.what.at.line);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C174] from a gate that was measured to its line of a history =============================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What is added where nobody asks for another number of repeats: from two a night has no spread of
 /// its own to speak of.
@@ -29640,15 +28188,7 @@ inline history_entry history_entry_of(const plan& p, cohort in, const fingerprin
     return e;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C175] one line of records.jsonl ==========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Refuses the times of an answer that cannot have been: what an answer took is the difference of
 /// two of them, and one that is complete has them all, but for what it may lack: a second event, an
@@ -29694,15 +28234,7 @@ inline record read_record(const std::string& line, std::string& gate) {
     return r;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C176] shards of a load, put together =====================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What one program left of the load that it shared, with its requests.
 struct stored_shard {
@@ -29843,15 +28375,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
     return g;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C177] a repeat as bytes, for another program of the same run =============================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// As result.json, records.jsonl and events.bin have it: the facts on the first line, then a line a
 /// request, an empty one, and the gaps of all in that order. Every gap must be listed.
@@ -29904,15 +28428,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
     return d;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C178] from the lines of a history to what a gate is held against =========================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline std::string short_commit(const history_night& n) {
     return n.commit.empty() ? n.at.substr(0, 10) : n.commit.substr(0, 8);
@@ -30029,15 +28545,7 @@ inline history_terms history_terms_of(const history_lines& lines, const cohort& 
     return h;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C179] the progress line ==================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What a gate can tell of itself while it runs.
 struct progress_facts {
@@ -30092,15 +28600,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     return is_reported && parts >= parts_in_short ? line : line_in_short;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C180] what reports tell of several settings ==============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A comparison as every report shows it, beside the gates of its settings.
 struct comparison_report {
@@ -30109,15 +28609,7 @@ struct comparison_report {
     settings_comparison found{};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C181] several settings in result.json ====================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline void fields_of(field_visitor& v, setting_ratio& r, settings_comparison& c) {
     std::string of = c.settings[r.second].name, to = c.settings[r.first].name;
@@ -30184,15 +28676,7 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
     v.list({"statistics"}, c.statistics, [&](compared_statistic& s) { fields_of(v, s, c); });
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C182] what came of a profile =============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A question to the server's profiler, by HTTP or by a command.
 struct profile_step {
@@ -30247,15 +28731,7 @@ inline void fields_of(field_visitor& v, taken_profile& t) {
     v.object({"stop", "", presence::always, "profile_step"}, true, t.stop);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C183] what reports are made of ===========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What came of a gate on a model of its server.
 struct rehearsal_report {
@@ -30298,15 +28774,7 @@ struct environment_facts {
     std::string program{};  // as it was called
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C184] rehearsals: gates on a model of their server =======================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// "a rehearsal: pass on the model; inconclusive in 3 % of the runs; ...".
 inline std::string rehearsed_text(const slo_verdict& v, const foreseen& f) {
@@ -30369,15 +28837,7 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
     });
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C185] result.json and calibration.json ===================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What LLMBENCH_CALIBRATION reads.
 inline std::string calibration_json(const std::vector<gate_report>& gates) {
@@ -30490,15 +28950,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
     return j.close().text() + "\n";
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C186] several settings on the console ====================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What tables show of one setting: its value, and where there is one its ratio to the first.
 struct comparison_cell {
@@ -30585,15 +29037,7 @@ inline std::string comparison_text(const comparison_report& r) {
     return out;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C187] words in Markdown ==================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline std::string markdown_escaped(const std::string& s) {
     std::string out;
@@ -30621,15 +29065,7 @@ inline std::string markdown_code(const std::string& s) {
     return fence + room + words + room + fence;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C188] several settings in summary.md =====================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline std::string comparison_md(const comparison_report& r) {
     const settings_comparison& c = r.found;
@@ -30663,15 +29099,7 @@ inline std::string comparison_md(const comparison_report& r) {
     return out + "\n";
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C189] how gates are headed ===============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What is said over a gate: its outcome, and where that is no failure how much of a pass it is.
 /// Exit codes know the outcome alone. In the order in which a reader should hear of them.
@@ -30754,15 +29182,7 @@ inline std::string headline_text(const gate_report& g) {
     return printed("inconclusive, %zu of %s", open, plural(all, "objective").c_str());
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C190] what reports say of the nights that a gate was held against ========================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline constexpr double wide_nights_sd = 0.03;  // from which on a live comparison sees far more
 
@@ -30811,15 +29231,7 @@ inline std::vector<std::string> nights_lines(const gate_report& g) {
     return lines;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C191] words of reports ===================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What the tokens are that a throughput is of.
 inline const char* throughput_kind(const gate_report& g) {
@@ -31115,15 +29527,7 @@ inline std::string span_text(double least, double most) {
                         : printed("about %.0f s", most);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C192] junit.xml, summary.md, annotations, metrics.txt ====================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Where an objective was written; the guard on errors stands at its gate.
 inline std::string place_of(const slo_verdict& v, const std::string& gate_place) {
@@ -31429,15 +29833,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
            metrics + "# EOF\n";
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C193] what a console can show ============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// How the console may be written to.
 struct console_style {
@@ -31458,15 +29854,7 @@ inline console_style style_of(const console_facts& c) {
             same_ignoring_case(charset, ".utf-8") || same_ignoring_case(charset, ".utf8")};
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C194] the console ========================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// An objective as a gate file has it: "mean(tpot) <= 25_ms" of "mean(tpot) <= 25 ms".
 inline std::string written_in_code(const std::string& words) {
@@ -31648,15 +30036,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
     return printed("\n%zu gates:%s\n", gates.size(), counts.c_str()) + names + last;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C195] the pace of a server in the result of a run ========================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What a gate of an earlier run tells of its server.
 struct reported_pace {
@@ -31711,18 +30091,10 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
     return t;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C196] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline constexpr const char* page_style = R"css(
 :root{color-scheme:light dark;--ink:#1b2026;--dim:#56606b;--line:#dde2e7;--back:#fff;--soft:#f5f7f9;
@@ -31921,15 +30293,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 })();
 )js";
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C197] the report page: drawings ==========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A place in a drawing: tenths of a pixel, never "nan", "inf" or "-0".
 inline std::string pixels(double v) {
@@ -32176,15 +30540,7 @@ private:
     int limits_ = 0;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C198] the report page: verdicts ==========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline std::string icon(const char* name) {
     return printed("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-%s\"/></svg>", name);
@@ -32349,15 +30705,7 @@ inline std::string page_table(const std::string& name, const std::vector<std::st
 }
 inline std::string number_cell(const std::string& s) { return "<td class=\"n\">" + s + "</td>"; }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C199] the report page: distributions =====================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline std::string arms_key(bool has_baseline) {
     return has_baseline
@@ -32466,15 +30814,7 @@ inline std::string latency_table(const gate_report& g) {
     return page_table("Latency of " + g.what.name, head, rows, both ? 2 : 1);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C200] the report page: gates beside each other ===========================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Gates that differ in their load alone, lightest first.
 struct load_series {
@@ -32575,15 +30915,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
     return h;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C201] the report page: what a search found ===============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The colour of a probe: of what it shows, else of nobody.
 inline const char* style_of(const load_point& p) {
@@ -32663,15 +30995,7 @@ inline std::string search_html(const gate_report& g) {
     return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 3);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C202] the report page: what else a gate has to say =======================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline std::string failures_html(const arm_figures& arm, const char* who) {
     std::size_t all = 0;
@@ -32887,15 +31211,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
     return t + " " + shell_quoted("--test-case=" + pattern);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C203] the report page: several settings beside each other ================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// One statistic of all settings, "" where none has a value.
 inline std::string settings_figure(const settings_comparison& c, const compared_statistic& s) {
@@ -32982,15 +31298,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
     return h;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C204] the report page: timelines =========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// All repeats of a gate over time, one drawing for each thing that changes.
 class timeline_figures {
@@ -33152,15 +31460,7 @@ private:
     const std::vector<repeat_timeline>&mine_, &other_;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [C205] the report page: the whole =========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Tables and drawings of what was measured.
 inline std::string numbers_html(const gate_report& g) {
@@ -33321,9 +31621,9 @@ inline std::string report_html(const std::vector<gate_report>& gates,
     return h + "</main>\n<script>" + page_script + "</script>\n</body>\n</html>\n";
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
 }  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
 
 #endif  // LLMBENCH_CORE
 
@@ -33390,14 +31690,9 @@ text::~text() { delete[] data_; }
 text text::join(const text& a, const text& b) { return detail::str(a) + detail::str(b); }
 bool text::same(const text& a, const text& b) { return detail::str(a) == detail::str(b); }
 
-}  // namespace llmbench
-}  // inline namespace v0
 }  // namespace types
 
 // ===== [E2] functions of SLO expressions =========================================================
-
-namespace llmbench {
-inline namespace v0 {
 
 selection label(const types::text& name) { return {name, {}, 1, 0, -1}; }
 selection during(const types::text& side_task) { return {{}, side_task, 1, 0, -1}; }
@@ -33531,13 +31826,8 @@ types::text latency_limits::text() const {
     return *source ? t + " (" + source + ")" : t;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-
 // ===== [E3] functions of arrivals ================================================================
 
-namespace llmbench {
-inline namespace v0 {
 namespace detail {
 
 inline open_loop open_loop_of(arrival_kind kind, double rate) {
@@ -33583,13 +31873,8 @@ open_loop steps(std::initializer_list<load_step> stages) {
     return open_loop(d);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-
 // ===== [E4] what results hold of their gates =====================================================
 
-namespace llmbench {
-inline namespace v0 {
 namespace detail {
 
 /// The same for all copies of a result. It does not change, whatever is asked of it.
@@ -33680,15 +31965,7 @@ struct comparison_access {
     }
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E5] functions of results =================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 estimate_t estimate(const box& data, const statistic_data& what) {
     const auto g = result_access::gate_in(data);
@@ -33792,13 +32069,8 @@ const types::list<record>& result::requests() const& {
     return g && g->requests ? g->requests() : none;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-
 // ===== [E6] functions of results of several settings =============================================
 
-namespace llmbench {
-inline namespace v0 {
 namespace detail {
 
 text best_setting(const box& data, const statistic_data& what) {
@@ -33830,15 +32102,10 @@ const result& comparison_result::at(types::whole place) const {
     return results_[static_cast<detail::size_type>(i)];
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-
 // ===== [E7] the clock ============================================================================
 // All time comes from here and all sleeping goes through here, so that a thread may live in a world
 // of its own, whose time somebody else makes.
 
-namespace llmbench {
-inline namespace v0 {
 namespace detail {
 
 class network;
@@ -33937,15 +32204,7 @@ inline double seconds_until(long long deadline_ns) {
 
 inline const long long program_began_ns = now_ns();
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E8] signals, and what else a program has once ============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Set by the first SIGINT or SIGTERM of a run: the load ends, what is there is reported.
 inline std::atomic<bool> stop_asked{false};
@@ -33975,9 +32234,9 @@ inline void on_interrupt(int signal) {
         ::_exit(128 + signal);
     }
 }
-/// Does nothing, but so that writing to a pipe that nobody reads fails instead of ending the program:
-/// what `./gates | head` cuts off still has its reports and its exit code. Programs that are started
-/// do not inherit a handler, as they would SIG_IGN.
+/// Does nothing, so that writing to a pipe that nobody reads fails instead of ending the program:
+/// what `./gates | head` cuts off still has its reports and its exit code. Programs that are
+/// started do not inherit a handler, as they would SIG_IGN.
 inline void outlive_reader_of_output(int) {}
 
 /// Handles SIGINT, SIGTERM and SIGPIPE for as long as it lives.
@@ -34003,15 +32262,7 @@ private:
     struct sigaction before_[std::size(signals)] = {};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E9] threads that nothing is thrown out of ================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Does it, and gives `failed` the words of what it throws: an exception that left a thread, or a
 /// destructor, would end the program.
@@ -34039,9 +32290,9 @@ std::thread contained_thread(Work work, Failed failed) {
     }
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
 }  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
 
 // ===== [E10] programs that MPI started together ==================================================
 // Rank 0 plans, judges and reports; the others send their share of the load and hand over what they
@@ -34270,9 +32521,9 @@ private:
 };
 #endif
 
-}  // namespace llmbench
-}  // inline namespace v0
 }  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
 
 // ===== [E11] what the environment asks for =======================================================
 
@@ -34631,15 +32882,7 @@ inline const surroundings& surroundings_of_program() {
 /// Where reports go, and the logs of servers that a gate starts.
 inline const std::string& report_directory() { return surroundings_of_program().report_directory; }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E12] standard output =====================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Columns of the terminal, 80 where they are not known.
 inline std::size_t console_width() {
@@ -34650,15 +32893,7 @@ inline std::size_t console_width() {
 
 inline void say(const std::string& s) { std::cout << s << std::flush; }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E13] errors of the system, in words ======================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// In English: reports are the same in every locale.
 inline std::string error_text(int code) {
@@ -34670,15 +32905,7 @@ inline std::string resolver_error_text(int code) {
     return ::gai_strerror(code);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E14] files ===============================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline std::string file_content(const std::string& path, const std::string& what) {
     std::ifstream in(path, std::ios::binary);
@@ -34803,9 +33030,9 @@ inline byte_stream bytes_of(const std::string& path, const char* field) {
             path};
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
 }  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
 
 // ===== [E15] what the system lets one process have ===============================================
 
@@ -34897,15 +33124,7 @@ inline port_range outgoing_ports() {
     return all;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E16] how long a thread has waited for a core =============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The kernel's own account of the thread that makes this: busy neighbours and quotas are in it,
 /// whatever took the machine as a whole away is not. Only Linux keeps one.
@@ -34931,9 +33150,9 @@ private:
     int file_;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
 }  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
 
 // ===== [E17] the machine and the commit ==========================================================
 
@@ -35016,15 +33235,7 @@ inline environment_facts environment_now() {
     return f;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E18] what is done again and again beside a load ==========================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Does something at one time after the other until it goes away: in a thread of its own, or where
 /// its owner's world is made up, as one of the things that happen there.
@@ -35088,15 +33299,7 @@ private:
     std::thread thread_{};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E19] all that a scenario names in files ==================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Puts the images of a sample into it.
 inline void read_images(const dataset& d, std::vector<dialogue>& sample) {
@@ -35205,15 +33408,7 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
     return f;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E20] the folder of a history, read =======================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline constexpr std::size_t most_history_files = 10000;
 inline constexpr std::size_t most_history_bytes = std::size_t{256} << 20;  // of all together
@@ -35311,15 +33506,7 @@ inline history_store history_of_gate(const std::string& folder, const std::strin
     return all;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E21] a run added to the folder of a history ==============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Makes a file of that name and content, whole or not at all, whatever ends this program
 /// meanwhile. False where there is one already. Throws std::runtime_error.
@@ -35415,9 +33602,9 @@ inline std::string append_history(const std::filesystem::path& folder,
                              ": five names are taken already");
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
 }  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
 
 // ===== [E22] asio, under every client and the simulated server ===================================
 
@@ -35441,15 +33628,7 @@ using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
                                             asio::wait_traits<std::chrono::steady_clock>,
                                             io_executor>;
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E23] connections, waiting for them, and whoever is told of them ==========================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 struct address;
 
@@ -35511,9 +33690,9 @@ public:
     void each() { each([] {}); }
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
 }  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
 
 // ===== [E24] TLS =================================================================================
 
@@ -35708,16 +33887,8 @@ struct tls_channel {
 #endif
 inline constexpr const char* tls_was_cut = "the connection was cut without an end of TLS";
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E25] one request and its answer over one socket ==========================================
 // What every client of this program stands on. It never waits: whoever has it knows when.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What one read of a socket brought.
 struct arrival {
@@ -35868,9 +34039,9 @@ private:
     std::size_t unsent_ = 0;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
 }  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
 
 // ===== [E26] sockets and addresses ===============================================================
 
@@ -36114,9 +34285,9 @@ inline int free_port() {
     throw std::runtime_error("no free port can be had on this machine");
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
 }  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
 
 // ===== [E27] waiting for sockets, on every other system ==========================================
 
@@ -36263,9 +34434,9 @@ private:
 };
 #endif
 
-}  // namespace llmbench
-}  // inline namespace v0
 }  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
 
 // ===== [E28] waiting for sockets, on Linux =======================================================
 
@@ -36385,15 +34556,7 @@ private:
 };
 #endif
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E29] the network that a thread has =======================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 // epoll and asio do the same. On Linux it is epoll itself, because asio costs more there than the
 // raw reader may be exceeded by (1.3 times its CPU time an event of paced streams, 4 times that of
@@ -36419,15 +34582,7 @@ inline std::unique_ptr<network> new_network() {
     return current_world ? current_world->new_network() : std::make_unique<machine_network>();
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E30] an HTTP server and the way to it ====================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The addresses of a server: its name is resolved once for all that go there, and the one that
 /// answered last comes first, so that one of them that never answers is waited for once and not by
@@ -36478,15 +34633,7 @@ inline http_server server_at(const http_url& u, std::shared_ptr<tls_client> tls 
     return {u, known_addresses([u] { return resolved(u); }), std::move(tls)};
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E31] requests that are not measured ======================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 struct http_answer {
     int status = 0;
@@ -36658,17 +34805,9 @@ inline http_answer blocking_get(const http_server& at, const std::string& path,
     return answer_to(at, request, within_s);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E32] a made-up machine: its time and its network =========================================
 // Everything in it happens in one thread, in the order of its times: the same world is the same to
 // the byte every time.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The server's end of a connection.
 class virtual_peer {
@@ -36889,15 +35028,7 @@ private:
     std::vector<virtual_listener*> servers_{};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E33] the network of a made-up machine ====================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The client's end of a connection.
 struct virtual_socket final : network_socket {
@@ -37025,15 +35156,7 @@ inline std::unique_ptr<network> virtual_world::new_network() {
     return std::make_unique<virtual_network>(*this);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E34] a request that is not waited for ====================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// In a made-up world, whose one thread has a load to see to meanwhile. Without TLS.
 class post_under_way final : private socket_user {
@@ -37092,15 +35215,7 @@ private:
     bool is_connected_ = false, ended_ = false;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E35] the warm-up of a load, watched until it has settled =================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Of all threads of one load. Nothing of it is touched once the measured part has begun.
 class settling_watch {
@@ -37163,15 +35278,7 @@ private:
     std::atomic<long long> ends_at_{0};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E36] what a load is told and delivers ====================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What every request of one load has in common.
 struct load_target : http_server {
@@ -37305,15 +35412,7 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
     return is_early || w.primes || w.index < o.warmup ? run_phase::warmup : run_phase::measure;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E37] one connection of the load ==========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What the connections of one thread share: what they need to talk to the target, and what they
 /// count while they do.
@@ -37680,16 +35779,8 @@ private:
     bool may_send_again_ = false;  // a kept connection may be lost as we send, once a request
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E38] what one client thread has to send, and when ========================================
 // No clock and no sockets: whoever asks says what time it is.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A request to be sent now.
 struct due_request {
@@ -38034,15 +36125,7 @@ private:
     bool stopped_ = false;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E39] the connections of one client thread ================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// All connections of one thread, each in one of four lists: with a request, open without one, on
 /// the way without one, and closed. The closed ones stay until drop_retired(), for it may be one of
@@ -38118,15 +36201,7 @@ private:
     connections busy_{}, idle_{}, opening_{}, retired_{};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E40] what came back to one client thread =================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The records of one thread and their gaps, kept for the statistics and passed on to the disk.
 class request_book {
@@ -38188,15 +36263,7 @@ private:
     std::uint64_t may_count_ = 0;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E41] one client thread ===================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The bytes of one request of the trace, and what can come of it.
 struct built_request {
@@ -38442,15 +36509,7 @@ private:
     double cpu_utilization_ = 0;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E42] the load of one repeat ==============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline std::size_t in_flight_at_most(const load_order& o) {
     return o.what->shard.of(static_cast<std::size_t>(o.what->sent->arrivals.max_in_flight));
@@ -38595,28 +36654,12 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     }
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E43] what of asio a server needs beyond a client =========================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 using tcp_socket = asio::basic_stream_socket<asio::ip::tcp, io_executor>;
 using tcp_acceptor = asio::basic_socket_acceptor<asio::ip::tcp, io_executor>;
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E44] a connection of the simulated server ================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 class simulated_session;
 
@@ -38723,15 +36766,7 @@ private:
     bool close_when_written_ = false;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E45] what the simulated server does with requests ========================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The engine model behind HTTP: every API, their lists of models, /health, /tokenize, /metrics.
 /// Who carries its connections gives it time, too.
@@ -39003,15 +37038,7 @@ private:
     bool catching_up_ = false;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E46] the simulated server's sockets ======================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A connection that is a socket.
 class socket_session final : public simulated_session {
@@ -39126,15 +37153,7 @@ private:
     int port_ = 0;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E47] the simulated server in a made-up world =============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A connection of a world that is made up.
 class virtual_session : public simulated_session, public virtual_peer {
@@ -39229,15 +37248,7 @@ private:
     const std::string url_;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E48] what a server's first words say against a load ======================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// "GET /v1/models answered HTTP 401: no such key", as far as it can be quoted.
 inline std::string quoted_answer(const load_target& to, const char* method,
@@ -39319,15 +37330,7 @@ inline std::string why_not_served(const load_target& to, const char* method,
            (hint.empty() ? "" : "; " + hint);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E49] what a server is asked before the load ==============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// No server where one was expected: with LLMBENCH_SKIP_WITHOUT_SERVER the gate is skipped.
 struct no_server : std::runtime_error {
@@ -39549,15 +37552,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
     return token_inquiry(to, p.sent->common, post).fit(may_be_ids);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E50] who asks a server ===================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The header lines that all requests to a server share, and what of them is for nobody else.
 struct credentials {
@@ -39636,9 +37631,9 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
     return c;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
 }  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
 
 // ===== [E51] server processes ====================================================================
 
@@ -39842,15 +37837,7 @@ private:
     pid_t pid_ = -1;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E52] commands of a scenario, beside its server ===========================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What somebody else says, on one line and without what is for nobody else.
 inline std::string words_of_others(std::string_view s, const load_target& to) {
@@ -39907,15 +37894,7 @@ inline carried_command carried_out(const std::string& line, const load_target& t
     return c;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E53] the pages on which a server tells of itself =========================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// One page, and what it takes to ask for it.
 struct page_address {
@@ -40069,15 +38048,7 @@ inline std::string why_any_unreported(const server_pages& on, const std::vector<
     return {};
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E54] servers that a gate starts ==========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Where the next server of this program says what it has to say.
 inline std::string next_log(run_arm arm) {
@@ -40175,15 +38146,7 @@ private:
     double startup_s_ = not_a_number;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E55] targets brought up ==================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// endpoint{...}: nothing is to be started.
 struct running_already {};
@@ -40413,15 +38376,7 @@ private:
     std::unique_ptr<kept_commands> commands_ = std::make_unique<kept_commands>();
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E56] a server and its machine asked what they are ========================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline constexpr double fingerprint_within_s = 2;
 
@@ -40511,15 +38466,7 @@ inline fingerprint fingerprint_of(const live_target& of, const std::string& mach
     return f;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E57] a server's pages, read beside a load ================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Between two loads queues drain and caches settle. A server that tells it is waited for until it
 /// has nothing left to do, for 5 s at most: it may be somebody else's.
@@ -40635,15 +38582,7 @@ private:
     repeated reading_{};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E58] whether two targets are one server, and two arms one ================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// An address and port as one of IPv6, so that one of IPv4 equals itself in IPv6's clothes and each
 /// loopback is the other's.
@@ -40773,15 +38712,7 @@ inline void check_other_requests(const plan& p, const load_target& to) {
                 "same_server()"});
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E59] the test case of doctest's that gates stand in, and their names =====================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A test case of doctest's, and why it failed where that is no gate's fault.
 struct host_failure {
@@ -40838,15 +38769,7 @@ private:
     std::map<std::string, int> names_{};  // how many gates would have each
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E60] records.jsonl and events.bin, written while the load runs ===========================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Says on the console which file is not whole, and why.
 inline void report_not_whole(const std::string& directory, const std::string& why) {
@@ -40991,15 +38914,7 @@ private:
     repeated writing_{};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E61] the reports of all gates of a program, and its files ================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A reason to end with something else than 0.
 inline bool is_red(gate_outcome o) {
@@ -41204,15 +39119,7 @@ private:
     bool changed_ = false, written_as_over_ = false, whole_ = true, is_rehearsal_ = false;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E62] all gates of a program, and how it ends =============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Any thread may call: gates may be started by several, and any of them may end the program.
 class session {
@@ -41427,15 +39334,7 @@ private:
     bool finished_ = false, ended_ = false, cut_off_ = false;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E63] gates inside doctest ================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 inline bool inside_test_case() { return doctest::is_running_in_test; }
@@ -41545,15 +39444,7 @@ inline std::string test_case_name() { return {}; }
 inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 #endif
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E64] the models that stand in for servers in a rehearsal =================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// An engine for each server of a gate, alike in all but luck.
 struct rehearsal_model {
@@ -41605,15 +39496,7 @@ inline void check_rehearsal(const scenario& what) {
                     " is of a process, and a rehearsal starts none"});
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E65] what the environment asks of a gate =================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What the environment asks of a gate beside its verdicts.
 struct run_mode {
@@ -41712,15 +39595,7 @@ inline void check_writable(const std::string& file) {
         refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E66] the servers of a gate ===============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The candidate's, and the baseline's where there is one: a server of its own, or the same.
 class gate_servers {
@@ -41791,15 +39666,7 @@ private:
     live_target* baseline_ = nullptr;       // none, that one, or the candidate's
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E67] the progress of a repeat ============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Tells how a gate is getting on, from a thread of its own that only reads counters: one line that
 /// is written over on a terminal, lines ever further apart in a log.
@@ -41924,15 +39791,7 @@ private:
     progress_meter* meter_;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E68] what is done to the server beside a load ============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// One task in one repeat: a thread and connections of its own, or events of a world that is made
 /// up.
@@ -42065,15 +39924,7 @@ private:
     std::vector<std::unique_ptr<task_under_load>> all_{};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E69] one repeat ==========================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// "" unless the last of the measured requests all failed to connect.
 inline std::string gone_reason(const std::vector<record>& records) {
@@ -42311,9 +40162,9 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm ar
     return d;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
 }  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
 
 // ===== [E70] one repeat of a load that ranks of MPI send =========================================
 
@@ -42626,15 +40477,7 @@ inline long long steady_ns_at(double unix_time_s) {
     return now_ns() + std::llround((unix_time_s - unix_s()) * 1e9);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E72] one repeat of a load that several programs send =====================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Asks the server what time it is, where it tells: all shards see the same clock.
 inline void note_server_clock(const load_target& to, clock_lead& lead) {
@@ -42675,15 +40518,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
     return d;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E73] one repeat, whoever sends it, and the files that it leaves ==========================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// One repeat: alone, as a shard, or as a rank among others.
 inline repeat_data sent_with_others(const plan& what, live_target& target, run_arm arm, int number,
@@ -42707,15 +40542,7 @@ inline repeat_data recorded_repeat(const plan& what, live_target& target, run_ar
     return d;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E74] which repeat is measured next, and which are evidence ===============================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The slots of repeats, of pairs, or of a comparison's rounds; a probe has none (-1). What is set
 /// aside in one is measured again in the same: who goes first, and what is sent, hang on it.
@@ -42760,15 +40587,7 @@ private:
     int again_ = -1;  // the slot of the one to measure again
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E75] the repeats of a gate, on its servers ===============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Blocks of two pairs, ABBA or BAAB by the seed: a drift of the machine hits both arms alike.
 inline bool baseline_goes_first(std::uint64_t seed, int pair) {
@@ -42940,17 +40759,9 @@ private:
     progress_meter& meter_;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E76] gates as steps of a bisection =======================================================
 // All steps are of one day and one machine, so each is held against what the good commit measured
 // there today: by limits half way to those of the gate, and by what is known of such a day.
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline constexpr int repeats_of_good = 8, most_repeats_of_a_step = 8;
 inline constexpr double bisect_z = 2.33;         // at each look, either way
@@ -43033,15 +40844,7 @@ inline plan planned_step(plan p, const stored_gate& good, run_mode& mode) {
     });
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E77] what a gate says before its load ====================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline const char* of_virtual_time() { return current_world ? " of virtual time" : ""; }
 
@@ -43075,15 +40878,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
     return t + "\n";
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E78] the search for a capacity, on the servers of a gate =================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Probes, until all that can be shown of the capacity is, or there are no more. What it is given
 /// must outlive it.
@@ -43158,9 +40953,9 @@ private:
     std::map<double, plan> plans_{};  // by load
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
 }  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
 
 // ===== [E79] what another rank than the first does of a gate =====================================
 
@@ -43228,15 +41023,7 @@ inline history_terms nights_for(const plan& p, const target_facts& target,
                                      oldest, print.cards});
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E81] profiles of servers =================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// Asks a server for the start and the end of a profile: by HTTP, or by the scenario's commands.
 class profiler {
@@ -43364,15 +41151,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
     return t;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E82] profiles that could not be ended ====================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A server that profiles is slower, and so is every later gate on it. Gates take turns: nobody
 /// else is here at the same time.
@@ -43411,15 +41190,7 @@ private:
     std::vector<begun> all_{};
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E83] a gate, from its servers to all that its repeats show ===============================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// The servers of a gate, and what is measured on them.
 class gate_run {
@@ -43567,15 +41338,7 @@ private:
     gate_repeats repeats_;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E84] what the result of a gate holds =====================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A list of all requests, which the first who asks for it makes.
 inline std::function<const types::list<record>&()> listed_once(const evidence& seen) {
@@ -43610,15 +41373,7 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
     return result_access::make(std::move(held), g.verdicts, g.self_check);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E85] gates that are added to a history ===================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// A night that ended once its verdict was clear would be chosen by that: all have as many repeats.
 inline scenario as_a_night(scenario s) {
@@ -43641,15 +41396,7 @@ inline history_entry night_of(const plan& p, const measured_gate& m, const gate_
     return e;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E86] what one program does of a plan that several share ==================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What one shard of a load does of a plan.
 inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size_t gate) {
@@ -43701,15 +41448,7 @@ inline plan as_rank(plan p, const scenario& s, const settings& asked) {
 }
 #endif
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E87] gates take turns ====================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline std::mutex one_gate_at_a_time;
 inline thread_local bool has_a_gate = false;
@@ -43732,15 +41471,7 @@ private:
     std::unique_lock<std::mutex> turn_;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E88] gates in virtual time ===============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline bool is_made_up(const any_target& t) {
     return t.what().get<simulated_server>() != nullptr;
@@ -43792,15 +41523,7 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
                  mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E89] one gate from its scenario to its result ============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline scenario_use use_of(std::string_view verb) {
     return verb == "gate"            ? scenario_use::gate
@@ -44236,15 +41959,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
     return executed(gate_execution(s, file, line, verb), file, line, verb);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E90] a run that is over, with its requests ===============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// What result.json tells of events.bin: where each line's gaps are, and how much of it is told of.
 struct described_events : event_index {
@@ -44396,15 +42111,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
     return run;
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E91] what others have measured, judged as a gate =========================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 inline constexpr std::uintmax_t most_file_bytes = 1024 * 1024 * 1024;
 
@@ -44488,15 +42195,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
     });
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E92] several settings of a server, measured in turns =====================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// One setting: its part of the plan, its server, and what was measured of it.
 struct setting_under_test {
@@ -44726,15 +42425,7 @@ private:
     progress_meter meter_;
 };
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E93] several settings from a scenario to their result ====================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 /// One comparison, from its scenario to its result and to the reports. Each setting is a gate of
 /// its own there, "NAME / SETTING"; until they are known one stands for all of them.
@@ -44898,15 +42589,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
     return executed(comparison_execution(s, settings, file, line), file, line, "compare");
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
 // ===== [E94] public functions ====================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
@@ -44998,13 +42681,8 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
     return detail::asserted(detail::judged_shards(directories, slos, gate, file, line), file, line);
 }
 
-}  // namespace llmbench
-}  // inline namespace v0
-
 // ===== [E95] records judged again ================================================================
 
-namespace llmbench {
-inline namespace v0 {
 namespace detail {
 
 /// Of a search the objectives that are no capacity say what a load must keep.
@@ -45055,8 +42733,8 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
     return described(assess_loads(g.seen, g.judged_by).verdicts);
 }
 
-}  // namespace llmbench
 }  // inline namespace v0
+}  // namespace llmbench
 
 // ===== [E96] main ================================================================================
 

@@ -124,7 +124,7 @@ class Part:
             self.opens.append(opened[1])
             del body[0]
         while body and (closed := CLOSED.match(body[-1])):
-            self.closes.insert(0, closed[1])
+            self.closes.append(closed[1])
             del body[-1]
         self.body = self.with_embedded(src, without_blank_ends(body))
 

@@ -112,6 +112,14 @@ def main():
     expect(f"a part stands below what it uses:\n{made}",
            0 < made.find("[C1] text ===") < made.find("[C2] URLs ==="))
     expect(f"files are embedded:\n{made}", 'scheme = R"js(\nhttp\n)js";\n' in made)
+    inside = ["namespace a {", "inline namespace b {", "", "int one();", "",
+              "}  // inline namespace b", "}  // namespace a"]
+    code, said, made = assembled({"core/base/text.hpp": part(*inside),
+                                  "core/wire/url.hpp": part('#include "core/base/text.hpp"', "",
+                                                            *inside),
+                                  "core/wire/scheme.js": None})
+    expect(f"parts of the same namespaces share them:\n{said}{made}",
+           made.count("namespace a {\n") == 1 and made.count("}  // namespace a\n") == 1)
     code, said, made = assembled({}, "--check")
     expect(f"a header that was edited is not refused where it was: {said}",
            code == 1 and "is not what src/effects/net/sockets.hpp gives" in said)

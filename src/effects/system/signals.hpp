@@ -42,9 +42,9 @@ inline void on_interrupt(int signal) {
         ::_exit(128 + signal);
     }
 }
-/// Does nothing, but so that writing to a pipe that nobody reads fails instead of ending the program:
-/// what `./gates | head` cuts off still has its reports and its exit code. Programs that are started
-/// do not inherit a handler, as they would SIG_IGN.
+/// Does nothing, so that writing to a pipe that nobody reads fails instead of ending the program:
+/// what `./gates | head` cuts off still has its reports and its exit code. Programs that are
+/// started do not inherit a handler, as they would SIG_IGN.
 inline void outlive_reader_of_output(int) {}
 
 /// Handles SIGINT, SIGTERM and SIGPIPE for as long as it lives.
