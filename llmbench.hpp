@@ -162,81 +162,83 @@
 //   [C135] from a scenario to its plan
 //   [C136] a plan in words
 //   [C137] where a gate's server stood
-//   [C138] what of a scenario does not go with several settings
-//   [C139] JSON files of other tools
-//   [C140] one run of another tool, as its file tells it
-//   [C141] result files of AIPerf
-//   [C142] result files of guidellm
-//   [C143] files that tell of their requests in lists, one value of each request in each
-//   [C144] result files of SGLang's bench_serving
-//   [C145] result files of vLLM bench serve
-//   [C146] which tool wrote a result file, and what it tells
-//   [C147] runs of another tool as the repeats of one gate
-//   [C148] engine model
-//   [C149] what a request asks the simulated server
-//   [C150] answers of the simulated server
-//   [C151] the simulated server's page of metrics
-//   [C152] what the simulated server says besides answers
-//   [C153] an engine with the pace of a server that was measured
-//   [C154] our requests in other tools' definitions
-//   [C155] the rows of a table: each metric over the repeats of an arm
-//   [C156] points and round steps of drawings
-//   [C157] distributions: quantiles as lines, of each repeat and of all
-//   [C158] the curve of a search: objectives over the load
-//   [C159] how requests ended, and what their answers say of tokens
-//   [C160] how long made-up prompts were to be, and were
-//   [C161] what each of several programs did, over all repeats
-//   [C162] what a server told of itself, over all repeats
-//   [C163] what was done beside the load of an arm
-//   [C164] timelines: repeats in windows of equal length
-//   [C165] all that reports tell of a gate's numbers, computed once
-//   [C166] what other runs of a gate would find
-//   [C167] what a result keeps of the nights that it was held against
-//   [C168] the fields of a gate: its servers, its load, what it was judged by
-//   [C169] stored results
-//   [C170] the fields of what was measured on a server
-//   [C171] calibration.json
-//   [C172] what result.json tells of events.bin
-//   [C173] the fields of a verdict
-//   [C174] from a gate that was measured to its line of a history
-//   [C175] one line of records.jsonl
-//   [C176] shards of a load, put together
-//   [C177] a repeat as bytes, for another program of the same run
-//   [C178] from the lines of a history to what a gate is held against
-//   [C179] the progress line
-//   [C180] what reports tell of several settings
-//   [C181] several settings in result.json
-//   [C182] what came of a profile
-//   [C183] what reports are made of
-//   [C184] rehearsals: gates on a model of their server
-//   [C185] result.json and calibration.json
-//   [C186] several settings on the console
+//   [C138] what of a scenario does not go with a curve, and its load at each point of one
+//   [C139] what of a scenario does not go with several settings
+//   [C140] JSON files of other tools
+//   [C141] one run of another tool, as its file tells it
+//   [C142] result files of AIPerf
+//   [C143] result files of guidellm
+//   [C144] files that tell of their requests in lists, one value of each request in each
+//   [C145] result files of SGLang's bench_serving
+//   [C146] result files of vLLM bench serve
+//   [C147] which tool wrote a result file, and what it tells
+//   [C148] runs of another tool as the repeats of one gate
+//   [C149] engine model
+//   [C150] what a request asks the simulated server
+//   [C151] answers of the simulated server
+//   [C152] the simulated server's page of metrics
+//   [C153] what the simulated server says besides answers
+//   [C154] an engine with the pace of a server that was measured
+//   [C155] our requests in other tools' definitions
+//   [C156] the rows of a table: each metric over the repeats of an arm
+//   [C157] points and round steps of drawings
+//   [C158] distributions: quantiles as lines, of each repeat and of all
+//   [C159] the curve of a search: objectives over the load
+//   [C160] how requests ended, and what their answers say of tokens
+//   [C161] how long made-up prompts were to be, and were
+//   [C162] what each of several programs did, over all repeats
+//   [C163] what a server told of itself, over all repeats
+//   [C164] what was done beside the load of an arm
+//   [C165] timelines: repeats in windows of equal length
+//   [C166] all that reports tell of a gate's numbers, computed once
+//   [C167] what other runs of a gate would find
+//   [C168] what a result keeps of the nights that it was held against
+//   [C169] the fields of a gate: its servers, its load, what it was judged by
+//   [C170] stored results
+//   [C171] the fields of what was measured on a server
+//   [C172] calibration.json
+//   [C173] what result.json tells of events.bin
+//   [C174] the fields of a verdict
+//   [C175] from a gate that was measured to its line of a history
+//   [C176] one line of records.jsonl
+//   [C177] shards of a load, put together
+//   [C178] a repeat as bytes, for another program of the same run
+//   [C179] from the lines of a history to what a gate is held against
+//   [C180] the progress line
+//   [C181] what reports tell of several settings
+//   [C182] several settings in result.json
+//   [C183] several settings on the console
+//   [C184] what came of a profile
+//   [C185] what reports are made of
+//   [C186] how gates are headed
 //   [C187] words in Markdown
-//   [C188] several settings in summary.md
-//   [C189] how gates are headed
-//   [C190] what reports say of the nights that a gate was held against
-//   [C191] words of reports
-//   [C192] junit.xml, summary.md, annotations, metrics.txt
-//   [C193] what a console can show
-//   [C194] the console
-//   [C195] the pace of a server in the result of a run
-//   [C196] the report page: style, icons and script
-//   [C197] the report page: drawings
-//   [C198] the report page: verdicts
-//   [C199] the report page: distributions
-//   [C200] the report page: gates beside each other
-//   [C201] the report page: what a search found
-//   [C202] the report page: what else a gate has to say
-//   [C203] the report page: several settings beside each other
-//   [C204] the report page: timelines
-//   [C205] the report page: the whole
+//   [C188] what reports tell of a server's loads, one after the other
+//   [C189] rehearsals: gates on a model of their server
+//   [C190] result.json and calibration.json
+//   [C191] several settings in summary.md
+//   [C192] what reports say of the nights that a gate was held against
+//   [C193] words of reports
+//   [C194] junit.xml, summary.md, annotations, metrics.txt
+//   [C195] what a console can show
+//   [C196] the console
+//   [C197] the pace of a server in the result of a run
+//   [C198] the report page: style, icons and script
+//   [C199] the report page: drawings
+//   [C200] the report page: verdicts
+//   [C201] the report page: distributions
+//   [C202] the report page: gates beside each other
+//   [C203] the report page: what a search found
+//   [C204] the report page: what else a gate has to say
+//   [C205] the report page: several settings beside each other
+//   [C206] the report page: timelines
+//   [C207] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
 //   [E3] functions of arrivals
 //   [E4] what results hold of their gates
 //   [E5] functions of results
-//   [E6] functions of results of several settings
+//   [E6] functions of results of several settings, and of several loads
 //   [E7] the clock
 //   [E8] signals, and what else a program has once
 //   [E9] threads that nothing is thrown out of
@@ -322,11 +324,12 @@
 //   [E89] one gate from its scenario to its result
 //   [E90] a run that is over, with its requests
 //   [E91] what others have measured, judged as a gate
-//   [E92] several settings of a server, measured in turns
-//   [E93] several settings from a scenario to their result
-//   [E94] public functions
-//   [E95] records judged again
-//   [E96] main
+//   [E92] one load of a server after the other, from a scenario to its curve
+//   [E93] several settings of a server, measured in turns
+//   [E94] several settings from a scenario to their result
+//   [E95] public functions
+//   [E96] records judged again
+//   [E97] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -667,6 +670,18 @@ struct energy {
     constexpr explicit energy(double v) : joules(v) {}
 };
 
+/// An amount of money, `0.4_usd`.
+struct money {
+    double usd = 0;
+    constexpr money() = default;
+    constexpr explicit money(double v) : usd(v) {}
+};
+/// What a server costs for as long as it is there.
+struct hourly_cost {
+    double usd = 0;
+};
+constexpr hourly_cost usd_per_hour(double usd) { return {usd}; }
+
 /// A number without a unit: a count, or the value of a server's own gauge.
 struct plain_number {
     double value = 0;
@@ -711,6 +726,8 @@ constexpr fraction operator""_pct(long double v) {
 }
 constexpr energy operator""_J(unsigned long long v) { return energy(static_cast<double>(v)); }
 constexpr energy operator""_J(long double v) { return energy(static_cast<double>(v)); }
+constexpr money operator""_usd(unsigned long long v) { return money(static_cast<double>(v)); }
+constexpr money operator""_usd(long double v) { return money(static_cast<double>(v)); }
 constexpr user_count operator""_users(unsigned long long v) {
     return user_count(static_cast<double>(v));
 }
@@ -792,6 +809,9 @@ enum class server_fraction : unsigned char { prefix_cache_hits };
 enum class draft_metric : unsigned char { acceptance_length };
 /// Joules that the accelerators took in the window, idle power included, over our output tokens.
 enum class energy_metric : unsigned char { energy_per_token };
+/// US dollars that the server costs, by `.cost`, while it generates a million output tokens at the
+/// output_throughput of the steady window. Prompts cost nothing of their own.
+enum class cost_metric : unsigned char { cost_per_million_tokens };
 /// Fraction of the prompt tokens that were in the server's prefix cache, as its answers say.
 enum class prompt_metric : unsigned char { cached_share };
 /// The highest load that holds the other objectives; requests/s, or users of a closed loop.
@@ -814,6 +834,7 @@ using enum server_count;
 using enum server_fraction;
 using enum draft_metric;
 using enum energy_metric;
+using enum cost_metric;
 using enum prompt_metric;
 using enum capacity_metric;
 using enum baseline_t;
@@ -827,8 +848,8 @@ enum class metric_id : unsigned char {
     prefill_throughput, decode_throughput, input_throughput, request_throughput, error_rate,
     accuracy, startup_time, goodput, drift, ratio, server_metric, queue_time, server_prefill_time,
     server_decode_time, queued_requests, running_requests, kv_cache_usage, preemptions,
-    prefix_cache_hits, acceptance_length, energy_per_token, cached_share, capacity_in_rate,
-    capacity_in_users
+    prefix_cache_hits, acceptance_length, energy_per_token, cost_per_million_tokens, cached_share,
+    capacity_in_rate, capacity_in_users
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
 enum class bound_side : unsigned char { at_most, at_least, either };
@@ -909,6 +930,9 @@ template <>
 struct metric_traits<energy_metric>
     : run_traits<energy, bound_side::at_most, metric_id::energy_per_token> {};
 template <>
+struct metric_traits<cost_metric>
+    : run_traits<money, bound_side::at_most, metric_id::cost_per_million_tokens> {};
+template <>
 struct metric_traits<prompt_metric>
     : run_traits<fraction, bound_side::at_least, metric_id::cached_share> {};
 
@@ -947,6 +971,7 @@ constexpr double si(token_rate r) { return r.per_second; }
 constexpr double si(fraction s) { return s.value; }
 constexpr double si(plain_number n) { return n.value; }
 constexpr double si(energy e) { return e.joules; }
+constexpr double si(money m) { return m.usd; }
 constexpr double si(user_count n) { return n.users; }
 
 template <class U, class T>
@@ -1413,6 +1438,15 @@ constexpr searched_rate up_to(request_rate most) { return {most}; }
 constexpr searched_users up_to(user_count most) { return {static_cast<long long>(most.users)}; }
 template <detail::integer I>
 constexpr searched_users up_to(I users) { return {static_cast<long long>(users)}; }
+
+/// A load of a curve: `8_rps`, `64_users`.
+struct offered_load {
+    double value = 0;
+    bool in_users = false;
+    offered_load() = default;
+    offered_load(request_rate r) : value(r.per_second) {}
+    offered_load(user_count n) : value(n.users), in_users(true) {}
+};
 
 /// One stage of `steps({...})`: Poisson arrivals at `rate` for `lasts`.
 struct load_step {
@@ -2079,6 +2113,7 @@ struct scenario {
     judging_options judging{};
     types::maybe<profile> on_fail{};  ///< of a gate that failed; default: none
     types::list<side_task> beside{};  ///< what else is done to the server under the load
+    types::maybe<hourly_cost> cost{};  ///< of its server, the baseline's as well; default: none
 };
 
 /// One of several ways to run a server, for compare().
@@ -2381,6 +2416,43 @@ private:
     types::text line_{}, explained_{};
 };
 
+/// A server at one load after the other: what curve() measured. Loads are requests/s, or users.
+class curve_result {
+public:
+    curve_result() = default;
+    types::whole size() const { return results_.size(); }
+    const types::list<double>& loads() const& { return loads_; }
+    types::list<double> loads() && { return loads_; }
+    /// One load as a run of its own: CHECK_SLO(c[8_rps], p90(ttft) <= 300_ms). Throws
+    /// std::invalid_argument where there is no such load, or place (counted from 0).
+    const result& operator[](offered_load load) const;
+    const result& at(types::whole place) const;
+    /// The highest load up to which every one was shown to hold all objectives, 0 where none was:
+    /// above the capacity as often as one verdict passes wrongly, 5 % by default.
+    double low() const { return low_; }
+    /// The lowest load from which on every one was shown to miss an objective, infinite where none
+    /// was: below the capacity as often as one verdict fails wrongly, 1 % by default.
+    double high() const { return high_; }
+    /// "capacity in [8, 12] req/s, limited by p90(ttft), 5 loads".
+    const types::text& line() const { return line_; }
+    template <class Stream>
+        requires requires(Stream& o) { o.rdbuf(); }
+    friend Stream& operator<<(Stream& o, const curve_result& c) {
+        o << c.line_.c_str();
+        return o;
+    }
+#ifndef LLMBENCH_NO_DOCTEST
+    friend doctest::String toString(const curve_result& c) { return c.line_.c_str(); }
+#endif
+
+private:
+    friend struct detail::result_access;
+    types::list<double> loads_{};
+    types::list<result> results_{};
+    double low_ = 0, high_ = __builtin_inf();
+    types::text line_{};
+};
+
 /// One objective of a result that was read back. SI units, NaN where the file has no value.
 struct past_slo {
     types::text slo{}, metric{};  ///< "p99(ttft) <= 300 ms", "ttft"
@@ -2431,6 +2503,16 @@ capacity_result find_capacity(const scenario& s, const char* file = __builtin_FI
 /// no target and no baseline of its own. Throws as run() does.
 comparison_result compare(const scenario& s, const types::list<setting>& settings,
                           const char* file = __builtin_FILE(), int line = __builtin_LINE());
+
+/// Measures two to sixteen loads of a server, the lightest first, each as a gate of its own: rates
+/// on one trace, stretched, or users of a closed loop. `.arrivals` says of which kind they are, its
+/// own load is none of them; rates are Poisson where it says nothing. Nothing fails, as with run().
+/// Each load is judged by the objectives, and the capacity lies between those that hold them and
+/// those that miss one. With a live baseline there are two curves. Throws as run() does.
+///     curve({.workload = synthetic{}, .requests = 200, .slos = {p90(ttft) <= 500_ms}},
+///           {2_rps, 4_rps, 8_rps, 16_rps});
+curve_result curve(const scenario& s, const types::list<offered_load>& loads,
+                   const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
 /// The verdict of one SLO on a result.
 slo_verdict judge(const result& r, const slo& s);
@@ -4047,6 +4129,7 @@ enum class metric_unit : unsigned char {
     users,
     fraction,
     energy,
+    money,
     none
 };
 /// The units of a dimension, each with what it is in SI and its literal in a gate file. Limits are
@@ -4064,7 +4147,8 @@ inline constexpr written_unit written_units[] = {
     {metric_unit::requests_per_s, "req/s", 1, "_rps"},
     {metric_unit::requests_per_s, "rps", 1, "_rps"},
     {metric_unit::users, "users", 1, "_users"}, {metric_unit::fraction, "%", 100, "_pct"},
-    {metric_unit::fraction, "pct", 100, "_pct"}, {metric_unit::energy, "J", 1, "_J"}};
+    {metric_unit::fraction, "pct", 100, "_pct"}, {metric_unit::energy, "J", 1, "_J"},
+    {metric_unit::money, "USD", 1, "_usd"}, {metric_unit::money, "usd", 1, "_usd"}};
 /// nullptr of plain numbers.
 constexpr const written_unit* first_unit_of(metric_unit unit) {
     for (const written_unit& u : written_units)
@@ -4192,6 +4276,9 @@ inline constexpr metric_facts metric_table[] = {
      .side = bound_side::at_least, .of = metric_of::server},
     {.id = metric_id::energy_per_token, .name = "energy_per_token", .unit = metric_unit::energy,
      .of = metric_of::server, .needs_event_times = true},
+    {.id = metric_id::cost_per_million_tokens, .name = "cost_per_million_tokens",
+     .unit = metric_unit::money, .of = metric_of::window, .counts_output = true,
+     .needs_event_times = true, .is_hurt_by_lateness = true},
     {.id = metric_id::cached_share, .name = "cached_share", .unit = metric_unit::fraction,
      .side = bound_side::at_least, .of = metric_of::prompts, .needs = value_needs::cached_tokens,
      .offset = 0.01},
@@ -4222,6 +4309,7 @@ constexpr bool is_as_typed(metric_id end) {
                                 : std::is_same_v<unit, token_rate>   ? metric_unit::tokens_per_s
                                 : std::is_same_v<unit, request_rate> ? metric_unit::requests_per_s
                                 : std::is_same_v<unit, energy>       ? metric_unit::energy
+                                : std::is_same_v<unit, money>        ? metric_unit::money
                                 : std::is_same_v<unit, plain_number> ? metric_unit::none
                                                                      : metric_unit::fraction;
     for (int i = 0; id_of(static_cast<M>(i)) != end; ++i) {
@@ -4248,12 +4336,15 @@ static_assert(is_as_typed<latency_metric>(metric_id::session_time) &&
               is_as_typed<server_count>(metric_id::prefix_cache_hits) &&
               is_as_typed<server_fraction>(metric_id::acceptance_length) &&
               is_as_typed<draft_metric>(metric_id::energy_per_token) &&
-              is_as_typed<energy_metric>(metric_id::cached_share) &&
+              is_as_typed<energy_metric>(metric_id::cost_per_million_tokens) &&
+              is_as_typed<cost_metric>(metric_id::cached_share) &&
               is_as_typed<prompt_metric>(metric_id::capacity_in_rate));
 
 constexpr const char* metric_name(metric_id m) { return facts_of(m).name; }
 constexpr bool is_request_fraction(metric_id m) { return facts_of(m).of == metric_of::requests; }
 constexpr bool is_throughput(metric_id m) { return facts_of(m).of == metric_of::window; }
+/// A throughput too, at a price.
+constexpr bool is_cost(metric_id m) { return m == metric_id::cost_per_million_tokens; }
 constexpr bool is_of_prompts(metric_id m) { return facts_of(m).of == metric_of::prompts; }
 constexpr bool is_of_start(metric_id m) { return facts_of(m).of == metric_of::start; }
 /// How the load was served, and not whether it was, or when the server was there.
@@ -4365,7 +4456,8 @@ inline std::string value_text(metric_id m, double v) {
     if (unit == metric_unit::energy && v < 1) return digits_text(v * 1e3, 3) + " mJ";
     const bool is_rate =
         unit == metric_unit::tokens_per_s || unit == metric_unit::requests_per_s;
-    return unit_text(unit, v, is_rate || unit == metric_unit::energy ? 3 : 4);
+    const bool is_amount = unit == metric_unit::energy || unit == metric_unit::money;
+    return unit_text(unit, v, is_rate || is_amount ? 3 : 4);
 }
 
 /// "[11.4, 12.6] req/s".
@@ -4407,7 +4499,7 @@ constexpr metric_shape shape_of(metric_id m) {
     return shape_among<latency_metric, speed_metric, event_metric, token_throughput,
                        request_throughput_t, fraction_metric, run_time_metric, server_time,
                        queue_gauge, running_gauge, cache_gauge, server_count, server_fraction,
-                       draft_metric, energy_metric, prompt_metric>(m);
+                       draft_metric, energy_metric, cost_metric, prompt_metric>(m);
 }
 
 class slo_reader {
@@ -9253,6 +9345,7 @@ struct repeat_facts {
     client_stalls stalls{};   // of all threads
     server_metrics server{};  // what the server reported meanwhile
     std::vector<rank_part> ranks{};  // of a load that several programs sent
+    double usd_per_hour = 0;  // of its server, 0: nobody says
     bool plays_out = false;   // sessions that were under way at its end were played to theirs
     warmup_seen warmup{};     // where it was to end when the server is stable
 };
@@ -9900,6 +9993,10 @@ inline moved_gaps moved_gaps_of(const repeat_data& d) {
 
 // ===== [C48] tokens and requests per second ======================================================
 
+/// USD for a million of them.
+inline double cost_of_tokens(double usd_per_hour, double tokens_per_s) {
+    return usd_per_hour > 0 ? usd_per_hour / 3600 / tokens_per_s * 1e6 : not_a_number;
+}
 /// Tokens or requests per second in some time. An event weighs its request's streamed tokens over
 /// its events; failed requests bring nothing; warm-up requests count when their tokens
 /// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
@@ -9910,6 +10007,9 @@ inline moved_gaps moved_gaps_of(const repeat_data& d) {
 inline double rate_in(metric_id m, const repeat_data& d, const time_interval& when,
                       timing_bound how = timing_bound::measured, const selection& which = {}) {
     if (when.is_empty()) return not_a_number;
+    if (is_cost(m))
+        return cost_of_tokens(d.usd_per_hour,
+                              rate_in(metric_id::output_throughput, d, when, how, which));
     const long long from = when.from_ns(), to = when.to_ns();
     const long long lost = how == timing_bound::optimistic ? lost_in(d.stalls, when) : 0;
     if (lost >= to - from) return infinity;
@@ -10782,6 +10882,15 @@ inline arm_values values_of(const statistic_data& what, const repeat_list& arm,
         of.together = to.together > 0 ? of.together / to.together : not_a_number;
         return of;
     }
+    if (is_cost(what.metric)) {
+        statistic_data tokens = what;
+        tokens.metric = metric_id::output_throughput;
+        arm_values v = values_of(tokens, arm, how);
+        const double price = arm.empty() ? 0 : arm[0].usd_per_hour;
+        v.together = cost_of_tokens(price, v.together);
+        for (double& value : v.each) value = cost_of_tokens(price, value);
+        return v;
+    }
     if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm, how);
     if (is_of_requests(what.metric) || is_of_sessions(what.metric))
         return values_of_requests(what, arm, how);
@@ -10816,6 +10925,7 @@ inline double pooled_value(const statistic_data& what, const repeat_list& arm,
 // ===== [C54] the fields of a repeat ==============================================================
 
 inline constexpr double most_ranks = 100000;
+inline constexpr double most_cost = 1e6;  // USD an hour
 inline constexpr double most_missed = 1e6;  // readings of a repeat
 
 /// Nothing without TLS.
@@ -11043,6 +11153,8 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.whole({"shared_tokens", "prompt tokens that the workload lets a prefix cache have, of "
                               "requests that report how many were cached; -1 where none does"},
             d.shared_tokens, {-1, most_count});
+    if (v.has("usd_per_hour", d.usd_per_hour > 0))
+        v.number({"usd_per_hour", "of its server", at_times}, d.usd_per_hour, {0, most_cost, 0});
     if (v.has("plays_out", d.plays_out))
         v.flag({"plays_out", "whether sessions under way at its end were played to theirs, as an "
                              "objective on session_time asks for", at_times},
@@ -14577,7 +14689,9 @@ inline cause window_fault(const evidence& e, const verdict_numbers& v) {
             left += is_late && d.window.holds(r.sent_ns);
         }
     const double more = left - begun;
-    if (!(more > 0) || (ended > 0 && v.measured * (1 + more / ended) < s.bound)) return {};
+    const double most = ended > 0 ? 1 + more / ended : infinity;
+    const bool stays = s.at_most ? v.measured > s.bound * most : v.measured * most < s.bound;
+    if (!(more > 0) || stays) return {};
     const double repeats = as_number(e.candidate.size());
     return {because::window_ends, {ended / repeats, more / repeats}, whose::plan};
 }
@@ -19810,6 +19924,7 @@ struct planned_judging {
     std::vector<slo> slos{};
     searched_load search{};
     maybe<profile> on_fail{};
+    double usd_per_hour = 0;  // of its server, 0: nobody says
 };
 
 /// Which gate it is, and where it stands.
@@ -21416,8 +21531,8 @@ inline std::string text_at(const evidence& seen, const terms& t) {
 }
 
 /// "capacity in [11.4, 12.6] req/s, limited by p90(ttft), 13 probes".
-inline std::string capacity_line(metric_id unit, const found_capacity& f) {
-    const search_state& s = f.state;
+inline std::string capacity_text(metric_id unit, const search_state& s,
+                                 const std::string& limiting_objective) {
     const std::string low = value_text(unit, s.low), high = value_text(unit, s.high);
     const std::string found =
         !s.monotone() ? "no capacity: " + low + " is shown to be carried and " + high + " is not"
@@ -21425,7 +21540,10 @@ inline std::string capacity_line(metric_id unit, const found_capacity& f) {
         : s.low > 0 ? "capacity at least " + low + ", no load is shown to be too much"
         : s.high < infinity ? "capacity less than " + high + ", no load is shown to be carried"
                             : "no capacity is shown";
-    return found + (f.limiting_objective.empty() ? "" : ", limited by " + f.limiting_objective) +
+    return found + (limiting_objective.empty() ? "" : ", limited by " + limiting_objective);
+}
+inline std::string capacity_line(metric_id unit, const found_capacity& f) {
+    return capacity_text(unit, f.state, f.limiting_objective) +
            printed(", %zu probes", f.probes.size());
 }
 /// What each probe was, and how far an objective that hardly depends on the load can locate it.
@@ -21993,7 +22111,8 @@ inline void check_search(const scenario& s, scenario_use use) {
                              "capacity >= 0.95 * baseline"});
             if (is_throughput(x.what.metric))
                 refuse({why,
-                        "a throughput rises with the load, and cannot be what the load must hold"});
+                        is_cost(x.what.metric) ? "a cost per token falls" : "a throughput rises",
+                        " with the load, and cannot be what the load must hold"});
             if (is_of_server(x.what.metric))
                 refuse({why, "what a load must hold is what its users see; server metrics are "
                              "judged at one load"});
@@ -22213,7 +22332,9 @@ struct slo_context {
     bool streams = true;
     std::string scores{};  // the API, where it generates nothing
     bool has_baseline = false;  // a live one or a stored one
+    bool is_held_against_the_past = false;  // that baseline is no live one
     bool has_turns = false, plays_sessions = false;
+    bool has_cost = false;
     bool has_questions = true;
     bool saturates = true;
     bool in_users = false;  // the load is a number of them
@@ -22244,8 +22365,10 @@ inline slo_context slo_context_of(const plan& p) {
     return {.streams = t.common.stream,
             .scores = t.scores,
             .has_baseline = j.has_baseline || j.has_stored_baseline || j.has_history,
+            .is_held_against_the_past = j.has_stored_baseline || j.has_history,
             .has_turns = has_turns(p),
             .plays_sessions = plays_sessions(*p.sent),
+            .has_cost = j.usd_per_hour > 0,
             .has_questions = t.described.is_there || asks_questions(t),
             .saturates = saturates(t.arrivals),
             .in_users = is_counted_in_users(t.arrivals),
@@ -22275,6 +22398,9 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
     if (w.metric == metric_id::accuracy && !c.has_questions)
         refuse({given, "workload is not questions{...}, and without questions whose answers are "
                        "known there is none that is right"});
+    if (is_cost(drifting(w).metric) && !c.has_cost)
+        refuse({given, "the scenario does not say what the server costs: .cost = "
+                       "usd_per_hour(2.5)"});
     if (w.metric == metric_id::server_metric) selector_of(str(w.gauge));
     const bool is_of_output = concerns(w, &metric_facts::needs_stream) ||
                               concerns(w, &metric_facts::counts_output);
@@ -22299,6 +22425,9 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
         if (!(s.factor > 0 && std::isfinite(s.factor)))
             refuse({given, "the limit must be above zero"});
         if (!c.has_baseline) refuse({given, "the scenario has no baseline"});
+        if (is_cost(metric) && c.is_held_against_the_past)
+            refuse({given, "prices change from one day to another: compare output_throughput, "
+                           "which the cost goes with"});
         if (!may_be_relative(metric))
             refuse({given,
                     "a fraction is judged against a limit of its own, not against the baseline's"});
@@ -22327,6 +22456,8 @@ inline void check_selection(const statistic_data& w, const slo_context& c,
                             const std::string& given) {
     const selection& s = w.which;
     if (is_of_all(w)) return;
+    if (is_cost(drifting(w).metric))
+        refuse({given, "a server costs what it does, for whomever: the cost is of all tokens"});
     if (is_of_server(w.metric) || is_of_start(w.metric))
         refuse({given, "what a server tells of itself is of all that it does, for whomever"});
     if (is_of_sessions(w.metric) && (c.plays_sessions || !is_all(without_label(s))))
@@ -22348,7 +22479,8 @@ inline void check_selection(const statistic_data& w, const slo_context& c,
 inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
                                  const std::string& given) {
     if (is_throughput(w.metric) && !c.saturates)
-        refuse({given, "below saturation a throughput only measures the arrival rate of ",
+        refuse({given, "below saturation ", is_cost(w.metric) ? "a cost per token" : "a throughput",
+                " only measures the arrival rate of ",
                 c.arrivals, ", use closed_loop(n) or all_at_once()"});
     const auto check_turns = [&](metric_id id) {
         if (is_of_turns(id) && !c.has_turns)
@@ -22567,6 +22699,18 @@ inline request_spec common_request(const request_options& o, const api_traits& a
     const long long documents = o.documents;
     r.documents = documents > 0 ? static_cast<int>(documents) : api.documents;
     return r;
+}
+
+/// USD an hour, 0 where nobody says.
+inline double planned_cost(const scenario& s, const api_traits& api) {
+    if (!s.cost) return 0;
+    const double usd = (*s.cost).usd;
+    if (!(usd > 0 && usd <= most_cost))
+        refuse({printed("cost is %g USD an hour: it must be above 0 and at most %g", usd,
+                        most_cost)});
+    if (!api.generates)
+        refuse({"cost is told for a million output tokens, and ", api.name, " generates none"});
+    return usd;
 }
 
 // ===== [C133] the load that is profiled ==========================================================
@@ -23144,7 +23288,8 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                            .rule = rule_of(s.judging, s.traffic, repeats.first, repeats.most,
                                            repeats.most_if_noisy > 0),
                            .slos = {s.slos.begin(), s.slos.end()},
-                           .on_fail = s.on_fail};
+                           .on_fail = s.on_fail,
+                           .usd_per_hour = planned_cost(s, api)};
     if (arrivals.is_searched) become_search(sent, judged, s.judging, use);
     check_young_sessions(sent);
     check_tasks_begin(sent);
@@ -23308,7 +23453,60 @@ struct target_facts {
     bool is_rehearsal = false;  // and instead of another server
 };
 
-// ===== [C138] what of a scenario does not go with several settings ===============================
+// ===== [C138] what of a scenario does not go with a curve, and its load at each point of one =====
+
+inline constexpr std::size_t fewest_loads = 2, most_loads = 16;
+
+/// Throws std::invalid_argument with a sentence for the first thing that is unsound.
+inline void check_curve(const scenario& s, const list<offered_load>& loads) {
+    if (!(loads.size() >= fewest_loads && loads.size() <= most_loads))
+        refuse({"curve() has ", plural(loads.size(), "load"),
+                printed(": it takes %zu to %zu", fewest_loads, most_loads)});
+    for (std::size_t i = 0; i < loads.size(); ++i) {
+        const double load = loads[i].value;
+        if (!(load > 0 && load <= 1e6))
+            refuse({printed("curve() has a load of %.9g: it must be above 0 and at most 1000000",
+                            load)});
+        if (loads[i].in_users != loads[0].in_users)
+            refuse({"curve() has rates and numbers of users: all its loads are one or the other"});
+        if (i > 0 && !(load > loads[i - 1].value))
+            refuse({printed("curve() has a load of %.9g after one of %.9g: they rise", load,
+                            loads[i - 1].value)});
+        if (loads[i].in_users && load != std::floor(load))
+            refuse({printed("curve() has a load of %.9g users: users are whole", load)});
+    }
+    const arrival_data& a = s.arrivals.data();
+    const std::string given = "arrivals is " + arrival_text(a) + ": ";
+    if (a.is_searched)
+        refuse({given,
+                "curve() measures the loads that it is given, find_capacity() searches one"});
+    const bool in_users = is_counted_in_users(a);
+    const bool is_default = a.users == 1 && a.users_ramp_s == 0 && a.think.a + a.think.b == 0;
+    if (loads[0].in_users ? !in_users : in_users && !is_default)
+        refuse({given, loads[0].in_users ? "its loads are rates, as in {8_rps, 16_rps}"
+                                         : "its loads are numbers of users, as in {8_users, "
+                                           "16_users}"});
+    if (a.kind == arrival_kind::ramp || a.kind == arrival_kind::steps ||
+        a.kind == arrival_kind::replay || a.kind == arrival_kind::all_at_once)
+        refuse({given, "a curve is of one steady load after the other: poisson, constant, gamma or "
+                       "closed_loop"});
+    if (s.baseline.is_stored() || s.baseline.is_history())
+        refuse({"baseline is given: curve() holds each load against a second server, and not "
+                "against an earlier run, which had one load"});
+}
+
+/// The pattern of a scenario at a load. Its own load, whatever it says, is that of no point.
+inline arrival_pattern arrivals_at(arrival_data a, const offered_load& load) {
+    if (load.in_users)
+        return closed_loop(static_cast<long long>(load.value))
+            .think(a.think)
+            .ramp(time_span::from_seconds(a.users_ramp_s));
+    if (is_counted_in_users(a)) a.kind = arrival_kind::poisson;
+    a.rate = load.value;
+    return open_loop(a);
+}
+
+// ===== [C139] what of a scenario does not go with several settings ===============================
 
 inline void check_names(const list<setting>& settings) {
     if (!(settings.size() >= fewest_settings && settings.size() <= most_settings))
@@ -23359,7 +23557,7 @@ inline scenario scenario_of_a_setting(scenario s) {
     return s;
 }
 
-// ===== [C139] JSON files of other tools ==========================================================
+// ===== [C140] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -23509,7 +23707,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
     else return m ? member_at(*m, more...) : nullptr;
 }
 
-// ===== [C140] one run of another tool, as its file tells it ======================================
+// ===== [C141] one run of another tool, as its file tells it ======================================
 
 /// Metrics that a file cannot support for one reason.
 using metric_group = std::vector<metric_id>;
@@ -23766,7 +23964,7 @@ inline repeat_data repeat_of(imported_run& run, int index) {
     return d;
 }
 
-// ===== [C141] result files of AIPerf =============================================================
+// ===== [C142] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -24052,7 +24250,7 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
     return run;
 }
 
-// ===== [C142] result files of guidellm ===========================================================
+// ===== [C143] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -24276,7 +24474,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
     return run;
 }
 
-// ===== [C143] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C144] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 /// The lists of one file. All are as long as `ttfts`.
@@ -24396,7 +24594,7 @@ struct odd_answers {
     }
 };
 
-// ===== [C144] result files of SGLang's bench_serving =============================================
+// ===== [C145] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 inline bool is_sglang_file(const picojson::value& v) {
@@ -24530,7 +24728,7 @@ inline imported_run read_sglang_run(const picojson::value& v, const std::string&
     return run;
 }
 
-// ===== [C145] result files of vLLM bench serve ===================================================
+// ===== [C146] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 and 0.33.0 do.
 
 inline bool is_vllm_file(const picojson::value& v) {
@@ -24736,7 +24934,7 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
     return run;
 }
 
-// ===== [C146] which tool wrote a result file, and what it tells ==================================
+// ===== [C147] which tool wrote a result file, and what it tells ==================================
 
 /// The bytes of a file that may stand beside another one; nothing where there is none.
 using file_beside = std::function<std::optional<std::string>(const std::string& path)>;
@@ -24786,7 +24984,7 @@ inline imported_run read_imported_run(std::string_view bytes, const std::string&
     return run;
 }
 
-// ===== [C147] runs of another tool as the repeats of one gate ====================================
+// ===== [C148] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -25036,7 +25234,7 @@ inline terms terms_of_files(const plan& p) {
     return t;
 }
 
-// ===== [C148] engine model =======================================================================
+// ===== [C149] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -25243,7 +25441,7 @@ private:
     counters counters_{};
 };
 
-// ===== [C149] what a request asks the simulated server ===========================================
+// ===== [C150] what a request asks the simulated server ===========================================
 
 /// One request for tokens, whichever API it came by.
 struct question {
@@ -25391,7 +25589,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
     return q;
 }
 
-// ===== [C150] answers of the simulated server ====================================================
+// ===== [C151] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 /// All that the bytes of an answer are made of.
@@ -25729,7 +25927,7 @@ inline std::string whole_answer(const answer_facts& f) {
     return openai_whole(f);
 }
 
-// ===== [C151] the simulated server's page of metrics =============================================
+// ===== [C152] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 /// Why the engine gave no more tokens; what a client gave up on is `abort`.
@@ -25893,7 +26091,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
     return w.page();
 }
 
-// ===== [C152] what the simulated server says besides answers =====================================
+// ===== [C153] what the simulated server says besides answers =====================================
 
 /// A body of known length.
 struct reply {
@@ -25977,7 +26175,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
                     max_model_len)};
 }
 
-// ===== [C153] an engine with the pace of a server that was measured ==============================
+// ===== [C154] an engine with the pace of a server that was measured ==============================
 
 /// How a server answered a load on the average: seconds, tokens of a request, requests a second.
 struct measured_pace {
@@ -26020,7 +26218,7 @@ inline engine engine_at_pace(const measured_pace& m) {
     return e;
 }
 
-// ===== [C154] our requests in other tools' definitions ===========================================
+// ===== [C155] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -26193,7 +26391,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
     return all;
 }
 
-// ===== [C155] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C156] the rows of a table: each metric over the repeats of an arm ========================
 
 /// Over all repeats of an arm together.
 struct metric_row {
@@ -26214,7 +26412,7 @@ inline double run_value(metric_id id, const repeat_list& arm) {
     return pooled_value(make_statistic(statistic_kind::value, id, 0), arm);
 }
 
-// ===== [C156] points and round steps of drawings =================================================
+// ===== [C157] points and round steps of drawings =================================================
 
 /// A point of a curve, in the units of its axes.
 struct curve_point {
@@ -26236,7 +26434,7 @@ inline double elapsed_step(double least) {
     return round_step(least);
 }
 
-// ===== [C157] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C158] distributions: quantiles as lines, of each repeat and of all =======================
 
 /// A metric of one arm: its row of numbers and its quantiles as a line, of all repeats together,
 /// and the line of each repeat.
@@ -26293,7 +26491,7 @@ inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
     return out;
 }
 
-// ===== [C158] the curve of a search: objectives over the load ====================================
+// ===== [C159] the curve of a search: objectives over the load ====================================
 
 /// One probe as reports tell it.
 struct load_point {
@@ -26344,7 +26542,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
     return c;
 }
 
-// ===== [C159] how requests ended, and what their answers say of tokens ===========================
+// ===== [C160] how requests ended, and what their answers say of tokens ===========================
 
 struct status_count {
     request_status status;
@@ -26460,7 +26658,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
     return kinds;
 }
 
-// ===== [C160] how long made-up prompts were to be, and were ======================================
+// ===== [C161] how long made-up prompts were to be, and were ======================================
 
 /// Lengths in tokens.
 struct length_figures {
@@ -26499,7 +26697,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
     return {true, length_figures_of(std::move(asked)), length_figures_of(std::move(counted))};
 }
 
-// ===== [C161] what each of several programs did, over all repeats ================================
+// ===== [C162] what each of several programs did, over all repeats ================================
 
 /// Of each program the worst of its repeats, and all of its requests; in the order of their
 /// numbers.
@@ -26564,7 +26762,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
     return t;
 }
 
-// ===== [C162] what a server told of itself, over all repeats =====================================
+// ===== [C163] what a server told of itself, over all repeats =====================================
 
 struct reported_value {
     statistic_data what{};
@@ -26643,7 +26841,7 @@ inline std::string cross_check_text(const server_account& a) {
     return "the server counts what we do";
 }
 
-// ===== [C163] what was done beside the load of an arm ============================================
+// ===== [C164] what was done beside the load of an arm ============================================
 
 /// One task over all repeats.
 struct task_figures {
@@ -26685,7 +26883,7 @@ inline std::string task_figures_text(const task_figures& t) {
     return all;
 }
 
-// ===== [C164] timelines: repeats in windows of equal length ======================================
+// ===== [C165] timelines: repeats in windows of equal length ======================================
 
 /// What a server's pages said when they were read, NaN where they did not.
 struct server_timeline {
@@ -26811,7 +27009,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
     return t;
 }
 
-// ===== [C165] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C166] all that reports tell of a gate's numbers, computed once ===========================
 
 /// One repeat as reports tell it.
 struct repeat_figures : repeat_facts {
@@ -26876,7 +27074,7 @@ inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vec
         keep(make_statistic(statistic_kind::max, id, 0));
     }
     for (const metric_facts& m : metric_table)
-        if (is_throughput(m.id)) keep(make_statistic(statistic_kind::value, m.id, 0));
+        if (is_throughput(m.id) && !is_cost(m.id)) keep(make_statistic(statistic_kind::value, m.id, 0));
     for (const statistic_data& s : more) keep(s);
     for (const slo& s : slos)
         if (!is_request_fraction(s.what.metric)) keep(s.what);
@@ -26914,7 +27112,8 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     for (const metric_id id : g.metrics) a.distributions.push_back(distribution_of(id, arm));
     const auto over_run = [&](metric_id id) { a.run_values.emplace_back(id, run_value(id, arm)); };
     for (const metric_facts& m : metric_table)
-        if (is_throughput(m.id)) over_run(m.id);
+        if (is_throughput(m.id) && !(is_cost(m.id) && std::isnan(run_value(m.id, arm))))
+            over_run(m.id);
     over_run(metric_id::error_rate);
     if (!std::isnan(run_value(metric_id::accuracy, arm))) over_run(metric_id::accuracy);
     over_run(metric_id::startup_time);
@@ -27010,7 +27209,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
     return g;
 }
 
-// ===== [C166] what other runs of a gate would find ===============================================
+// ===== [C167] what other runs of a gate would find ===============================================
 
 /// What a gate of all its repeats would find of an objective, run after run, by what one run saw.
 struct foreseen {
@@ -27181,7 +27380,7 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
            " on" + (says_more ? printed(", %.3g %% outside the limit", beyond) : "");
 }
 
-// ===== [C167] what a result keeps of the nights that it was held against =========================
+// ===== [C168] what a result keeps of the nights that it was held against =========================
 // All that the rule needs: to judge again takes no folder, and gives the same bits.
 
 inline void fields_of(field_visitor& v, main_moved& m) {
@@ -27231,7 +27430,7 @@ inline void fields_of(field_visitor& v, history_terms& h) {
     v.list({"objectives"}, h.objectives, [&](objective_history& o) { fields_of(v, o); });
 }
 
-// ===== [C168] the fields of a gate: its servers, its load, what it was judged by =================
+// ===== [C169] the fields of a gate: its servers, its load, what it was judged by =================
 
 inline void fields_of(field_visitor& v, target_facts& t) {
     v.choice({"kind", "endpoint, process, simulated, stored, same server, other options (of the "
@@ -27456,7 +27655,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }
 
-// ===== [C169] stored results =====================================================================
+// ===== [C170] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 /// One gate of a result.json; the repeats have no records yet.
@@ -27676,6 +27875,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
         }
     }
     if (!g.seen.candidate.empty()) {
+        g.context.has_cost = g.seen.candidate.front().usd_per_hour > 0;
         g.context.labels = g.seen.candidate.front().labels;
         for (const side_task_seen& t : g.seen.candidate.front().beside)
             g.context.side_tasks.push_back(t.name);
@@ -27775,7 +27975,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     }
 }
 
-// ===== [C170] the fields of what was measured on a server ========================================
+// ===== [C171] the fields of what was measured on a server ========================================
 
 inline void fields_of(field_visitor& v, length_figures& f) {
     v.number({"mean"}, f.mean);
@@ -27844,7 +28044,8 @@ inline void fields_of(field_visitor& v, arm_figures& a, token_fit& fit, std::siz
     for (auto& [metric, value] : a.run_values) {
         const std::string about = about_unit(facts_of(metric).unit);
         const bool of_some =
-            metric == metric_id::input_throughput || metric == metric_id::accuracy;
+            metric == metric_id::input_throughput || metric == metric_id::accuracy ||
+            is_cost(metric);
         v.number({metric_name(metric), about.c_str(), of_some ? at_times : presence::always},
                  value, any_number);
     }
@@ -27929,7 +28130,7 @@ inline void fields_of(field_visitor& v, other_view& o) {
     v.texts({"notes", "what was not recorded for them"}, o.notes);
 }
 
-// ===== [C171] calibration.json ===================================================================
+// ===== [C172] calibration.json ===================================================================
 
 inline constexpr const char* calibration_schema = "llmbench/calibration/1";
 /// More than this between repeats of one server is no noise that limits could be held under.
@@ -27986,7 +28187,7 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
     return noise;
 }
 
-// ===== [C172] what result.json tells of events.bin ===============================================
+// ===== [C173] what result.json tells of events.bin ===============================================
 
 /// Where each record's gaps lie in events.bin, how long that is, and the hash of so much of it.
 struct event_index {
@@ -28004,7 +28205,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
                   {1, 0});
 }
 
-// ===== [C173] the fields of a verdict ============================================================
+// ===== [C174] the fields of a verdict ============================================================
 
 /// Which side of the limit is the good one.
 enum class good_side : unsigned char { at_most, at_least };
@@ -28073,7 +28274,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"line"}, of.what.at.line);
 }
 
-// ===== [C174] from a gate that was measured to its line of a history =============================
+// ===== [C175] from a gate that was measured to its line of a history =============================
 
 /// What is added where nobody asks for another number of repeats: from two a night has no spread of
 /// its own to speak of.
@@ -28188,7 +28389,7 @@ inline history_entry history_entry_of(const plan& p, cohort in, const fingerprin
     return e;
 }
 
-// ===== [C175] one line of records.jsonl ==========================================================
+// ===== [C176] one line of records.jsonl ==========================================================
 
 /// Refuses the times of an answer that cannot have been: what an answer took is the difference of
 /// two of them, and one that is complete has them all, but for what it may lack: a second event, an
@@ -28234,7 +28435,7 @@ inline record read_record(const std::string& line, std::string& gate) {
     return r;
 }
 
-// ===== [C176] shards of a load, put together =====================================================
+// ===== [C177] shards of a load, put together =====================================================
 
 /// What one program left of the load that it shared, with its requests.
 struct stored_shard {
@@ -28375,7 +28576,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
     return g;
 }
 
-// ===== [C177] a repeat as bytes, for another program of the same run =============================
+// ===== [C178] a repeat as bytes, for another program of the same run =============================
 
 /// As result.json, records.jsonl and events.bin have it: the facts on the first line, then a line a
 /// request, an empty one, and the gaps of all in that order. Every gap must be listed.
@@ -28428,7 +28629,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
     return d;
 }
 
-// ===== [C178] from the lines of a history to what a gate is held against =========================
+// ===== [C179] from the lines of a history to what a gate is held against =========================
 
 inline std::string short_commit(const history_night& n) {
     return n.commit.empty() ? n.at.substr(0, 10) : n.commit.substr(0, 8);
@@ -28545,7 +28746,7 @@ inline history_terms history_terms_of(const history_lines& lines, const cohort& 
     return h;
 }
 
-// ===== [C179] the progress line ==================================================================
+// ===== [C180] the progress line ==================================================================
 
 /// What a gate can tell of itself while it runs.
 struct progress_facts {
@@ -28600,7 +28801,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     return is_reported && parts >= parts_in_short ? line : line_in_short;
 }
 
-// ===== [C180] what reports tell of several settings ==============================================
+// ===== [C181] what reports tell of several settings ==============================================
 
 /// A comparison as every report shows it, beside the gates of its settings.
 struct comparison_report {
@@ -28609,7 +28810,7 @@ struct comparison_report {
     settings_comparison found{};
 };
 
-// ===== [C181] several settings in result.json ====================================================
+// ===== [C182] several settings in result.json ====================================================
 
 inline void fields_of(field_visitor& v, setting_ratio& r, settings_comparison& c) {
     std::string of = c.settings[r.second].name, to = c.settings[r.first].name;
@@ -28676,281 +28877,7 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
     v.list({"statistics"}, c.statistics, [&](compared_statistic& s) { fields_of(v, s, c); });
 }
 
-// ===== [C182] what came of a profile =============================================================
-
-/// A question to the server's profiler, by HTTP or by a command.
-struct profile_step {
-    std::string asked{};  // "POST /start_profile", or the command; "" where it was not
-    std::string came{};   // "answered HTTP 200", "exited with status 0", or why neither
-    std::string said{};   // the answer, or the last line that the command wrote
-    bool heard = false;   // it came to an answer, or to its end
-    bool done = false;    // and that is a good one
-};
-/// The profile of a failed gate: others' words in it are printable, and without secrets.
-struct taken_profile {
-    bool wanted = false;
-    std::string none{};  // why there is none, "" where there is one
-    bool goes_on = false;  // as far as anybody knows: it was begun, and not ended
-    profile_step start{}, stop{};
-    double load_s = 0;  // under load, of `requests` that were sent or cut off
-    std::size_t requests = 0;
-    std::string files{};  // where it is, as far as that is known
-};
-
-inline std::string step_text(const profile_step& s) {
-    return s.asked + " " + s.came + (s.said.empty() ? "" : ": " + s.said);
-}
-/// One sentence, "" where no profile was to be taken.
-inline std::string profile_text(const taken_profile& t) {
-    if (!t.wanted) return {};
-    if (!t.none.empty())
-        return "no profile: " + t.none +
-               (t.goes_on ? "; it may go on, and slows down whatever this server does next" : "");
-    return "profile: " + time_text(t.load_s) + printed(" of the same load, %zu requests; ",
-                                                       t.requests) +
-           step_text(t.start) + "; " + step_text(t.stop) +
-           (t.files.empty() ? "" : "; " + t.files);
-}
-
-inline void fields_of(field_visitor& v, profile_step& s) {
-    v.text({"asked", "the request or the command; \"\": none was made"}, s.asked);
-    v.flag({"done"}, s.done);
-    v.text({"came", "the status, or why there is none"}, s.came);
-    v.text({"said", "the answer, or the last line of what the command wrote"}, s.said);
-}
-inline void fields_of(field_visitor& v, taken_profile& t) {
-    bool is_taken = t.none.empty();
-    v.flag({"taken"}, is_taken);
-    v.text({"why_not"}, t.none);
-    v.flag({"goes_on", "it was begun and could not be ended", at_times}, t.goes_on);
-    v.number({"load_s", "seconds of load, outside the measurement"}, t.load_s,
-             {0, longest_time_s, 0});
-    v.whole({"requests", "in them, cut off ones included; they are in no other file"}, t.requests);
-    v.text({"files", "where the profile is, as far as that is known"}, t.files);
-    v.object({"start", "", presence::always, "profile_step"}, true, t.start);
-    v.object({"stop", "", presence::always, "profile_step"}, true, t.stop);
-}
-
-// ===== [C183] what reports are made of ===========================================================
-
-/// What came of a gate on a model of its server.
-struct rehearsal_report {
-    struct objective {
-        std::string slo{};
-        verdict would_be = verdict::inconclusive;
-        foreseen runs{};
-    };
-    std::string model{};  // "": it was no rehearsal
-    std::vector<objective> objectives{};  // in the order of the verdicts
-};
-
-/// One gate as every report shows it: measured, judged, and all figures computed. It has no
-/// requests, so that those of a gate can go when nobody asks for them any more.
-struct gate_report {
-    plan what{};
-    target_facts target{};
-    target_facts baseline{};
-    terms judged_by{};                      // what the evidence was held against
-    load_conditions under{};                // and under which load it was found
-    gate_figures figures{};
-    std::vector<slo_verdict> verdicts{};
-    self_check_t self_check{};
-    std::vector<calibrated> calibration{};  // of a calibration run
-    std::string refusal{};                  // why nothing was measured
-    taken_profile profile{};                // of its server, where it failed
-    std::string beside{};                   // why it failed by what is no objective of its own
-    gate_outcome outcome = gate_outcome::unfinished;
-    rehearsal_report rehearsal{};
-    bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
-    double took_s = 0;                      // servers brought up and down included
-    maybe<history_entry> night{};           // where it is to be added to a history
-};
-
-struct environment_facts {
-    std::string os{}, cpu{}, compiler{};
-    int cores = 0;
-    std::string started_at{};
-    std::string commit{};  // of what is tested, "" where nothing tells
-    std::string program{};  // as it was called
-};
-
-// ===== [C184] rehearsals: gates on a model of their server =======================================
-
-/// "a rehearsal: pass on the model; inconclusive in 3 % of the runs; ...".
-inline std::string rehearsed_text(const slo_verdict& v, const foreseen& f) {
-    std::string t = std::string("a rehearsal: ") + to_string(v.outcome) + " on the model";
-    if (!v.reason.empty()) t += ", " + str(v.reason);
-    const std::string more = foreseen_text(v, f);
-    return more.empty() ? t : t + "; " + more;
-}
-/// What a gate found on a model is no verdict: each says what it would have been, and what other
-/// runs would find. A gate that was interrupted has rehearsed nothing, and remains invalid.
-inline void mark_rehearsed(gate_report& g, const evidence& seen, const std::string& model,
-                           const std::map<std::string, double>& noise) {
-    g.rehearsal.model = model;
-    for (const repeat_list* arm : {&seen.candidate, &seen.baseline})
-        for (const repeat_data& d : *arm)
-            if (d.interrupted) return;
-    for (slo_verdict& v : g.verdicts) {
-        const auto at = noise.find(noise_name(v.what));
-        const foreseen f =
-            foreseen_of(v, g.judged_by.rule, at == noise.end() ? usual_noise : at->second);
-        g.rehearsal.objectives.push_back({str(v.what.text()), v.outcome, f});
-        v.reason = rehearsed_text(v, f);
-        v.outcome = verdict::skipped;
-    }
-    g.outcome = gate_outcome::skipped;
-}
-
-/// What every report says of a gate that was rehearsed.
-inline std::string rehearsal_text(const gate_report& g) {
-    return "a REHEARSAL on " + g.rehearsal.model + ", in virtual time: nothing was sent, and "
-           "nothing is shown of any server; on one it takes " + time_text(g.took_s) +
-           ", and what it takes to start";
-}
-/// The same of a whole program, "" of one that rehearsed nothing.
-inline std::string rehearsal_of_all(const std::vector<gate_report>& gates) {
-    std::size_t n = 0;
-    double took_s = 0;
-    for (const gate_report& g : gates) {
-        if (g.rehearsal.model.empty()) continue;
-        ++n;
-        if (g.refusal.empty()) took_s += g.took_s;
-    }
-    return n == 0 ? std::string()
-                  : "REHEARSAL of " + plural(n, "gate") + " on a model: nothing was sent, and "
-                        "nothing is shown of any server; on servers it takes " +
-                        time_text(took_s) + ", and what they take to start";
-}
-
-/// What a rehearsal would have found, and what other runs would.
-inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
-    v.text({"model"}, r.model);
-    v.number({"would_take_s", "with a server, which takes time to start, too"}, took_s,
-             seconds_range);
-    v.list({"objectives"}, r.objectives, [&](rehearsal_report::objective& o) {
-        v.text({"slo"}, o.slo);
-        v.choice({"would_be"}, o.would_be, verdict::skipped);
-        v.number({"shown_from", "a true value that fails in nine runs of ten"}, o.runs.shows_from,
-                 any_number);
-        v.number({"inconclusive", "a fraction of the runs"}, o.runs.inconclusive, {0, 1});
-    });
-}
-
-// ===== [C185] result.json and calibration.json ===================================================
-
-/// What LLMBENCH_CALIBRATION reads.
-inline std::string calibration_json(const std::vector<gate_report>& gates) {
-    std::vector<calibrated_gate> all;
-    for (const gate_report& g : gates) {
-        if (g.calibration.empty()) continue;
-        all.push_back({g.what.name, g.figures.candidate.repeats.size()});
-        for (const calibrated& c : g.calibration)
-            all.back().limits.push_back({str(c.what.text()), noise_name(c.what), c.estimate, c.sd,
-                                         c.headroom_sd, suggestion_of(c)});
-    }
-    json_writer j;
-    j.open('{');
-    write_fields(j, all);
-    return j.close().text() + "\n";
-}
-
-inline void fields_of(field_visitor& v, environment_facts& e) {
-    v.text({"started_at", "UTC, RFC 3339"}, e.started_at);
-    v.text({"commit", "of what was tested, \"\" where that is unknown"}, e.commit);
-    v.text({"os"}, e.os);
-    v.text({"cpu"}, e.cpu);
-    v.whole({"cores"}, e.cores);
-    v.text({"compiler"}, e.compiler);
-}
-
-inline void fields_of(field_visitor& v, gate_report& g) {
-    v.text({"name"}, g.what.name);
-    v.choice({"outcome"}, g.outcome, gate_outcome::skipped);
-    v.text({"refusal", "where it is not empty nothing was measured, and only the first fields are "
-                       "there"}, g.refusal);
-    v.text({"file"}, g.what.file);
-    v.whole({"line"}, g.what.line);
-    v.text_if_any("failed_beside", "why its test case failed where no objective of it did",
-                  g.beside);
-    v.object({"rehearsal", "LLMBENCH_REHEARSE: a model answered instead of every server, nothing "
-                           "was sent, and nothing here is evidence of any", at_times},
-             !g.rehearsal.model.empty(), g.rehearsal, g.took_s);
-    if (!v.has("target", g.refusal.empty())) return;
-    v.object({"target", "a server, and what it was", at_times, "target"}, true, g.target);
-    v.object({"baseline_target", "", at_times, "target"}, g.what.judged->has_baseline, g.baseline);
-    load_facts load = load_facts_of(g.what);
-    v.object({"scenario", "the load as it was asked for", at_times}, true, load);
-    v.list({"slos", "", at_times, "slo"}, g.verdicts, [&](slo_verdict& of) { fields_of(v, of); });
-    v.object({"capacity", "what a search for the most load found", at_times},
-             !g.figures.search.empty(), g.figures.search);
-    expected_load expected{g.what.judged->has_baseline, has_turns(g.what),
-                           expected_requests(g.what),
-                           expected_first_turns(g.what)};
-    v.object({"judging", "what the verdicts depend on beside the records", at_times}, true,
-             g.judged_by,
-             g.under, expected);
-    for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
-        const bool is_baseline = arm == run_arm::baseline;
-        v.object({to_string(arm), "what was measured on one target", at_times, "arm"},
-                 !is_baseline || g.what.judged->has_baseline,
-                 is_baseline ? g.figures.baseline : g.figures.candidate,
-                 (is_baseline ? g.baseline : g.target).tokens, g.figures.table_rows,
-                 g.figures.kept);
-    }
-    const bool has_figures = !g.target.is_virtual;
-    v.object({"self_check", "what the client can say against its own numbers: seconds and "
-                            "fractions, which it has none of in virtual time", at_times},
-             true, g.self_check, has_figures);
-    v.object({"profile", "what came of `on_fail`, of a gate that failed", at_times},
-             g.profile.wanted, g.profile);
-    if (v.has("shown_as", !g.figures.others.empty()))
-        v.list({"shown_as", "LLMBENCH_SHOW_AS: the candidate's completed requests in other tools' "
-                            "definitions, seconds", at_times},
-               g.figures.others, [&](other_view& o) { fields_of(v, o); });
-}
-
-/// All gates of a program.
-struct run_report {
-    std::vector<gate_report>& gates;
-    environment_facts& environment;
-    event_index& events;
-    std::vector<comparison_report>& comparisons;
-    int exit_code = 0;
-};
-inline void fields_of(field_visitor& v, run_report& r) {
-    std::string schema = "llmbench/result/2", definitions = definitions_version;
-    std::string version = printed("%d.%d.%d", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,
-                                  LLMBENCH_VERSION_PATCH);
-    v.text({"schema"}, schema);
-    v.text({"version", "of the header"}, version);
-    v.text({"definitions", "of the metrics: metrics/1"}, definitions);
-    v.whole({"exit_code", "0, 1, 2, 3 or 77"}, r.exit_code);
-    v.object({"environment"}, true, r.environment);
-    v.list({"gates", "", presence::always, "gate"}, r.gates,
-           [&](gate_report& g) { fields_of(v, g); });
-    if (v.has("comparisons", !r.comparisons.empty()))
-        v.list({"comparisons", "several settings of a server, measured in turns on one trace; of "
-                               "compare()", at_times},
-               r.comparisons, [&](comparison_report& c) { fields_of(v, c); });
-    v.object({"events", "events.bin, the gaps between content events"}, true, r.events);
-}
-
-inline std::string result_json(const std::vector<gate_report>& gates, const environment_facts& env,
-                               const event_index& events, int exit_code,
-                               const std::vector<comparison_report>& comparisons = {}) {
-    json_writer j;
-    j.open('{');
-    // Nothing of what is written changes.
-    write_fields(j, run_report{const_cast<std::vector<gate_report>&>(gates),
-                               const_cast<environment_facts&>(env),
-                               const_cast<event_index&>(events),
-                               const_cast<std::vector<comparison_report>&>(comparisons),
-                               exit_code});
-    return j.close().text() + "\n";
-}
-
-// ===== [C186] several settings on the console ====================================================
+// ===== [C183] several settings on the console ====================================================
 
 /// What tables show of one setting: its value, and where there is one its ratio to the first.
 struct comparison_cell {
@@ -29037,69 +28964,105 @@ inline std::string comparison_text(const comparison_report& r) {
     return out;
 }
 
-// ===== [C187] words in Markdown ==================================================================
+// ===== [C184] what came of a profile =============================================================
 
-inline std::string markdown_escaped(const std::string& s) {
-    std::string out;
-    for (const char c : printable(s, s.size() * 4 + 4)) {
-        if (std::string_view("\\|<>`*_[]~").find(c) != std::string_view::npos) out += '\\';
-        out += c == '&' ? "&amp;" : std::string(1, c);
-    }
-    return out;
+/// A question to the server's profiler, by HTTP or by a command.
+struct profile_step {
+    std::string asked{};  // "POST /start_profile", or the command; "" where it was not
+    std::string came{};   // "answered HTTP 200", "exited with status 0", or why neither
+    std::string said{};   // the answer, or the last line that the command wrote
+    bool heard = false;   // it came to an answer, or to its end
+    bool done = false;    // and that is a good one
+};
+/// The profile of a failed gate: others' words in it are printable, and without secrets.
+struct taken_profile {
+    bool wanted = false;
+    std::string none{};  // why there is none, "" where there is one
+    bool goes_on = false;  // as far as anybody knows: it was begun, and not ended
+    profile_step start{}, stop{};
+    double load_s = 0;  // under load, of `requests` that were sent or cut off
+    std::size_t requests = 0;
+    std::string files{};  // where it is, as far as that is known
+};
+
+inline std::string step_text(const profile_step& s) {
+    return s.asked + " " + s.came + (s.said.empty() ? "" : ": " + s.said);
+}
+/// One sentence, "" where no profile was to be taken.
+inline std::string profile_text(const taken_profile& t) {
+    if (!t.wanted) return {};
+    if (!t.none.empty())
+        return "no profile: " + t.none +
+               (t.goes_on ? "; it may go on, and slows down whatever this server does next" : "");
+    return "profile: " + time_text(t.load_s) + printed(" of the same load, %zu requests; ",
+                                                       t.requests) +
+           step_text(t.start) + "; " + step_text(t.stop) +
+           (t.files.empty() ? "" : "; " + t.files);
 }
 
-/// Words that may be a server's, as code: nothing in a code span is a mention, a link, an image,
-/// HTML or a reference to an issue. A bar would end the cell of a table even there.
-inline std::string markdown_code(const std::string& s) {
-    std::string words;
-    std::size_t longest = 0, run = 0;
-    for (const char c : printable(s, s.size() * 4 + 4)) {
-        longest = std::max(longest, run = c == '`' ? run + 1 : 0);
-        words += c == '|' ? "\u2502" : std::string(1, c);
-    }
-    if (trimmed(words).empty()) return {};
-    const std::string fence(longest + 1, '`');
-    const bool needs_room = words.front() == '`' || words.back() == '`' ||
-                            (words.front() == ' ' && words.back() == ' ');
-    const char* room = needs_room ? " " : "";
-    return fence + room + words + room + fence;
+inline void fields_of(field_visitor& v, profile_step& s) {
+    v.text({"asked", "the request or the command; \"\": none was made"}, s.asked);
+    v.flag({"done"}, s.done);
+    v.text({"came", "the status, or why there is none"}, s.came);
+    v.text({"said", "the answer, or the last line of what the command wrote"}, s.said);
+}
+inline void fields_of(field_visitor& v, taken_profile& t) {
+    bool is_taken = t.none.empty();
+    v.flag({"taken"}, is_taken);
+    v.text({"why_not"}, t.none);
+    v.flag({"goes_on", "it was begun and could not be ended", at_times}, t.goes_on);
+    v.number({"load_s", "seconds of load, outside the measurement"}, t.load_s,
+             {0, longest_time_s, 0});
+    v.whole({"requests", "in them, cut off ones included; they are in no other file"}, t.requests);
+    v.text({"files", "where the profile is, as far as that is known"}, t.files);
+    v.object({"start", "", presence::always, "profile_step"}, true, t.start);
+    v.object({"stop", "", presence::always, "profile_step"}, true, t.stop);
 }
 
-// ===== [C188] several settings in summary.md =====================================================
+// ===== [C185] what reports are made of ===========================================================
 
-inline std::string comparison_md(const comparison_report& r) {
-    const settings_comparison& c = r.found;
-    std::string out = "### " + markdown_escaped(r.name) + ": " + rounds_text(c) + "\n\n| |";
-    for (const reported_setting& s : c.settings) out += " " + markdown_escaped(s.name) + " |";
-    out += "\n| --- |";
-    for (std::size_t i = 0; i < c.settings.size(); ++i) out += " ---: |";
-    out += "\n";
-    for (std::size_t k = 0; k < c.objectives.size(); ++k) {
-        out += "| " + markdown_escaped(str(c.objectives[k].text())) + " |";
-        for (const reported_setting& s : c.settings)
-            out += std::string(" ") +
-                   (k < s.verdicts.size() ? to_string(s.verdicts[k]) : "") + " |";
-        out += "\n";
-    }
-    for (const compared_statistic& s : c.statistics) {
-        out += "| " + markdown_escaped(str(s.what.name)) + " |";
-        for (std::size_t i = 0; i < c.settings.size(); ++i) {
-            const comparison_cell cell = cell_of(s, i);
-            const char* mark = cell.significant ? "**" : "";
-            out += " " + cell.value +
-                   (cell.ratio.empty() ? "" : " (" + (mark + cell.ratio) + mark + ")") + " |";
-        }
-        out += "\n";
-    }
-    out += "\nBold: significantly different from " + markdown_escaped(c.settings[0].name) + "; " +
-           markdown_escaped(intervals_text(c)) + ".\n\n";
-    for (const std::string& s : sentences_of(c, c.statistics.size()))
-        out += "- " + markdown_escaped(s) + "\n";
-    for (const std::string& note : notes_on(c)) out += "\n" + markdown_code(note) + "\n";
-    return out + "\n";
-}
+/// What came of a gate on a model of its server.
+struct rehearsal_report {
+    struct objective {
+        std::string slo{};
+        verdict would_be = verdict::inconclusive;
+        foreseen runs{};
+    };
+    std::string model{};  // "": it was no rehearsal
+    std::vector<objective> objectives{};  // in the order of the verdicts
+};
 
-// ===== [C189] how gates are headed ===============================================================
+/// One gate as every report shows it: measured, judged, and all figures computed. It has no
+/// requests, so that those of a gate can go when nobody asks for them any more.
+struct gate_report {
+    plan what{};
+    target_facts target{};
+    target_facts baseline{};
+    terms judged_by{};                      // what the evidence was held against
+    load_conditions under{};                // and under which load it was found
+    gate_figures figures{};
+    std::vector<slo_verdict> verdicts{};
+    self_check_t self_check{};
+    std::vector<calibrated> calibration{};  // of a calibration run
+    std::string refusal{};                  // why nothing was measured
+    taken_profile profile{};                // of its server, where it failed
+    std::string beside{};                   // why it failed by what is no objective of its own
+    gate_outcome outcome = gate_outcome::unfinished;
+    rehearsal_report rehearsal{};
+    bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
+    double took_s = 0;                      // servers brought up and down included
+    maybe<history_entry> night{};           // where it is to be added to a history
+};
+
+struct environment_facts {
+    std::string os{}, cpu{}, compiler{};
+    int cores = 0;
+    std::string started_at{};
+    std::string commit{};  // of what is tested, "" where nothing tells
+    std::string program{};  // as it was called
+};
+
+// ===== [C186] how gates are headed ===============================================================
 
 /// What is said over a gate: its outcome, and where that is no failure how much of a pass it is.
 /// Exit codes know the outcome alone. In the order in which a reader should hear of them.
@@ -29182,7 +29145,481 @@ inline std::string headline_text(const gate_report& g) {
     return printed("inconclusive, %zu of %s", open, plural(all, "objective").c_str());
 }
 
-// ===== [C190] what reports say of the nights that a gate was held against ========================
+// ===== [C187] words in Markdown ==================================================================
+
+inline std::string markdown_escaped(const std::string& s) {
+    std::string out;
+    for (const char c : printable(s, s.size() * 4 + 4)) {
+        if (std::string_view("\\|<>`*_[]~").find(c) != std::string_view::npos) out += '\\';
+        out += c == '&' ? "&amp;" : std::string(1, c);
+    }
+    return out;
+}
+
+/// Words that may be a server's, as code: nothing in a code span is a mention, a link, an image,
+/// HTML or a reference to an issue. A bar would end the cell of a table even there.
+inline std::string markdown_code(const std::string& s) {
+    std::string words;
+    std::size_t longest = 0, run = 0;
+    for (const char c : printable(s, s.size() * 4 + 4)) {
+        longest = std::max(longest, run = c == '`' ? run + 1 : 0);
+        words += c == '|' ? "\u2502" : std::string(1, c);
+    }
+    if (trimmed(words).empty()) return {};
+    const std::string fence(longest + 1, '`');
+    const bool needs_room = words.front() == '`' || words.back() == '`' ||
+                            (words.front() == ' ' && words.back() == ' ');
+    const char* room = needs_room ? " " : "";
+    return fence + room + words + room + fence;
+}
+
+// ===== [C188] what reports tell of a server's loads, one after the other =========================
+
+/// One load, which is a gate of its own, and what its verdicts show together.
+struct judged_load {
+    double load = 0;
+    std::string gate{};
+    carried shows = carried::open;
+    std::string missed{};  // the first objective that it was shown to miss
+};
+/// A curve as every report shows it, beside the gates of its loads. They rise.
+struct curve_report {
+    std::string name{}, file{};
+    int line = 0;
+    metric_id unit = metric_id::capacity_in_rate;
+    std::vector<judged_load> loads{};
+};
+
+/// Whether a load was shown to hold all objectives, or to miss one.
+inline judged_load judged_load_of(double load, const std::string& gate,
+                                  const list<slo_verdict>& verdicts) {
+    judged_load p{load, gate, carried::open, ""};
+    bool has_own = false, holds = true;
+    for (const slo_verdict& v : verdicts) {
+        if (v.what.is_advisory) continue;
+        if (v.outcome == verdict::fail && p.missed.empty()) p.missed = str(v.what.what.name);
+        has_own = has_own || is_own_objective(v);
+        holds = holds && v.outcome == verdict::pass;
+    }
+    if (!p.missed.empty()) p.shows = carried::misses;
+    else if (has_own && holds) p.shows = carried::holds;
+    return p;
+}
+/// Between which loads the capacity lies. Up to the lower end every load was shown to be carried,
+/// from the upper one on every load to be too much: to be wrong, an end needs the load next to the
+/// capacity to be judged wrongly (a fixed sequence of tests; Maurer, Hothorn, Lehmacher 1995), so
+/// that many loads are wrong no more often than one verdict is.
+inline search_state ends_of(const curve_report& c) {
+    search_state s;
+    for (const judged_load& p : c.loads) {
+        if (p.shows != carried::holds) break;
+        s.low = p.load;
+    }
+    for (std::size_t i = c.loads.size(); i-- > 0 && c.loads[i].shows == carried::misses;)
+        s.high = c.loads[i].load;
+    return s;
+}
+/// The objective that limits the capacity, "" where none is shown to.
+inline std::string limit_of(const curve_report& c) {
+    const double high = ends_of(c).high;
+    for (const judged_load& p : c.loads)
+        if (p.load == high) return p.missed;
+    return {};
+}
+/// "capacity in [8, 12] req/s, limited by p90(ttft), 5 loads".
+inline std::string curve_line(const curve_report& c) {
+    return capacity_text(c.unit, ends_of(c), limit_of(c)) + ", " + plural(c.loads.size(), "load");
+}
+
+/// An arm at a load: what the curve is drawn through.
+struct curve_row {
+    const judged_load& at;
+    std::size_t gate = 0;  // its place among all
+    const gate_report& of;
+    const arm_figures& arm;
+    bool is_baseline = false;
+    double value(metric_id run_metric) const { return arm.run_value(run_metric); }
+    metric_row row(metric_id m) const { return latency_row(of.figures, arm, m); }
+    /// Tokens/s, as one user sees them.
+    double speed() const { return 1 / row(metric_id::tpot).mean; }
+};
+/// Those of both arms, the candidate's first.
+inline void add_rows(std::vector<curve_row>& rows, const judged_load& at, std::size_t gate,
+                     const gate_report& of) {
+    rows.push_back({at, gate, of, of.figures.candidate});
+    if (!of.figures.baseline.empty()) rows.push_back({at, gate, of, of.figures.baseline, true});
+}
+/// Of loads that have a gate.
+inline std::vector<curve_row> rows_of(const curve_report& c,
+                                      const std::vector<gate_report>& gates) {
+    std::vector<curve_row> rows;
+    for (const judged_load& p : c.loads)
+        for (std::size_t i = 0; i < gates.size(); ++i)
+            if (gates[i].what.name == p.gate) add_rows(rows, p, i, gates[i]);
+    return rows;
+}
+
+/// What a curve's tables have in their columns: answers in one piece have no first token, and
+/// what generates nothing reads.
+struct curve_columns {
+    metric_id first = metric_id::ttft, tokens = metric_id::output_throughput;
+    bool has_tokens = true, has_cost = false;
+};
+inline curve_columns columns_of_rows(const std::vector<curve_row>& rows) {
+    curve_columns c;
+    for (const curve_row& r : rows) {
+        const planned_traffic& sent = *r.of.what.sent;
+        if (!sent.scores.empty()) c.tokens = metric_id::input_throughput;
+        if (!sent.scores.empty() || !sent.common.stream) {
+            c.first = metric_id::e2e;
+            c.has_tokens = false;
+        }
+        c.has_cost = c.has_cost || !std::isnan(r.value(metric_id::cost_per_million_tokens));
+    }
+    return c;
+}
+inline std::vector<std::string> curve_head(const curve_columns& c) {
+    const std::string first = metric_name(c.first);
+    std::vector<std::string> head = {metric_name(c.tokens), "requests", first + " p50",
+                                     first + " p90"};
+    if (c.has_tokens) head.insert(head.end(), {"tpot mean", "a user"});
+    if (c.has_cost) head.push_back("a million tokens");
+    return head;
+}
+inline std::vector<std::string> curve_cells(const curve_columns& c, const curve_row& r) {
+    const metric_row first = r.row(c.first);
+    std::vector<std::string> cells = {
+        value_text(c.tokens, r.value(c.tokens)),
+        value_text(metric_id::request_throughput, r.value(metric_id::request_throughput)),
+        time_text(first.p50), time_text(first.p90)};
+    if (c.has_tokens) {
+        cells.push_back(time_text(r.row(metric_id::tpot).mean));
+        cells.push_back(value_text(metric_id::decode_speed, r.speed()));
+    }
+    if (c.has_cost)
+        cells.push_back(value_text(metric_id::cost_per_million_tokens,
+                                   r.value(metric_id::cost_per_million_tokens)));
+    return cells;
+}
+/// What a load shows, or how its gate ended where it shows nothing.
+inline std::string shown_at(const curve_row& r) {
+    return r.is_baseline                   ? "baseline"
+           : r.at.shows != carried::open ? to_string(r.at.shows)
+                                         : headline_text(r.of);
+}
+
+/// The block that closes a curve on the console.
+inline std::string curve_text(const curve_report& c, const std::vector<gate_report>& gates) {
+    const std::vector<curve_row> rows = rows_of(c, gates);
+    const curve_columns columns = columns_of_rows(rows);
+    std::vector<std::vector<std::string>> table{{"", ""}};
+    const auto append = [&](const std::vector<std::string>& more) {
+        table.back().insert(table.back().end(), more.begin(), more.end());
+    };
+    append(curve_head(columns));
+    for (const curve_row& r : rows) {
+        table.push_back({r.is_baseline ? "" : value_text(c.unit, r.at.load), shown_at(r)});
+        append(curve_cells(columns, r));
+    }
+    return "\n" + c.name + ": " + curve_line(c) + "\n\n" + table_columns(std::move(table)).text();
+}
+
+/// The same in summary.md.
+inline std::string curve_md(const curve_report& c, const std::vector<gate_report>& gates) {
+    const std::vector<curve_row> rows = rows_of(c, gates);
+    const curve_columns columns = columns_of_rows(rows);
+    std::string out = "### " + markdown_escaped(c.name) + ": " + markdown_escaped(curve_line(c)) +
+                      "\n\n| load | |", under = "| ---: | --- |";
+    for (const std::string& name : curve_head(columns)) {
+        out += " " + markdown_escaped(name) + " |";
+        under += " ---: |";
+    }
+    out += "\n" + under + "\n";
+    for (const curve_row& r : rows) {
+        out += "| " + value_text(c.unit, r.at.load) + " | " + shown_at(r) + " |";
+        for (const std::string& cell : curve_cells(columns, r)) out += " " + cell + " |";
+        out += "\n";
+    }
+    return out + "\n";
+}
+
+/// curves.csv: a line an arm and load, SI units, empty where there is no value.
+inline std::string curves_csv(const std::vector<curve_report>& curves,
+                              const std::vector<gate_report>& gates) {
+    constexpr metric_id of_run[] = {metric_id::output_throughput, metric_id::input_throughput,
+                                    metric_id::request_throughput, metric_id::error_rate,
+                                    metric_id::cost_per_million_tokens};
+    constexpr metric_id of_requests[] = {metric_id::ttft, metric_id::tpot, metric_id::e2e};
+    std::string out = "curve,load,unit,arm,outcome,shows";
+    for (const metric_id m : of_run) out += std::string(",") + metric_name(m);
+    for (const metric_id m : of_requests)
+        for (const char* of : {"mean", "p50", "p90", "p99"})
+            out += std::string(",") + of + "(" + metric_name(m) + ")";
+    out += ",tokens_per_s_of_a_user\n";
+    const auto quoted = [](const std::string& s) {
+        std::string q = "\"";
+        for (const char x : printable(s, s.size() * 4 + 4))
+            q += x == '"' ? "\"\"" : std::string(1, x);
+        return q + "\"";
+    };
+    const auto number = [](double v) {
+        return std::isfinite(v) ? "," + printed("%.9g", v) : std::string(",");
+    };
+    for (const curve_report& c : curves)
+        for (const curve_row& r : rows_of(c, gates)) {
+            out += quoted(c.name) + number(r.at.load) +
+                   (c.unit == metric_id::capacity_in_users ? ",users," : ",requests/s,") +
+                   (r.is_baseline ? "baseline," : "candidate,") + to_string(headline_of(r.of)) +
+                   "," + (r.at.shows == carried::open ? "" : to_string(r.at.shows));
+            for (const metric_id m : of_run) out += number(r.value(m));
+            for (const metric_id m : of_requests) {
+                const metric_row row = r.row(m);
+                for (const double v : {row.mean, row.p50, row.p90, row.p99}) out += number(v);
+            }
+            out += number(r.speed()) + "\n";
+        }
+    return out;
+}
+
+/// In result.json. Each of its loads is one of the gates as well.
+inline void fields_of(field_visitor& v, curve_report& c) {
+    search_state ends = ends_of(c);
+    std::string unit = c.unit == metric_id::capacity_in_users ? "users" : "requests/s";
+    std::string limiting = limit_of(c), said = curve_line(c);
+    v.text({"name"}, c.name);
+    v.text({"file"}, c.file);
+    v.whole({"line"}, c.line);
+    v.text({"unit", "of its loads: requests/s or users"}, unit);
+    v.number({"low", "the highest load up to which all were shown to hold the objectives, 0: none"},
+             ends.low, rate_range);
+    v.number({"high", "the lowest load from which on all were shown to miss one, null: none"},
+             ends.high, {0, most_rate, infinity});
+    v.text({"limiting_objective"}, limiting);
+    v.text({"shows", "the same in words"}, said);
+    v.list({"loads"}, c.loads, [&](judged_load& p) {
+        v.number({"load"}, p.load, rate_range);
+        v.text({"gate", "the name of its gate"}, p.gate);
+        v.choice({"shows", "by its own verdicts"}, p.shows, carried::misses);
+    });
+}
+
+// ===== [C189] rehearsals: gates on a model of their server =======================================
+
+/// "a rehearsal: pass on the model; inconclusive in 3 % of the runs; ...".
+inline std::string rehearsed_text(const slo_verdict& v, const foreseen& f) {
+    std::string t = std::string("a rehearsal: ") + to_string(v.outcome) + " on the model";
+    if (!v.reason.empty()) t += ", " + str(v.reason);
+    const std::string more = foreseen_text(v, f);
+    return more.empty() ? t : t + "; " + more;
+}
+/// What a gate found on a model is no verdict: each says what it would have been, and what other
+/// runs would find. A gate that was interrupted has rehearsed nothing, and remains invalid.
+inline void mark_rehearsed(gate_report& g, const evidence& seen, const std::string& model,
+                           const std::map<std::string, double>& noise) {
+    g.rehearsal.model = model;
+    for (const repeat_list* arm : {&seen.candidate, &seen.baseline})
+        for (const repeat_data& d : *arm)
+            if (d.interrupted) return;
+    for (slo_verdict& v : g.verdicts) {
+        const auto at = noise.find(noise_name(v.what));
+        const foreseen f =
+            foreseen_of(v, g.judged_by.rule, at == noise.end() ? usual_noise : at->second);
+        g.rehearsal.objectives.push_back({str(v.what.text()), v.outcome, f});
+        v.reason = rehearsed_text(v, f);
+        v.outcome = verdict::skipped;
+    }
+    g.outcome = gate_outcome::skipped;
+}
+
+/// What every report says of a gate that was rehearsed.
+inline std::string rehearsal_text(const gate_report& g) {
+    return "a REHEARSAL on " + g.rehearsal.model + ", in virtual time: nothing was sent, and "
+           "nothing is shown of any server; on one it takes " + time_text(g.took_s) +
+           ", and what it takes to start";
+}
+/// The same of a whole program, "" of one that rehearsed nothing.
+inline std::string rehearsal_of_all(const std::vector<gate_report>& gates) {
+    std::size_t n = 0;
+    double took_s = 0;
+    for (const gate_report& g : gates) {
+        if (g.rehearsal.model.empty()) continue;
+        ++n;
+        if (g.refusal.empty()) took_s += g.took_s;
+    }
+    return n == 0 ? std::string()
+                  : "REHEARSAL of " + plural(n, "gate") + " on a model: nothing was sent, and "
+                        "nothing is shown of any server; on servers it takes " +
+                        time_text(took_s) + ", and what they take to start";
+}
+
+/// What a rehearsal would have found, and what other runs would.
+inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
+    v.text({"model"}, r.model);
+    v.number({"would_take_s", "with a server, which takes time to start, too"}, took_s,
+             seconds_range);
+    v.list({"objectives"}, r.objectives, [&](rehearsal_report::objective& o) {
+        v.text({"slo"}, o.slo);
+        v.choice({"would_be"}, o.would_be, verdict::skipped);
+        v.number({"shown_from", "a true value that fails in nine runs of ten"}, o.runs.shows_from,
+                 any_number);
+        v.number({"inconclusive", "a fraction of the runs"}, o.runs.inconclusive, {0, 1});
+    });
+}
+
+// ===== [C190] result.json and calibration.json ===================================================
+
+/// What LLMBENCH_CALIBRATION reads.
+inline std::string calibration_json(const std::vector<gate_report>& gates) {
+    std::vector<calibrated_gate> all;
+    for (const gate_report& g : gates) {
+        if (g.calibration.empty()) continue;
+        all.push_back({g.what.name, g.figures.candidate.repeats.size()});
+        for (const calibrated& c : g.calibration)
+            all.back().limits.push_back({str(c.what.text()), noise_name(c.what), c.estimate, c.sd,
+                                         c.headroom_sd, suggestion_of(c)});
+    }
+    json_writer j;
+    j.open('{');
+    write_fields(j, all);
+    return j.close().text() + "\n";
+}
+
+inline void fields_of(field_visitor& v, environment_facts& e) {
+    v.text({"started_at", "UTC, RFC 3339"}, e.started_at);
+    v.text({"commit", "of what was tested, \"\" where that is unknown"}, e.commit);
+    v.text({"os"}, e.os);
+    v.text({"cpu"}, e.cpu);
+    v.whole({"cores"}, e.cores);
+    v.text({"compiler"}, e.compiler);
+}
+
+inline void fields_of(field_visitor& v, gate_report& g) {
+    v.text({"name"}, g.what.name);
+    v.choice({"outcome"}, g.outcome, gate_outcome::skipped);
+    v.text({"refusal", "where it is not empty nothing was measured, and only the first fields are "
+                       "there"}, g.refusal);
+    v.text({"file"}, g.what.file);
+    v.whole({"line"}, g.what.line);
+    v.text_if_any("failed_beside", "why its test case failed where no objective of it did",
+                  g.beside);
+    v.object({"rehearsal", "LLMBENCH_REHEARSE: a model answered instead of every server, nothing "
+                           "was sent, and nothing here is evidence of any", at_times},
+             !g.rehearsal.model.empty(), g.rehearsal, g.took_s);
+    if (!v.has("target", g.refusal.empty())) return;
+    v.object({"target", "a server, and what it was", at_times, "target"}, true, g.target);
+    v.object({"baseline_target", "", at_times, "target"}, g.what.judged->has_baseline, g.baseline);
+    load_facts load = load_facts_of(g.what);
+    v.object({"scenario", "the load as it was asked for", at_times}, true, load);
+    v.list({"slos", "", at_times, "slo"}, g.verdicts, [&](slo_verdict& of) { fields_of(v, of); });
+    v.object({"capacity", "what a search for the most load found", at_times},
+             !g.figures.search.empty(), g.figures.search);
+    expected_load expected{g.what.judged->has_baseline, has_turns(g.what),
+                           expected_requests(g.what),
+                           expected_first_turns(g.what)};
+    v.object({"judging", "what the verdicts depend on beside the records", at_times}, true,
+             g.judged_by,
+             g.under, expected);
+    for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
+        const bool is_baseline = arm == run_arm::baseline;
+        v.object({to_string(arm), "what was measured on one target", at_times, "arm"},
+                 !is_baseline || g.what.judged->has_baseline,
+                 is_baseline ? g.figures.baseline : g.figures.candidate,
+                 (is_baseline ? g.baseline : g.target).tokens, g.figures.table_rows,
+                 g.figures.kept);
+    }
+    const bool has_figures = !g.target.is_virtual;
+    v.object({"self_check", "what the client can say against its own numbers: seconds and "
+                            "fractions, which it has none of in virtual time", at_times},
+             true, g.self_check, has_figures);
+    v.object({"profile", "what came of `on_fail`, of a gate that failed", at_times},
+             g.profile.wanted, g.profile);
+    if (v.has("shown_as", !g.figures.others.empty()))
+        v.list({"shown_as", "LLMBENCH_SHOW_AS: the candidate's completed requests in other tools' "
+                            "definitions, seconds", at_times},
+               g.figures.others, [&](other_view& o) { fields_of(v, o); });
+}
+
+/// All gates of a program.
+struct run_report {
+    std::vector<gate_report>& gates;
+    environment_facts& environment;
+    event_index& events;
+    std::vector<comparison_report>& comparisons;
+    std::vector<curve_report>& curves;
+    int exit_code = 0;
+};
+inline void fields_of(field_visitor& v, run_report& r) {
+    std::string schema = "llmbench/result/2", definitions = definitions_version;
+    std::string version = printed("%d.%d.%d", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,
+                                  LLMBENCH_VERSION_PATCH);
+    v.text({"schema"}, schema);
+    v.text({"version", "of the header"}, version);
+    v.text({"definitions", "of the metrics: metrics/1"}, definitions);
+    v.whole({"exit_code", "0, 1, 2, 3 or 77"}, r.exit_code);
+    v.object({"environment"}, true, r.environment);
+    v.list({"gates", "", presence::always, "gate"}, r.gates,
+           [&](gate_report& g) { fields_of(v, g); });
+    if (v.has("comparisons", !r.comparisons.empty()))
+        v.list({"comparisons", "several settings of a server, measured in turns on one trace; of "
+                               "compare()", at_times},
+               r.comparisons, [&](comparison_report& c) { fields_of(v, c); });
+    if (v.has("curves", !r.curves.empty()))
+        v.list({"curves", "one load after the other, of curve()", at_times}, r.curves,
+               [&](curve_report& c) { fields_of(v, c); });
+    v.object({"events", "events.bin, the gaps between content events"}, true, r.events);
+}
+
+inline std::string result_json(const std::vector<gate_report>& gates, const environment_facts& env,
+                               const event_index& events, int exit_code,
+                               const std::vector<comparison_report>& comparisons = {},
+                               const std::vector<curve_report>& curves = {}) {
+    json_writer j;
+    j.open('{');
+    // Nothing of what is written changes.
+    write_fields(j, run_report{const_cast<std::vector<gate_report>&>(gates),
+                               const_cast<environment_facts&>(env),
+                               const_cast<event_index&>(events),
+                               const_cast<std::vector<comparison_report>&>(comparisons),
+                               const_cast<std::vector<curve_report>&>(curves),
+                               exit_code});
+    return j.close().text() + "\n";
+}
+
+// ===== [C191] several settings in summary.md =====================================================
+
+inline std::string comparison_md(const comparison_report& r) {
+    const settings_comparison& c = r.found;
+    std::string out = "### " + markdown_escaped(r.name) + ": " + rounds_text(c) + "\n\n| |";
+    for (const reported_setting& s : c.settings) out += " " + markdown_escaped(s.name) + " |";
+    out += "\n| --- |";
+    for (std::size_t i = 0; i < c.settings.size(); ++i) out += " ---: |";
+    out += "\n";
+    for (std::size_t k = 0; k < c.objectives.size(); ++k) {
+        out += "| " + markdown_escaped(str(c.objectives[k].text())) + " |";
+        for (const reported_setting& s : c.settings)
+            out += std::string(" ") +
+                   (k < s.verdicts.size() ? to_string(s.verdicts[k]) : "") + " |";
+        out += "\n";
+    }
+    for (const compared_statistic& s : c.statistics) {
+        out += "| " + markdown_escaped(str(s.what.name)) + " |";
+        for (std::size_t i = 0; i < c.settings.size(); ++i) {
+            const comparison_cell cell = cell_of(s, i);
+            const char* mark = cell.significant ? "**" : "";
+            out += " " + cell.value +
+                   (cell.ratio.empty() ? "" : " (" + (mark + cell.ratio) + mark + ")") + " |";
+        }
+        out += "\n";
+    }
+    out += "\nBold: significantly different from " + markdown_escaped(c.settings[0].name) + "; " +
+           markdown_escaped(intervals_text(c)) + ".\n\n";
+    for (const std::string& s : sentences_of(c, c.statistics.size()))
+        out += "- " + markdown_escaped(s) + "\n";
+    for (const std::string& note : notes_on(c)) out += "\n" + markdown_code(note) + "\n";
+    return out + "\n";
+}
+
+// ===== [C192] what reports say of the nights that a gate was held against ========================
 
 inline constexpr double wide_nights_sd = 0.03;  // from which on a live comparison sees far more
 
@@ -29231,7 +29668,7 @@ inline std::vector<std::string> nights_lines(const gate_report& g) {
     return lines;
 }
 
-// ===== [C191] words of reports ===================================================================
+// ===== [C193] words of reports ===================================================================
 
 /// What the tokens are that a throughput is of.
 inline const char* throughput_kind(const gate_report& g) {
@@ -29243,11 +29680,15 @@ inline std::string throughput_text(const gate_report& g, const arm_figures& arm)
     if (!g.what.sent->scores.empty())
         return shown(metric_id::input_throughput) + " (" +
                shown(metric_id::request_throughput) + ")";
+    const double cost = arm.run_value(metric_id::cost_per_million_tokens);
+    const std::string at = std::isnan(cost) ? ""
+                                            : ", " + shown(metric_id::cost_per_million_tokens) +
+                                                  " per million output tokens";
     if (!saturates(g.what.sent->arrivals) || !g.what.sent->common.stream)
-        return shown(metric_id::output_throughput);
+        return shown(metric_id::output_throughput) + at;
     return shown(metric_id::output_throughput) + " (prefill " +
            shown(metric_id::prefill_throughput) + ", decode " +
-           shown(metric_id::decode_throughput) + ")";
+           shown(metric_id::decode_throughput) + ")" + at;
 }
 
 inline std::string ok_text(const std::vector<status_count>& counts) {
@@ -29527,7 +29968,7 @@ inline std::string span_text(double least, double most) {
                         : printed("about %.0f s", most);
 }
 
-// ===== [C192] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C194] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 /// Where an objective was written; the guard on errors stands at its gate.
 inline std::string place_of(const slo_verdict& v, const std::string& gate_place) {
@@ -29706,6 +30147,7 @@ inline const char* undecided_text(const gate_report& g) {
 /// first, and whole ones of either only.
 inline std::string summary_md(const std::vector<gate_report>& gates,
                               const std::vector<comparison_report>& comparisons = {},
+                              const std::vector<curve_report>& curves = {},
                               std::size_t at_most = summary_limit) {
     std::string out = rehearsal_of_all(gates);
     if (!out.empty()) out = "**" + markdown_escaped(out) + "**\n\n";
@@ -29717,6 +30159,8 @@ inline std::string summary_md(const std::vector<gate_report>& gates,
     const std::size_t room = at_most > 300 ? at_most - 300 : 0;  // for the sentence at the end
     for (const comparison_report& r : comparisons)
         if (const std::string one = comparison_md(r); out.size() + one.size() <= room) out += one;
+    for (const curve_report& c : curves)
+        if (const std::string one = curve_md(c, gates); out.size() + one.size() <= room) out += one;
     for (const headline c : headlines)
         for (const gate_report& g : gates) {
             if (headline_of(g) != c) continue;
@@ -29833,7 +30277,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
            metrics + "# EOF\n";
 }
 
-// ===== [C193] what a console can show ============================================================
+// ===== [C195] what a console can show ============================================================
 
 /// How the console may be written to.
 struct console_style {
@@ -29854,7 +30298,7 @@ inline console_style style_of(const console_facts& c) {
             same_ignoring_case(charset, ".utf-8") || same_ignoring_case(charset, ".utf8")};
 }
 
-// ===== [C194] the console ========================================================================
+// ===== [C196] the console ========================================================================
 
 /// An objective as a gate file has it: "mean(tpot) <= 25_ms" of "mean(tpot) <= 25 ms".
 inline std::string written_in_code(const std::string& words) {
@@ -30036,7 +30480,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
     return printed("\n%zu gates:%s\n", gates.size(), counts.c_str()) + names + last;
 }
 
-// ===== [C195] the pace of a server in the result of a run ========================================
+// ===== [C197] the pace of a server in the result of a run ========================================
 
 /// What a gate of an earlier run tells of its server.
 struct reported_pace {
@@ -30091,7 +30535,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
     return t;
 }
 
-// ===== [C196] the report page: style, icons and script ===========================================
+// ===== [C198] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -30293,7 +30737,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 })();
 )js";
 
-// ===== [C197] the report page: drawings ==========================================================
+// ===== [C199] the report page: drawings ==========================================================
 
 /// A place in a drawing: tenths of a pixel, never "nan", "inf" or "-0".
 inline std::string pixels(double v) {
@@ -30470,6 +30914,14 @@ public:
         put_text(drawn_, at_x(p.x) + (near_end ? -6 : 6), at_y(p.y) - 5, near_end ? "end" : "start",
                  "mark", words);
     }
+    /// The same, unless another such label is near.
+    void label_apart(const curve_point& p, const std::string& words) {
+        const curve_point at{at_x(p.x), at_y(p.y)};
+        for (const curve_point& other : labelled_)
+            if (std::fabs(at.x - other.x) < 60 && std::fabs(at.y - other.y) < 11) return;
+        labelled_.push_back(at);
+        label(p, words);
+    }
     /// A limit on what lies along x. Of a quantile it ends in a ring at its height, so that a curve
     /// which crosses it misses it; of a mean it is a mark on the axis.
     void limit(double x, double q, bool at_most, const std::string& words) {
@@ -30538,9 +30990,10 @@ private:
     plot_unit x_unit_, y_unit_;
     std::string frame_{}, drawn_{};
     int limits_ = 0;
+    std::vector<curve_point> labelled_{};
 };
 
-// ===== [C198] the report page: verdicts ==========================================================
+// ===== [C200] the report page: verdicts ==========================================================
 
 inline std::string icon(const char* name) {
     return printed("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-%s\"/></svg>", name);
@@ -30705,7 +31158,7 @@ inline std::string page_table(const std::string& name, const std::vector<std::st
 }
 inline std::string number_cell(const std::string& s) { return "<td class=\"n\">" + s + "</td>"; }
 
-// ===== [C199] the report page: distributions =====================================================
+// ===== [C201] the report page: distributions =====================================================
 
 inline std::string arms_key(bool has_baseline) {
     return has_baseline
@@ -30814,14 +31267,21 @@ inline std::string latency_table(const gate_report& g) {
     return page_table("Latency of " + g.what.name, head, rows, both ? 2 : 1);
 }
 
-// ===== [C200] the report page: gates beside each other ===========================================
+// ===== [C202] the report page: gates beside each other ===========================================
 
+inline bool is_of_a_curve(const gate_report& g, const std::vector<curve_report>& curves) {
+    for (const curve_report& c : curves)
+        for (const judged_load& p : c.loads)
+            if (p.gate == g.what.name) return true;
+    return false;
+}
 /// Gates that differ in their load alone, lightest first.
 struct load_series {
     bool is_rate = true;                                  // else users
     std::vector<std::pair<double, std::size_t>> gates{};  // load, place in the report
 };
-inline std::vector<load_series> load_series_of(const std::vector<gate_report>& gates) {
+inline std::vector<load_series> load_series_of(const std::vector<gate_report>& gates,
+                                               const std::vector<curve_report>& curves = {}) {
     std::map<std::string, load_series> found;
     for (std::size_t i = 0; i < gates.size(); ++i) {
         const gate_report& g = gates[i];
@@ -30830,6 +31290,7 @@ inline std::vector<load_series> load_series_of(const std::vector<gate_report>& g
         const bool steady = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
                             a.kind == arrival_kind::gamma;
         if (!g.refusal.empty() || g.figures.candidate.empty() || !(users || steady)) continue;
+        if (is_of_a_curve(g, curves)) continue;
         // Every simulated server has a port of its own.
         const std::string url = g.target.kind == target_kind::endpoint ? g.target.url : "";
         load_series& s = found[std::string(to_string(g.target.kind)) + "\n" + url + "\n" +
@@ -30849,73 +31310,144 @@ inline std::vector<load_series> load_series_of(const std::vector<gate_report>& g
     return series;
 }
 
-inline std::string load_figure(
-    const load_series& s, const std::string& caption, plot_unit unit,
-    const std::vector<std::pair<std::string, std::vector<double>>>& all) {
-    double most = 0;
-    for (const auto& [name, values] : all)
-        for (const double v : values)
-            if (std::isfinite(v)) most = std::max(most, v);
-    if (!(most > 0)) return {};
-    plot p({plot_scale::shape::linear, 0, s.gates.back().first * 1.05},
-           s.is_rate ? plot_unit::per_second : plot_unit::none,
-           {plot_scale::shape::linear, 0, most * 1.08}, unit);
-    std::string alt = caption + " against the load";
-    for (const auto& [name, values] : all) {
-        std::vector<curve_point> points;
-        for (std::size_t i = 0; i < values.size(); ++i) {
-            const double v = std::isfinite(values[i]) ? values[i] : not_a_number;
-            points.push_back({s.gates[i].first, v});
-            if (std::isnan(v)) continue;
-            p.dot("c", points.back());
-            alt += printed(", %s%s%.4g at %g", name.c_str(), name.empty() ? "" : " ", v,
-                           s.gates[i].first);
+/// A value of each row over another one.
+struct drawn_line {
+    std::string name{};
+    std::vector<double> x{}, y{};
+};
+/// What is drawn of a curve: over its load, where `c` may have a capacity, else one value over
+/// another with the load beside each dot.
+inline std::string curve_figure(const std::string& caption, const std::string& against,
+                                const curve_report& c, const std::vector<curve_row>& rows,
+                                plot_unit x_unit, plot_unit y_unit,
+                                const std::vector<drawn_line>& lines, bool over_load) {
+    double least = infinity, most = 0, highest = 0;
+    for (const drawn_line& l : lines)
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            if (!std::isfinite(l.x[i]) || !std::isfinite(l.y[i])) continue;
+            least = std::min(least, l.x[i]);
+            most = std::max(most, l.x[i]);
+            highest = std::max(highest, l.y[i]);
         }
-        p.line("c", name, points);
-        if (!std::isnan(points.back().y)) p.label(points.back(), name);
-    }
-    return p.figure(caption + "<span>against " + (s.is_rate ? "requests/s" : "users") + "</span>",
-                    alt, false);
+    if (!(most > 0 && highest > 0)) return {};
+    const bool is_wide = !over_load && most > 20 * least;
+    plot p(is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
+                   : plot_scale{plot_scale::shape::linear, 0, most * 1.05},
+           x_unit, {plot_scale::shape::linear, 0, highest * 1.08}, y_unit);
+    const search_state ends = ends_of(c);
+    if (over_load && ends.low > 0 && ends.monotone())
+        p.stretch("stretch", ends.low, std::min(ends.high, most));
+    std::string alt = caption + " against " + against;
+    for (const bool is_baseline : {true, false})
+        for (const drawn_line& l : lines) {
+            const char* style = is_baseline ? "b" : "c";
+            std::vector<curve_point> points;
+            for (std::size_t i = 0; i < rows.size(); ++i) {
+                const curve_row& r = rows[i];
+                if (r.is_baseline != is_baseline) continue;
+                const bool is_drawn = std::isfinite(l.x[i]) && std::isfinite(l.y[i]);
+                points.push_back({l.x[i], is_drawn ? l.y[i] : not_a_number});
+                if (!is_drawn) continue;
+                p.dot(is_baseline                        ? "b"
+                      : r.at.shows == carried::holds  ? "pass"
+                      : r.at.shows == carried::misses ? "fail"
+                                                      : "c",
+                      points.back());
+                alt += printed(", %s%s%s%.4g at %g", is_baseline ? "baseline " : "",
+                               l.name.c_str(), l.name.empty() ? "" : " ", l.y[i], l.x[i]);
+            }
+            p.line(style, l.name, points);
+            if (over_load && !points.empty() && !std::isnan(points.back().y))
+                p.label(points.back(), l.name);
+        }
+    for (const bool of_ends : {true, false})  // where labels are near each other, theirs stand
+        for (std::size_t i = 0; i < rows.size() && !over_load; ++i) {
+            const double load = rows[i].at.load;
+            const bool is_low = load == ends.low, is_high = load == ends.high;
+            const bool is_drawn = std::isfinite(lines[0].x[i]) && std::isfinite(lines[0].y[i]);
+            if (rows[i].is_baseline || !is_drawn || of_ends != (is_low || is_high)) continue;
+            p.label_apart({lines[0].x[i], lines[0].y[i]},
+                          printed("%g", load) + (is_low    ? " carried"
+                                                 : is_high ? " too much"
+                                                           : ""));
+        }
+    return p.figure(caption + "<span>against " + against + "</span>", alt, false);
 }
-inline std::string load_curves_html(const std::vector<gate_report>& gates) {
+inline headline look_at(const curve_row& r) {
+    return r.at.shows == carried::holds    ? headline::passed
+           : r.at.shows == carried::misses ? headline::failed
+                                           : headline_of(r.of);
+}
+inline std::string curve_html(const std::string& title, const std::string& said,
+                              const curve_report& c, const std::vector<curve_row>& rows) {
+    const curve_columns columns = columns_of_rows(rows);
+    const bool in_users = c.unit == metric_id::capacity_in_users;
+    std::vector<double> loads, tokens, p50, p90, tpot;
+    std::string cells;
+    bool both = false;
+    for (const curve_row& r : rows) {
+        both = both || r.is_baseline;
+        loads.push_back(r.at.load);
+        tokens.push_back(r.value(columns.tokens));
+        p50.push_back(r.row(columns.first).p50);
+        p90.push_back(r.row(columns.first).p90);
+        tpot.push_back(r.row(metric_id::tpot).mean);
+        cells += printed("<tr><th scope=\"row\"><a href=\"#gate-%zu\">%g</a></th><td>",
+                         r.gate + 1, r.at.load) +
+                 (r.is_baseline ? "<span class=\"arm b\">baseline</span>"
+                                : badge(look_of(look_at(r)), shown_at(r))) + "</td>";
+        for (const std::string& cell : curve_cells(columns, r)) cells += number_cell(cell);
+        cells += "</tr>\n";
+    }
+    std::vector<std::string> head = {in_users ? "users" : "requests/s", "gate"};
+    for (const std::string& name : curve_head(columns)) head.push_back(name);
+    const plot_unit per_s = plot_unit::tokens_per_second, s = plot_unit::seconds;
+    const plot_unit load = in_users ? plot_unit::none : plot_unit::per_second;
+    const std::string first = metric_name(columns.first);
+    const std::string rate = columns.tokens == metric_id::output_throughput ? "Output tokens/s"
+                                                                            : "Input tokens/s";
+    const auto over = [&](const std::string& what, plot_unit unit,
+                          const std::vector<drawn_line>& lines) {
+        return curve_figure(what, head[0], c, rows, load, unit, lines, true);
+    };
+    return "<section><h2>" + xml_escaped(title) + "</h2>\n" + said + "<div class=\"plots\">\n" +
+           (columns.has_tokens ? curve_figure(rate, "tpot mean", c, rows, s, per_s,
+                                              {{"", tpot, tokens}}, false)
+                               : "") +
+           curve_figure(rate, first + " p90", c, rows, s, per_s, {{"", p90, tokens}}, false) +
+           over(first, s, {{"p90", loads, p90}, {"p50", loads, p50}}) +
+           (columns.has_tokens ? over("tpot", s, {{"mean", loads, tpot}}) : "") +
+           over(rate, per_s, {{"", loads, tokens}}) + "</div>\n" +
+           (both ? "<p class=\"note\">" + arms_key(true) + "</p>\n" : "") +
+           page_table("By load", head, cells, 2) + "</section>\n";
+}
+inline std::string load_curves_html(const std::vector<gate_report>& gates,
+                                    const std::vector<curve_report>& curves = {}) {
     std::string h;
-    for (const load_series& s : load_series_of(gates)) {
-        std::vector<double> ttft_p50, ttft_p90, tpot_mean, output;
-        std::string rows;
-        for (const auto& [load, i] : s.gates) {
-            const arm_figures& arm = gates[i].figures.candidate;
-            const metric_row ttft = latency_row(gates[i].figures, arm, metric_id::ttft);
-            const metric_row tpot = latency_row(gates[i].figures, arm, metric_id::tpot);
-            ttft_p50.push_back(ttft.p50);
-            ttft_p90.push_back(ttft.p90);
-            tpot_mean.push_back(tpot.mean);
-            output.push_back(arm.run_value(metric_id::output_throughput));
-            rows += printed("<tr><th scope=\"row\"><a href=\"#gate-%zu\">%g</a></th><td>", i + 1,
-                            load) +
-                    badge(look_of(headline_of(gates[i])), to_string(headline_of(gates[i]))) +
-                    "</td>" + number_cell(time_text(ttft.p50)) + number_cell(time_text(ttft.p90)) +
-                    number_cell(time_text(tpot.mean)) +
-                    number_cell(value_text(metric_id::output_throughput, output.back())) +
-                    "</tr>\n";
-        }
-        h += "<section><h2>" + std::string(s.is_rate ? "By offered load" : "By number of users") +
-             "</h2>\n<p class=\"note\">" + plural(s.gates.size(), "gate") + " with " +
-             xml_escaped(gates[s.gates[0].second].what.sent->workload_text) +
-             ".</p>\n<div class=\"plots\">\n" +
-             load_figure(s, "ttft", plot_unit::seconds, {{"p90", ttft_p90}, {"p50", ttft_p50}}) +
-             load_figure(s, "tpot", plot_unit::seconds, {{"mean", tpot_mean}}) +
-             load_figure(s, "Output tokens/s", plot_unit::tokens_per_second, {{"", output}}) +
-             "</div>\n" +
-             page_table("By load",
-                        {s.is_rate ? "requests/s" : "users", "gate", "ttft p50", "ttft p90",
-                         "tpot mean", "output"},
-                        rows, 2) +
-             "</section>\n";
+    for (const curve_report& c : curves)
+        h += curve_html(c.name,
+                        "<p class=\"why\">" + xml_escaped(curve_line(c)) +
+                            ".</p>\n<p class=\"note\">Up and to the left is better. A dot is a "
+                            "load: green where it was shown to hold all objectives, red where it "
+                            "was shown to miss one; the grey stretch is the capacity.</p>\n",
+                        c, rows_of(c, gates));
+    for (const load_series& s : load_series_of(gates, curves)) {
+        curve_report c;
+        if (!s.is_rate) c.unit = metric_id::capacity_in_users;
+        for (const auto& [load, i] : s.gates) c.loads.push_back({load});
+        std::vector<curve_row> rows;
+        for (std::size_t k = 0; k < s.gates.size(); ++k)
+            add_rows(rows, c.loads[k], s.gates[k].second, gates[s.gates[k].second]);
+        h += curve_html(s.is_rate ? "By offered load" : "By number of users",
+                        "<p class=\"note\">" + plural(s.gates.size(), "gate") + " with " +
+                            xml_escaped(gates[s.gates[0].second].what.sent->workload_text) +
+                            ".</p>\n",
+                        c, rows);
     }
     return h;
 }
 
-// ===== [C201] the report page: what a search found ===============================================
+// ===== [C203] the report page: what a search found ===============================================
 
 /// The colour of a probe: of what it shows, else of nobody.
 inline const char* style_of(const load_point& p) {
@@ -30995,7 +31527,7 @@ inline std::string search_html(const gate_report& g) {
     return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 3);
 }
 
-// ===== [C202] the report page: what else a gate has to say =======================================
+// ===== [C204] the report page: what else a gate has to say =======================================
 
 inline std::string failures_html(const arm_figures& arm, const char* who) {
     std::size_t all = 0;
@@ -31211,7 +31743,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
     return t + " " + shell_quoted("--test-case=" + pattern);
 }
 
-// ===== [C203] the report page: several settings beside each other ================================
+// ===== [C205] the report page: several settings beside each other ================================
 
 /// One statistic of all settings, "" where none has a value.
 inline std::string settings_figure(const settings_comparison& c, const compared_statistic& s) {
@@ -31298,7 +31830,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
     return h;
 }
 
-// ===== [C204] the report page: timelines =========================================================
+// ===== [C206] the report page: timelines =========================================================
 
 /// All repeats of a gate over time, one drawing for each thing that changes.
 class timeline_figures {
@@ -31460,7 +31992,7 @@ private:
     const std::vector<repeat_timeline>&mine_, &other_;
 };
 
-// ===== [C205] the report page: the whole =========================================================
+// ===== [C207] the report page: the whole =========================================================
 
 /// Tables and drawings of what was measured.
 inline std::string numbers_html(const gate_report& g) {
@@ -31593,7 +32125,8 @@ inline std::string gates_html(const std::vector<gate_report>& gates) {
 
 inline std::string report_html(const std::vector<gate_report>& gates,
                                const environment_facts& env,
-                               const std::vector<comparison_report>& comparisons = {}) {
+                               const std::vector<comparison_report>& comparisons = {},
+                               const std::vector<curve_report>& curves = {}) {
     const auto [worst, title] = overall(gates);
     std::size_t undecided = 0;
     for (const gate_report& g : gates) undecided += count_of(g, verdict::inconclusive);
@@ -31616,7 +32149,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
                      (env.commit.empty() ? "" : ", commit " + env.commit)) +
          "</p>\n</header>\n";
     if (gates.size() > 1) h += gates_html(gates);
-    h += comparisons_html(comparisons) + load_curves_html(gates);
+    h += comparisons_html(comparisons) + load_curves_html(gates, curves);
     for (std::size_t i = 0; i < gates.size(); ++i) h += gate_html(gates[i], i + 1, env);
     return h + "</main>\n<script>" + page_script + "</script>\n</body>\n</html>\n";
 }
@@ -31915,6 +32448,15 @@ struct result_access {
         c.explained_ = capacity_explained(unit, found);
         return c;
     }
+    static void add_load(curve_result& c, double load, const result& r) {
+        c.loads_.push_back(load);
+        c.results_.push_back(r);
+    }
+    static void end_curve(curve_result& c, const search_state& ends, const std::string& line) {
+        c.low_ = ends.low;
+        c.high_ = ends.high;
+        c.line_ = line;
+    }
     /// Null where the result is empty.
     static std::shared_ptr<const result_data> gate_of(const result& r) { return gate_in(r.data_); }
     static std::shared_ptr<const result_data> gate_in(const box& data) {
@@ -32069,7 +32611,7 @@ const types::list<record>& result::requests() const& {
     return g && g->requests ? g->requests() : none;
 }
 
-// ===== [E6] functions of results of several settings =============================================
+// ===== [E6] functions of results of several settings, and of several loads =======================
 
 namespace detail {
 
@@ -32099,6 +32641,23 @@ const result& comparison_result::at(types::whole place) const {
     if (!(i >= 0 && i < static_cast<long long>(results_.size())))
         detail::refuse({detail::printed("there is no setting at %lld in the result, which has %zu",
                                         i, static_cast<std::size_t>(results_.size()))});
+    return results_[static_cast<detail::size_type>(i)];
+}
+
+const result& curve_result::operator[](offered_load load) const {
+    std::vector<std::string> all;
+    for (detail::size_type i = 0; i < loads_.size(); ++i) {
+        if (loads_[i] == load.value) return results_[i];
+        all.push_back(detail::printed("%.9g", loads_[i]));
+    }
+    detail::refuse({detail::printed("there is no load of %.9g in the curve", load.value),
+                    all.empty() ? ", which is empty" : ": it has " + detail::enumerated(all)});
+}
+const result& curve_result::at(types::whole place) const {
+    const long long i = place;
+    if (!(i >= 0 && i < static_cast<long long>(results_.size())))
+        detail::refuse({detail::printed("there is no load at %lld in the curve, which has %zu", i,
+                                        static_cast<std::size_t>(results_.size()))});
     return results_[static_cast<detail::size_type>(i)];
 }
 
@@ -38781,7 +39340,8 @@ inline void report_not_whole(const std::string& directory, const std::string& wh
 /// gate begins, so that no green file stands beside the records of a program that was killed.
 /// calibration.json stays, for the next program may be asked to read it.
 inline constexpr const char* reports_of_a_program[] = {"result.json", "junit.xml", "summary.md",
-                                                       "metrics.txt", "report.html"};
+                                                       "metrics.txt", "report.html",
+                                                       "curves.csv"};
 inline void remove_reports(const std::filesystem::path& directory) {
     for (const char* name : reports_of_a_program)
         for (const char* draft : {"", ".tmp"})
@@ -38953,6 +39513,12 @@ public:
         comparisons_.push_back(c);
         changed_ = true;
     }
+    /// One load after the other, the same; how the console tells it.
+    std::string add(const curve_report& c) {
+        curves_.push_back(c);
+        changed_ = true;
+        return curve_text(c, gates_);
+    }
     /// What failed beside the gates.
     void note_other(const host_failure& at, const std::string& why, gate_outcome outcome) {
         gate_report g;
@@ -39007,16 +39573,19 @@ public:
         // Together or not at all: what was written before says of itself that it is no pass.
         try {
             drafted_files files;
-            files.add(dir / "result.json", result_json(gates_, environment_, records_.index(),
-                                                       exit_code_of(so_far), comparisons_));
+            files.add(dir / "result.json",
+                      result_json(gates_, environment_, records_.index(), exit_code_of(so_far),
+                                  comparisons_, curves_));
             files.add(dir / "metrics.txt", open_metrics(gates_));
             const auto is_calibrated = [](const gate_report& g) { return !g.calibration.empty(); };
             if (std::any_of(gates_.begin(), gates_.end(), is_calibrated))
                 files.add(dir / "calibration.json", calibration_json(gates_));
+            if (!curves_.empty()) files.add(dir / "curves.csv", curves_csv(curves_, gates_));
             with_all_reported(is_over, [&] {
                 files.add(dir / "junit.xml", junit_xml(gates_));
-                files.add(dir / "summary.md", summary_md(gates_, comparisons_));
-                files.add(dir / "report.html", report_html(gates_, environment_, comparisons_));
+                files.add(dir / "summary.md", summary_md(gates_, comparisons_, curves_));
+                files.add(dir / "report.html",
+                          report_html(gates_, environment_, comparisons_, curves_));
             });
             files.publish();
         } catch (const std::exception& e) {
@@ -39106,11 +39675,12 @@ private:
         // Above 1 MiB GitHub shows nothing of a step's summary, of others' neither.
         if (none || taken + summary_limit <= 1048576)
             std::ofstream(around.step_summary, std::ios::app)
-                << summary_md(gates_, comparisons_);
+                << summary_md(gates_, comparisons_, curves_);
     }
     record_files& records_;
     std::vector<gate_report> gates_{};
     std::vector<comparison_report> comparisons_{};
+    std::vector<curve_report> curves_{};
     std::vector<gate_report> others_{};
     std::map<std::string, std::string> baselines_{};  // files, and the gates that wrote them
     environment_facts environment_ = environment_now();
@@ -39145,6 +39715,11 @@ public:
     void add_comparison(const comparison_report& c) {
         const std::lock_guard guard(mutex_);
         reports_.add(c);
+    }
+    /// How the console tells it.
+    std::string add_curve(const curve_report& c) {
+        const std::lock_guard guard(mutex_);
+        return reports_.add(c);
     }
     /// An assertion on its result, with what that adds to the outcome.
     void add_verdict(std::size_t number, const slo_verdict& v, gate_outcome adds,
@@ -40120,6 +40695,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     d.index = repeat;
     d.labels = p.sent->labels;
     d.plays_out = p.sent->plays_out;
+    d.usd_per_hour = p.judged->usd_per_hour;
     load_order order;
     order.what = &p;
     order.target = &target.load();
@@ -42195,7 +42771,63 @@ inline result judged_shards(const types::list<types::text>& directories, const s
     });
 }
 
-// ===== [E92] several settings of a server, measured in turns =====================================
+// ===== [E92] one load of a server after the other, from a scenario to its curve ==================
+
+/// What stands for all loads, and says why there is no curve of them.
+class refused_curve : public execution {
+public:
+    refused_curve(const scenario& s, const list<offered_load>& loads, const char* file, int line)
+        : execution(s, file, line, "curve", false), loads_(loads) {}
+    result measured() {
+        begin();
+        check_curve(scenario_, loads_);
+        return {};
+    }
+
+private:
+    const list<offered_load>& loads_;
+};
+
+inline curve_result measured_curve(const scenario& s, const list<offered_load>& loads,
+                                   const char* file, int line) {
+    try {
+        check_curve(s, loads);
+    } catch (const std::invalid_argument&) {
+        curve_result c;
+        result_access::add_load(c, 0, executed(refused_curve(s, loads, file, line), file, line,
+                                               "curve"));
+        return c;
+    }
+    session& all = session::of_this_program();
+    curve_report r{opened_gate(s, file, line, "curve").what.name, file, line,
+                   loads[0].in_users ? metric_id::capacity_in_users : metric_id::capacity_in_rate,
+                   {}};
+    curve_result c;
+    const auto ended = [&] {
+        if (r.loads.empty()) return;
+        result_access::end_curve(c, ends_of(r), curve_line(r));
+        say(all.add_curve(r));
+    };
+    try {
+        for (const offered_load& load : loads) {
+            scenario at = s;
+            at.name = r.name + " / " + value_text(r.unit, load.value);
+            at.arrivals = arrivals_at(s.arrivals.data(), load);
+            const result one = measured_result(at, file, line, "curve");
+            r.loads.push_back(judged_load_of(load.value, str(one.name()), one.verdicts()));
+            result_access::add_load(c, load.value, one);
+            // What is unsound at the lightest load is so at all of them.
+            if (result_access::gate_of(one)->outcome == gate_outcome::refused) break;
+        }
+    } catch (...) {
+        ended();
+        throw;
+    }
+    ended();
+    return c;
+}
+
+// ===== [E93] several settings of a server, measured in turns =====================================
 
 /// One setting: its part of the plan, its server, and what was measured of it.
 struct setting_under_test {
@@ -42425,7 +43057,7 @@ private:
     progress_meter meter_;
 };
 
-// ===== [E93] several settings from a scenario to their result ====================================
+// ===== [E94] several settings from a scenario to their result ====================================
 
 /// One comparison, from its scenario to its result and to the reports. Each setting is a gate of
 /// its own there, "NAME / SETTING"; until they are known one stands for all of them.
@@ -42589,7 +43221,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
     return executed(comparison_execution(s, settings, file, line), file, line, "compare");
 }
 
-// ===== [E94] public functions ====================================================================
+// ===== [E95] public functions ====================================================================
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
@@ -42669,6 +43301,10 @@ comparison_result compare(const scenario& s, const types::list<setting>& setting
                           const char* file, int line) {
     return detail::compared_settings(s, settings, file, line);
 }
+curve_result curve(const scenario& s, const types::list<offered_load>& loads, const char* file,
+                   int line) {
+    return detail::measured_curve(s, loads, file, line);
+}
 result gate(const scenario& s, const char* file, int line) {
     return detail::asserted(detail::measured_result(s, file, line, "gate"), file, line);
 }
@@ -42681,7 +43317,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
     return detail::asserted(detail::judged_shards(directories, slos, gate, file, line), file, line);
 }
 
-// ===== [E95] records judged again ================================================================
+// ===== [E96] records judged again ================================================================
 
 namespace detail {
 
@@ -42736,7 +43372,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E96] main ================================================================================
+// ===== [E97] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

@@ -74,6 +74,9 @@ enum class server_fraction : unsigned char { prefix_cache_hits };
 enum class draft_metric : unsigned char { acceptance_length };
 /// Joules that the accelerators took in the window, idle power included, over our output tokens.
 enum class energy_metric : unsigned char { energy_per_token };
+/// US dollars that the server costs, by `.cost`, while it generates a million output tokens at the
+/// output_throughput of the steady window. Prompts cost nothing of their own.
+enum class cost_metric : unsigned char { cost_per_million_tokens };
 /// Fraction of the prompt tokens that were in the server's prefix cache, as its answers say.
 enum class prompt_metric : unsigned char { cached_share };
 /// The highest load that holds the other objectives; requests/s, or users of a closed loop.
@@ -96,6 +99,7 @@ using enum server_count;
 using enum server_fraction;
 using enum draft_metric;
 using enum energy_metric;
+using enum cost_metric;
 using enum prompt_metric;
 using enum capacity_metric;
 using enum baseline_t;
@@ -109,8 +113,8 @@ enum class metric_id : unsigned char {
     prefill_throughput, decode_throughput, input_throughput, request_throughput, error_rate,
     accuracy, startup_time, goodput, drift, ratio, server_metric, queue_time, server_prefill_time,
     server_decode_time, queued_requests, running_requests, kv_cache_usage, preemptions,
-    prefix_cache_hits, acceptance_length, energy_per_token, cached_share, capacity_in_rate,
-    capacity_in_users
+    prefix_cache_hits, acceptance_length, energy_per_token, cost_per_million_tokens, cached_share,
+    capacity_in_rate, capacity_in_users
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
 enum class bound_side : unsigned char { at_most, at_least, either };
@@ -191,6 +195,9 @@ template <>
 struct metric_traits<energy_metric>
     : run_traits<energy, bound_side::at_most, metric_id::energy_per_token> {};
 template <>
+struct metric_traits<cost_metric>
+    : run_traits<money, bound_side::at_most, metric_id::cost_per_million_tokens> {};
+template <>
 struct metric_traits<prompt_metric>
     : run_traits<fraction, bound_side::at_least, metric_id::cached_share> {};
 
@@ -229,6 +236,7 @@ constexpr double si(token_rate r) { return r.per_second; }
 constexpr double si(fraction s) { return s.value; }
 constexpr double si(plain_number n) { return n.value; }
 constexpr double si(energy e) { return e.joules; }
+constexpr double si(money m) { return m.usd; }
 constexpr double si(user_count n) { return n.users; }
 
 template <class U, class T>

@@ -5,6 +5,7 @@
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
 #include "api/text.hpp"
+#include "api/traffic.hpp"
 
 namespace llmbench {
 inline namespace v0 {
@@ -299,6 +300,43 @@ private:
     types::list<result> results_{};
     detail::box data_{};
     types::text line_{}, explained_{};
+};
+
+/// A server at one load after the other: what curve() measured. Loads are requests/s, or users.
+class curve_result {
+public:
+    curve_result() = default;
+    types::whole size() const { return results_.size(); }
+    const types::list<double>& loads() const& { return loads_; }
+    types::list<double> loads() && { return loads_; }
+    /// One load as a run of its own: CHECK_SLO(c[8_rps], p90(ttft) <= 300_ms). Throws
+    /// std::invalid_argument where there is no such load, or place (counted from 0).
+    const result& operator[](offered_load load) const;
+    const result& at(types::whole place) const;
+    /// The highest load up to which every one was shown to hold all objectives, 0 where none was:
+    /// above the capacity as often as one verdict passes wrongly, 5 % by default.
+    double low() const { return low_; }
+    /// The lowest load from which on every one was shown to miss an objective, infinite where none
+    /// was: below the capacity as often as one verdict fails wrongly, 1 % by default.
+    double high() const { return high_; }
+    /// "capacity in [8, 12] req/s, limited by p90(ttft), 5 loads".
+    const types::text& line() const { return line_; }
+    template <class Stream>
+        requires requires(Stream& o) { o.rdbuf(); }
+    friend Stream& operator<<(Stream& o, const curve_result& c) {
+        o << c.line_.c_str();
+        return o;
+    }
+#ifndef LLMBENCH_NO_DOCTEST
+    friend doctest::String toString(const curve_result& c) { return c.line_.c_str(); }
+#endif
+
+private:
+    friend struct detail::result_access;
+    types::list<double> loads_{};
+    types::list<result> results_{};
+    double low_ = 0, high_ = __builtin_inf();
+    types::text line_{};
 };
 
 /// One objective of a result that was read back. SI units, NaN where the file has no value.

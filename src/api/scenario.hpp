@@ -99,6 +99,7 @@ struct scenario {
     judging_options judging{};
     types::maybe<profile> on_fail{};  ///< of a gate that failed; default: none
     types::list<side_task> beside{};  ///< what else is done to the server under the load
+    types::maybe<hourly_cost> cost{};  ///< of its server, the baseline's as well; default: none
 };
 
 /// One of several ways to run a server, for compare().

@@ -82,6 +82,15 @@ constexpr searched_users up_to(user_count most) { return {static_cast<long long>
 template <detail::integer I>
 constexpr searched_users up_to(I users) { return {static_cast<long long>(users)}; }
 
+/// A load of a curve: `8_rps`, `64_users`.
+struct offered_load {
+    double value = 0;
+    bool in_users = false;
+    offered_load() = default;
+    offered_load(request_rate r) : value(r.per_second) {}
+    offered_load(user_count n) : value(n.users), in_users(true) {}
+};
+
 /// One stage of `steps({...})`: Poisson arrivals at `rate` for `lasts`.
 struct load_step {
     request_rate rate{};

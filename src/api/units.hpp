@@ -66,6 +66,18 @@ struct energy {
     constexpr explicit energy(double v) : joules(v) {}
 };
 
+/// An amount of money, `0.4_usd`.
+struct money {
+    double usd = 0;
+    constexpr money() = default;
+    constexpr explicit money(double v) : usd(v) {}
+};
+/// What a server costs for as long as it is there.
+struct hourly_cost {
+    double usd = 0;
+};
+constexpr hourly_cost usd_per_hour(double usd) { return {usd}; }
+
 /// A number without a unit: a count, or the value of a server's own gauge.
 struct plain_number {
     double value = 0;
@@ -110,6 +122,8 @@ constexpr fraction operator""_pct(long double v) {
 }
 constexpr energy operator""_J(unsigned long long v) { return energy(static_cast<double>(v)); }
 constexpr energy operator""_J(long double v) { return energy(static_cast<double>(v)); }
+constexpr money operator""_usd(unsigned long long v) { return money(static_cast<double>(v)); }
+constexpr money operator""_usd(long double v) { return money(static_cast<double>(v)); }
 constexpr user_count operator""_users(unsigned long long v) {
     return user_count(static_cast<double>(v));
 }

@@ -7,6 +7,7 @@
 #include "api/slo.hpp"
 #include "api/target.hpp"
 #include "api/text.hpp"
+#include "api/traffic.hpp"
 
 namespace llmbench {
 inline namespace v0 {
@@ -34,6 +35,16 @@ capacity_result find_capacity(const scenario& s, const char* file = __builtin_FI
 /// no target and no baseline of its own. Throws as run() does.
 comparison_result compare(const scenario& s, const types::list<setting>& settings,
                           const char* file = __builtin_FILE(), int line = __builtin_LINE());
+
+/// Measures two to sixteen loads of a server, the lightest first, each as a gate of its own: rates
+/// on one trace, stretched, or users of a closed loop. `.arrivals` says of which kind they are, its
+/// own load is none of them; rates are Poisson where it says nothing. Nothing fails, as with run().
+/// Each load is judged by the objectives, and the capacity lies between those that hold them and
+/// those that miss one. With a live baseline there are two curves. Throws as run() does.
+///     curve({.workload = synthetic{}, .requests = 200, .slos = {p90(ttft) <= 500_ms}},
+///           {2_rps, 4_rps, 8_rps, 16_rps});
+curve_result curve(const scenario& s, const types::list<offered_load>& loads,
+                   const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
 /// The verdict of one SLO on a result.
 slo_verdict judge(const result& r, const slo& s);

@@ -7,6 +7,7 @@
 #include "api/slo.hpp"
 #include "api/target.hpp"
 #include "api/text.hpp"
+#include "api/traffic.hpp"
 #include "api/verbs.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
@@ -23,6 +24,7 @@
 #include "effects/gates/doctest_host.hpp"
 #include "effects/gates/judged_files.hpp"
 #include "effects/gates/measure.hpp"
+#include "effects/gates/measure_curve.hpp"
 #include "effects/gates/measure_settings.hpp"
 #include "effects/gates/session.hpp"
 
@@ -112,6 +114,10 @@ capacity_result find_capacity(const scenario& s, const char* file, int line) {
 comparison_result compare(const scenario& s, const types::list<setting>& settings,
                           const char* file, int line) {
     return detail::compared_settings(s, settings, file, line);
+}
+curve_result curve(const scenario& s, const types::list<offered_load>& loads, const char* file,
+                   int line) {
+    return detail::measured_curve(s, loads, file, line);
 }
 result gate(const scenario& s, const char* file, int line) {
     return detail::asserted(detail::measured_result(s, file, line, "gate"), file, line);

@@ -54,6 +54,7 @@ TEST_CASE("an SLO on a percentile of times reads as it was written") {
           "goodput(tokens_per_event >= 1.5) >= 90 %");
     CHECK(text_of(acceptance_length >= 2.2) == "acceptance_length >= 2.2");
     CHECK(text_of(energy_per_token <= 0.6_J) == "energy_per_token <= 0.6 J");
+    CHECK(text_of(cost_per_million_tokens <= 0.4_usd) == "cost_per_million_tokens <= 0.4 USD");
 }
 
 TEST_CASE("an SLO on a percentile of speeds reads as it was written") {

@@ -57,6 +57,7 @@ TEST_CASE("all fields in order") {
         .client = {.threads = 2, .spin = true},
         .judging = {.false_pass = 5_pct, .false_fail = 1_pct, .holm = true},
         .on_fail = profile{.start = "nsys start", .stop = "nsys stop", .duration = 3_s},
+        .cost = usd_per_hour(2.5),
     });
 }
 TEST_CASE("targets") {
@@ -173,7 +174,7 @@ TEST_CASE("slos") {
         preemptions <= 0,
         prefix_cache_hits >= 60_pct,
         acceptance_length >= 2.2,
-        energy_per_token <= 0.6_J,
+        energy_per_token <= 0.6_J, cost_per_million_tokens <= 0.4_usd,
         p50(prefill_speed) >= 1000_tps,
         p50(decode_speed) >= 20.5_tps,
         p90(time_to_first_answer) <= 5_s,

@@ -1,4 +1,4 @@
-// functions of results of several settings
+// functions of results of several settings, and of several loads
 #pragma once
 
 #include "api/result.hpp"
@@ -41,6 +41,23 @@ const result& comparison_result::at(types::whole place) const {
     if (!(i >= 0 && i < static_cast<long long>(results_.size())))
         detail::refuse({detail::printed("there is no setting at %lld in the result, which has %zu",
                                         i, static_cast<std::size_t>(results_.size()))});
+    return results_[static_cast<detail::size_type>(i)];
+}
+
+const result& curve_result::operator[](offered_load load) const {
+    std::vector<std::string> all;
+    for (detail::size_type i = 0; i < loads_.size(); ++i) {
+        if (loads_[i] == load.value) return results_[i];
+        all.push_back(detail::printed("%.9g", loads_[i]));
+    }
+    detail::refuse({detail::printed("there is no load of %.9g in the curve", load.value),
+                    all.empty() ? ", which is empty" : ": it has " + detail::enumerated(all)});
+}
+const result& curve_result::at(types::whole place) const {
+    const long long i = place;
+    if (!(i >= 0 && i < static_cast<long long>(results_.size())))
+        detail::refuse({detail::printed("there is no load at %lld in the curve, which has %zu", i,
+                                        static_cast<std::size_t>(results_.size()))});
     return results_[static_cast<detail::size_type>(i)];
 }
 

@@ -67,6 +67,15 @@ struct result_access {
         c.explained_ = capacity_explained(unit, found);
         return c;
     }
+    static void add_load(curve_result& c, double load, const result& r) {
+        c.loads_.push_back(load);
+        c.results_.push_back(r);
+    }
+    static void end_curve(curve_result& c, const search_state& ends, const std::string& line) {
+        c.low_ = ends.low;
+        c.high_ = ends.high;
+        c.line_ = line;
+    }
     /// Null where the result is empty.
     static std::shared_ptr<const result_data> gate_of(const result& r) { return gate_in(r.data_); }
     static std::shared_ptr<const result_data> gate_in(const box& data) {

@@ -215,8 +215,8 @@ inline std::string text_at(const evidence& seen, const terms& t) {
 }
 
 /// "capacity in [11.4, 12.6] req/s, limited by p90(ttft), 13 probes".
-inline std::string capacity_line(metric_id unit, const found_capacity& f) {
-    const search_state& s = f.state;
+inline std::string capacity_text(metric_id unit, const search_state& s,
+                                 const std::string& limiting_objective) {
     const std::string low = value_text(unit, s.low), high = value_text(unit, s.high);
     const std::string found =
         !s.monotone() ? "no capacity: " + low + " is shown to be carried and " + high + " is not"
@@ -224,7 +224,10 @@ inline std::string capacity_line(metric_id unit, const found_capacity& f) {
         : s.low > 0 ? "capacity at least " + low + ", no load is shown to be too much"
         : s.high < infinity ? "capacity less than " + high + ", no load is shown to be carried"
                             : "no capacity is shown";
-    return found + (f.limiting_objective.empty() ? "" : ", limited by " + f.limiting_objective) +
+    return found + (limiting_objective.empty() ? "" : ", limited by " + limiting_objective);
+}
+inline std::string capacity_line(metric_id unit, const found_capacity& f) {
+    return capacity_text(unit, f.state, f.limiting_objective) +
            printed(", %zu probes", f.probes.size());
 }
 /// What each probe was, and how far an objective that hardly depends on the load can locate it.

@@ -68,7 +68,8 @@ inline void check_search(const scenario& s, scenario_use use) {
                              "capacity >= 0.95 * baseline"});
             if (is_throughput(x.what.metric))
                 refuse({why,
-                        "a throughput rises with the load, and cannot be what the load must hold"});
+                        is_cost(x.what.metric) ? "a cost per token falls" : "a throughput rises",
+                        " with the load, and cannot be what the load must hold"});
             if (is_of_server(x.what.metric))
                 refuse({why, "what a load must hold is what its users see; server metrics are "
                              "judged at one load"});

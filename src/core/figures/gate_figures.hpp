@@ -28,6 +28,7 @@
 #include "core/figures/timelines.hpp"
 
 #include <algorithm>  // count, find
+#include <cmath>  // isnan
 #include <cstdint>  // uint64_t
 #include <string>
 #include <utility>  // pair
@@ -100,7 +101,7 @@ inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vec
         keep(make_statistic(statistic_kind::max, id, 0));
     }
     for (const metric_facts& m : metric_table)
-        if (is_throughput(m.id)) keep(make_statistic(statistic_kind::value, m.id, 0));
+        if (is_throughput(m.id) && !is_cost(m.id)) keep(make_statistic(statistic_kind::value, m.id, 0));
     for (const statistic_data& s : more) keep(s);
     for (const slo& s : slos)
         if (!is_request_fraction(s.what.metric)) keep(s.what);
@@ -138,7 +139,8 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     for (const metric_id id : g.metrics) a.distributions.push_back(distribution_of(id, arm));
     const auto over_run = [&](metric_id id) { a.run_values.emplace_back(id, run_value(id, arm)); };
     for (const metric_facts& m : metric_table)
-        if (is_throughput(m.id)) over_run(m.id);
+        if (is_throughput(m.id) && !(is_cost(m.id) && std::isnan(run_value(m.id, arm))))
+            over_run(m.id);
     over_run(metric_id::error_rate);
     if (!std::isnan(run_value(metric_id::accuracy, arm))) over_run(metric_id::accuracy);
     over_run(metric_id::startup_time);

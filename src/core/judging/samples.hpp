@@ -116,7 +116,9 @@ inline cause window_fault(const evidence& e, const verdict_numbers& v) {
             left += is_late && d.window.holds(r.sent_ns);
         }
     const double more = left - begun;
-    if (!(more > 0) || (ended > 0 && v.measured * (1 + more / ended) < s.bound)) return {};
+    const double most = ended > 0 ? 1 + more / ended : infinity;
+    const bool stays = s.at_most ? v.measured > s.bound * most : v.measured * most < s.bound;
+    if (!(more > 0) || stays) return {};
     const double repeats = as_number(e.candidate.size());
     return {because::window_ends, {ended / repeats, more / repeats}, whose::plan};
 }

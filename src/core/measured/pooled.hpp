@@ -93,6 +93,15 @@ inline arm_values values_of(const statistic_data& what, const repeat_list& arm,
         of.together = to.together > 0 ? of.together / to.together : not_a_number;
         return of;
     }
+    if (is_cost(what.metric)) {
+        statistic_data tokens = what;
+        tokens.metric = metric_id::output_throughput;
+        arm_values v = values_of(tokens, arm, how);
+        const double price = arm.empty() ? 0 : arm[0].usd_per_hour;
+        v.together = cost_of_tokens(price, v.together);
+        for (double& value : v.each) value = cost_of_tokens(price, value);
+        return v;
+    }
     if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm, how);
     if (is_of_requests(what.metric) || is_of_sessions(what.metric))
         return values_of_requests(what, arm, how);

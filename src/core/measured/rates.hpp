@@ -6,6 +6,7 @@
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
+#include "core/metric/table.hpp"
 #include "core/measured/client_stalls.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/timing_bounds.hpp"
@@ -18,6 +19,10 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// USD for a million of them.
+inline double cost_of_tokens(double usd_per_hour, double tokens_per_s) {
+    return usd_per_hour > 0 ? usd_per_hour / 3600 / tokens_per_s * 1e6 : not_a_number;
+}
 /// Tokens or requests per second in some time. An event weighs its request's streamed tokens over
 /// its events; failed requests bring nothing; warm-up requests count when their tokens
 /// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
@@ -28,6 +33,9 @@ namespace detail {
 inline double rate_in(metric_id m, const repeat_data& d, const time_interval& when,
                       timing_bound how = timing_bound::measured, const selection& which = {}) {
     if (when.is_empty()) return not_a_number;
+    if (is_cost(m))
+        return cost_of_tokens(d.usd_per_hour,
+                              rate_in(metric_id::output_throughput, d, when, how, which));
     const long long from = when.from_ns(), to = when.to_ns();
     const long long lost = how == timing_bound::optimistic ? lost_in(d.stalls, when) : 0;
     if (lost >= to - from) return infinity;

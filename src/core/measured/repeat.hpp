@@ -93,6 +93,7 @@ struct repeat_facts {
     client_stalls stalls{};   // of all threads
     server_metrics server{};  // what the server reported meanwhile
     std::vector<rank_part> ranks{};  // of a load that several programs sent
+    double usd_per_hour = 0;  // of its server, 0: nobody says
     bool plays_out = false;   // sessions that were under way at its end were played to theirs
     warmup_seen warmup{};     // where it was to end when the server is stable
 };

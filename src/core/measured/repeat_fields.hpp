@@ -25,6 +25,7 @@ inline namespace v0 {
 namespace detail {
 
 inline constexpr double most_ranks = 100000;
+inline constexpr double most_cost = 1e6;  // USD an hour
 inline constexpr double most_missed = 1e6;  // readings of a repeat
 
 /// Nothing without TLS.
@@ -252,6 +253,8 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.whole({"shared_tokens", "prompt tokens that the workload lets a prefix cache have, of "
                               "requests that report how many were cached; -1 where none does"},
             d.shared_tokens, {-1, most_count});
+    if (v.has("usd_per_hour", d.usd_per_hour > 0))
+        v.number({"usd_per_hour", "of its server", at_times}, d.usd_per_hour, {0, most_cost, 0});
     if (v.has("plays_out", d.plays_out))
         v.flag({"plays_out", "whether sessions under way at its end were played to theirs, as an "
                              "objective on session_time asks for", at_times},

@@ -33,7 +33,7 @@ constexpr metric_shape shape_of(metric_id m) {
     return shape_among<latency_metric, speed_metric, event_metric, token_throughput,
                        request_throughput_t, fraction_metric, run_time_metric, server_time,
                        queue_gauge, running_gauge, cache_gauge, server_count, server_fraction,
-                       draft_metric, energy_metric, prompt_metric>(m);
+                       draft_metric, energy_metric, cost_metric, prompt_metric>(m);
 }
 
 class slo_reader {

@@ -25,6 +25,7 @@ enum class metric_unit : unsigned char {
     users,
     fraction,
     energy,
+    money,
     none
 };
 /// The units of a dimension, each with what it is in SI and its literal in a gate file. Limits are
@@ -42,7 +43,8 @@ inline constexpr written_unit written_units[] = {
     {metric_unit::requests_per_s, "req/s", 1, "_rps"},
     {metric_unit::requests_per_s, "rps", 1, "_rps"},
     {metric_unit::users, "users", 1, "_users"}, {metric_unit::fraction, "%", 100, "_pct"},
-    {metric_unit::fraction, "pct", 100, "_pct"}, {metric_unit::energy, "J", 1, "_J"}};
+    {metric_unit::fraction, "pct", 100, "_pct"}, {metric_unit::energy, "J", 1, "_J"},
+    {metric_unit::money, "USD", 1, "_usd"}, {metric_unit::money, "usd", 1, "_usd"}};
 /// nullptr of plain numbers.
 constexpr const written_unit* first_unit_of(metric_unit unit) {
     for (const written_unit& u : written_units)
@@ -170,6 +172,9 @@ inline constexpr metric_facts metric_table[] = {
      .side = bound_side::at_least, .of = metric_of::server},
     {.id = metric_id::energy_per_token, .name = "energy_per_token", .unit = metric_unit::energy,
      .of = metric_of::server, .needs_event_times = true},
+    {.id = metric_id::cost_per_million_tokens, .name = "cost_per_million_tokens",
+     .unit = metric_unit::money, .of = metric_of::window, .counts_output = true,
+     .needs_event_times = true, .is_hurt_by_lateness = true},
     {.id = metric_id::cached_share, .name = "cached_share", .unit = metric_unit::fraction,
      .side = bound_side::at_least, .of = metric_of::prompts, .needs = value_needs::cached_tokens,
      .offset = 0.01},
@@ -200,6 +205,7 @@ constexpr bool is_as_typed(metric_id end) {
                                 : std::is_same_v<unit, token_rate>   ? metric_unit::tokens_per_s
                                 : std::is_same_v<unit, request_rate> ? metric_unit::requests_per_s
                                 : std::is_same_v<unit, energy>       ? metric_unit::energy
+                                : std::is_same_v<unit, money>        ? metric_unit::money
                                 : std::is_same_v<unit, plain_number> ? metric_unit::none
                                                                      : metric_unit::fraction;
     for (int i = 0; id_of(static_cast<M>(i)) != end; ++i) {
@@ -226,12 +232,15 @@ static_assert(is_as_typed<latency_metric>(metric_id::session_time) &&
               is_as_typed<server_count>(metric_id::prefix_cache_hits) &&
               is_as_typed<server_fraction>(metric_id::acceptance_length) &&
               is_as_typed<draft_metric>(metric_id::energy_per_token) &&
-              is_as_typed<energy_metric>(metric_id::cached_share) &&
+              is_as_typed<energy_metric>(metric_id::cost_per_million_tokens) &&
+              is_as_typed<cost_metric>(metric_id::cached_share) &&
               is_as_typed<prompt_metric>(metric_id::capacity_in_rate));
 
 constexpr const char* metric_name(metric_id m) { return facts_of(m).name; }
 constexpr bool is_request_fraction(metric_id m) { return facts_of(m).of == metric_of::requests; }
 constexpr bool is_throughput(metric_id m) { return facts_of(m).of == metric_of::window; }
+/// A throughput too, at a price.
+constexpr bool is_cost(metric_id m) { return m == metric_id::cost_per_million_tokens; }
 constexpr bool is_of_prompts(metric_id m) { return facts_of(m).of == metric_of::prompts; }
 constexpr bool is_of_start(metric_id m) { return facts_of(m).of == metric_of::start; }
 /// How the load was served, and not whether it was, or when the server was there.

@@ -28,7 +28,8 @@ inline std::string value_text(metric_id m, double v) {
     if (unit == metric_unit::energy && v < 1) return digits_text(v * 1e3, 3) + " mJ";
     const bool is_rate =
         unit == metric_unit::tokens_per_s || unit == metric_unit::requests_per_s;
-    return unit_text(unit, v, is_rate || unit == metric_unit::energy ? 3 : 4);
+    const bool is_amount = unit == metric_unit::energy || unit == metric_unit::money;
+    return unit_text(unit, v, is_rate || is_amount ? 3 : 4);
 }
 
 /// "[11.4, 12.6] req/s".

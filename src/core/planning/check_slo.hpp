@@ -28,7 +28,9 @@ struct slo_context {
     bool streams = true;
     std::string scores{};  // the API, where it generates nothing
     bool has_baseline = false;  // a live one or a stored one
+    bool is_held_against_the_past = false;  // that baseline is no live one
     bool has_turns = false, plays_sessions = false;
+    bool has_cost = false;
     bool has_questions = true;
     bool saturates = true;
     bool in_users = false;  // the load is a number of them
@@ -59,8 +61,10 @@ inline slo_context slo_context_of(const plan& p) {
     return {.streams = t.common.stream,
             .scores = t.scores,
             .has_baseline = j.has_baseline || j.has_stored_baseline || j.has_history,
+            .is_held_against_the_past = j.has_stored_baseline || j.has_history,
             .has_turns = has_turns(p),
             .plays_sessions = plays_sessions(*p.sent),
+            .has_cost = j.usd_per_hour > 0,
             .has_questions = t.described.is_there || asks_questions(t),
             .saturates = saturates(t.arrivals),
             .in_users = is_counted_in_users(t.arrivals),
@@ -90,6 +94,9 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
     if (w.metric == metric_id::accuracy && !c.has_questions)
         refuse({given, "workload is not questions{...}, and without questions whose answers are "
                        "known there is none that is right"});
+    if (is_cost(drifting(w).metric) && !c.has_cost)
+        refuse({given, "the scenario does not say what the server costs: .cost = "
+                       "usd_per_hour(2.5)"});
     if (w.metric == metric_id::server_metric) selector_of(str(w.gauge));
     const bool is_of_output = concerns(w, &metric_facts::needs_stream) ||
                               concerns(w, &metric_facts::counts_output);
@@ -114,6 +121,9 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
         if (!(s.factor > 0 && std::isfinite(s.factor)))
             refuse({given, "the limit must be above zero"});
         if (!c.has_baseline) refuse({given, "the scenario has no baseline"});
+        if (is_cost(metric) && c.is_held_against_the_past)
+            refuse({given, "prices change from one day to another: compare output_throughput, "
+                           "which the cost goes with"});
         if (!may_be_relative(metric))
             refuse({given,
                     "a fraction is judged against a limit of its own, not against the baseline's"});
@@ -142,6 +152,8 @@ inline void check_selection(const statistic_data& w, const slo_context& c,
                             const std::string& given) {
     const selection& s = w.which;
     if (is_of_all(w)) return;
+    if (is_cost(drifting(w).metric))
+        refuse({given, "a server costs what it does, for whomever: the cost is of all tokens"});
     if (is_of_server(w.metric) || is_of_start(w.metric))
         refuse({given, "what a server tells of itself is of all that it does, for whomever"});
     if (is_of_sessions(w.metric) && (c.plays_sessions || !is_all(without_label(s))))
@@ -163,7 +175,8 @@ inline void check_selection(const statistic_data& w, const slo_context& c,
 inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
                                  const std::string& given) {
     if (is_throughput(w.metric) && !c.saturates)
-        refuse({given, "below saturation a throughput only measures the arrival rate of ",
+        refuse({given, "below saturation ", is_cost(w.metric) ? "a cost per token" : "a throughput",
+                " only measures the arrival rate of ",
                 c.arrivals, ", use closed_loop(n) or all_at_once()"});
     const auto check_turns = [&](metric_id id) {
         if (is_of_turns(id) && !c.has_turns)

@@ -1,12 +1,14 @@
 // the options of requests
 #pragma once
 
+#include "api/scenario.hpp"
 #include "api/text.hpp"
 #include "api/workload.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
 #include "core/dialects/table.hpp"
+#include "core/measured/repeat_fields.hpp"
 
 #include <string>
 #include <string_view>
@@ -119,6 +121,18 @@ inline request_spec common_request(const request_options& o, const api_traits& a
     const long long documents = o.documents;
     r.documents = documents > 0 ? static_cast<int>(documents) : api.documents;
     return r;
+}
+
+/// USD an hour, 0 where nobody says.
+inline double planned_cost(const scenario& s, const api_traits& api) {
+    if (!s.cost) return 0;
+    const double usd = (*s.cost).usd;
+    if (!(usd > 0 && usd <= most_cost))
+        refuse({printed("cost is %g USD an hour: it must be above 0 and at most %g", usd,
+                        most_cost)});
+    if (!api.generates)
+        refuse({"cost is told for a million output tokens, and ", api.name, " generates none"});
+    return usd;
 }
 
 }  // namespace detail

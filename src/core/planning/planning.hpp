@@ -466,7 +466,8 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                            .rule = rule_of(s.judging, s.traffic, repeats.first, repeats.most,
                                            repeats.most_if_noisy > 0),
                            .slos = {s.slos.begin(), s.slos.end()},
-                           .on_fail = s.on_fail};
+                           .on_fail = s.on_fail,
+                           .usd_per_hour = planned_cost(s, api)};
     if (arrivals.is_searched) become_search(sent, judged, s.judging, use);
     check_young_sessions(sent);
     check_tasks_begin(sent);

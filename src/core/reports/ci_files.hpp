@@ -12,6 +12,7 @@
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/comparison_md.hpp"
 #include "core/reports/comparison_report.hpp"
+#include "core/reports/curve_report.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/headlines.hpp"
 #include "core/reports/markdown.hpp"
@@ -208,6 +209,7 @@ inline const char* undecided_text(const gate_report& g) {
 /// first, and whole ones of either only.
 inline std::string summary_md(const std::vector<gate_report>& gates,
                               const std::vector<comparison_report>& comparisons = {},
+                              const std::vector<curve_report>& curves = {},
                               std::size_t at_most = summary_limit) {
     std::string out = rehearsal_of_all(gates);
     if (!out.empty()) out = "**" + markdown_escaped(out) + "**\n\n";
@@ -219,6 +221,8 @@ inline std::string summary_md(const std::vector<gate_report>& gates,
     const std::size_t room = at_most > 300 ? at_most - 300 : 0;  // for the sentence at the end
     for (const comparison_report& r : comparisons)
         if (const std::string one = comparison_md(r); out.size() + one.size() <= room) out += one;
+    for (const curve_report& c : curves)
+        if (const std::string one = curve_md(c, gates); out.size() + one.size() <= room) out += one;
     for (const headline c : headlines)
         for (const gate_report& g : gates) {
             if (headline_of(g) != c) continue;

@@ -30,6 +30,7 @@
 #include "core/stored/verdict_fields.hpp"
 #include "core/reports/comparison_json.hpp"
 #include "core/reports/comparison_report.hpp"
+#include "core/reports/curve_report.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/profile.hpp"
 #include "core/reports/rehearsal.hpp"
@@ -118,6 +119,7 @@ struct run_report {
     environment_facts& environment;
     event_index& events;
     std::vector<comparison_report>& comparisons;
+    std::vector<curve_report>& curves;
     int exit_code = 0;
 };
 inline void fields_of(field_visitor& v, run_report& r) {
@@ -135,12 +137,16 @@ inline void fields_of(field_visitor& v, run_report& r) {
         v.list({"comparisons", "several settings of a server, measured in turns on one trace; of "
                                "compare()", at_times},
                r.comparisons, [&](comparison_report& c) { fields_of(v, c); });
+    if (v.has("curves", !r.curves.empty()))
+        v.list({"curves", "one load after the other, of curve()", at_times}, r.curves,
+               [&](curve_report& c) { fields_of(v, c); });
     v.object({"events", "events.bin, the gaps between content events"}, true, r.events);
 }
 
 inline std::string result_json(const std::vector<gate_report>& gates, const environment_facts& env,
                                const event_index& events, int exit_code,
-                               const std::vector<comparison_report>& comparisons = {}) {
+                               const std::vector<comparison_report>& comparisons = {},
+                               const std::vector<curve_report>& curves = {}) {
     json_writer j;
     j.open('{');
     // Nothing of what is written changes.
@@ -148,6 +154,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
                                const_cast<environment_facts&>(env),
                                const_cast<event_index&>(events),
                                const_cast<std::vector<comparison_report>&>(comparisons),
+                               const_cast<std::vector<curve_report>&>(curves),
                                exit_code});
     return j.close().text() + "\n";
 }

@@ -23,7 +23,7 @@
 #include "core/reports/rehearsal.hpp"
 
 #include <algorithm>  // max
-#include <cmath>  // fabs
+#include <cmath>  // fabs, isnan
 #include <cstdint>  // uint64_t
 #include <string>
 #include <utility>  // pair, move
@@ -43,11 +43,15 @@ inline std::string throughput_text(const gate_report& g, const arm_figures& arm)
     if (!g.what.sent->scores.empty())
         return shown(metric_id::input_throughput) + " (" +
                shown(metric_id::request_throughput) + ")";
+    const double cost = arm.run_value(metric_id::cost_per_million_tokens);
+    const std::string at = std::isnan(cost) ? ""
+                                            : ", " + shown(metric_id::cost_per_million_tokens) +
+                                                  " per million output tokens";
     if (!saturates(g.what.sent->arrivals) || !g.what.sent->common.stream)
-        return shown(metric_id::output_throughput);
+        return shown(metric_id::output_throughput) + at;
     return shown(metric_id::output_throughput) + " (prefill " +
            shown(metric_id::prefill_throughput) + ", decode " +
-           shown(metric_id::decode_throughput) + ")";
+           shown(metric_id::decode_throughput) + ")" + at;
 }
 
 inline std::string ok_text(const std::vector<status_count>& counts) {

@@ -257,6 +257,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
         }
     }
     if (!g.seen.candidate.empty()) {
+        g.context.has_cost = g.seen.candidate.front().usd_per_hour > 0;
         g.context.labels = g.seen.candidate.front().labels;
         for (const side_task_seen& t : g.seen.candidate.front().beside)
             g.context.side_tasks.push_back(t.name);

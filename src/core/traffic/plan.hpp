@@ -125,6 +125,7 @@ struct planned_judging {
     std::vector<slo> slos{};
     searched_load search{};
     maybe<profile> on_fail{};
+    double usd_per_hour = 0;  // of its server, 0: nobody says
 };
 
 /// Which gate it is, and where it stands.

@@ -5,6 +5,7 @@
 #include "core/reports/ci_files.hpp"
 #include "core/reports/comparison_report.hpp"
 #include "core/reports/console.hpp"
+#include "core/reports/curve_report.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/result_json.hpp"
 #include "core/reports/page/page.hpp"
@@ -68,6 +69,12 @@ public:
         comparisons_.push_back(c);
         changed_ = true;
     }
+    /// One load after the other, the same; how the console tells it.
+    std::string add(const curve_report& c) {
+        curves_.push_back(c);
+        changed_ = true;
+        return curve_text(c, gates_);
+    }
     /// What failed beside the gates.
     void note_other(const host_failure& at, const std::string& why, gate_outcome outcome) {
         gate_report g;
@@ -122,16 +129,19 @@ public:
         // Together or not at all: what was written before says of itself that it is no pass.
         try {
             drafted_files files;
-            files.add(dir / "result.json", result_json(gates_, environment_, records_.index(),
-                                                       exit_code_of(so_far), comparisons_));
+            files.add(dir / "result.json",
+                      result_json(gates_, environment_, records_.index(), exit_code_of(so_far),
+                                  comparisons_, curves_));
             files.add(dir / "metrics.txt", open_metrics(gates_));
             const auto is_calibrated = [](const gate_report& g) { return !g.calibration.empty(); };
             if (std::any_of(gates_.begin(), gates_.end(), is_calibrated))
                 files.add(dir / "calibration.json", calibration_json(gates_));
+            if (!curves_.empty()) files.add(dir / "curves.csv", curves_csv(curves_, gates_));
             with_all_reported(is_over, [&] {
                 files.add(dir / "junit.xml", junit_xml(gates_));
-                files.add(dir / "summary.md", summary_md(gates_, comparisons_));
-                files.add(dir / "report.html", report_html(gates_, environment_, comparisons_));
+                files.add(dir / "summary.md", summary_md(gates_, comparisons_, curves_));
+                files.add(dir / "report.html",
+                          report_html(gates_, environment_, comparisons_, curves_));
             });
             files.publish();
         } catch (const std::exception& e) {
@@ -221,11 +231,12 @@ private:
         // Above 1 MiB GitHub shows nothing of a step's summary, of others' neither.
         if (none || taken + summary_limit <= 1048576)
             std::ofstream(around.step_summary, std::ios::app)
-                << summary_md(gates_, comparisons_);
+                << summary_md(gates_, comparisons_, curves_);
     }
     record_files& records_;
     std::vector<gate_report> gates_{};
     std::vector<comparison_report> comparisons_{};
+    std::vector<curve_report> curves_{};
     std::vector<gate_report> others_{};
     std::map<std::string, std::string> baselines_{};  // files, and the gates that wrote them
     environment_facts environment_ = environment_now();

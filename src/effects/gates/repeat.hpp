@@ -235,6 +235,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     d.index = repeat;
     d.labels = p.sent->labels;
     d.plays_out = p.sent->plays_out;
+    d.usd_per_hour = p.judged->usd_per_hour;
     load_order order;
     order.what = &p;
     order.target = &target.load();

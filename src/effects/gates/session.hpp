@@ -5,6 +5,7 @@
 #include "core/judging/evidence.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/reports/comparison_report.hpp"
+#include "core/reports/curve_report.hpp"
 #include "core/reports/gate_report.hpp"
 #include "effects/system/ranks.hpp"
 #include "effects/system/settings.hpp"
@@ -56,6 +57,11 @@ public:
     void add_comparison(const comparison_report& c) {
         const std::lock_guard guard(mutex_);
         reports_.add(c);
+    }
+    /// How the console tells it.
+    std::string add_curve(const curve_report& c) {
+        const std::lock_guard guard(mutex_);
+        return reports_.add(c);
     }
     /// An assertion on its result, with what that adds to the outcome.
     void add_verdict(std::size_t number, const slo_verdict& v, gate_outcome adds,

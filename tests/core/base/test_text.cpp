@@ -294,6 +294,7 @@ TEST_CASE("a value is printed with the unit of its metric") {
     CHECK(value_text(metric_id::server_metric, 3.5) == "3.5");
     CHECK(value_text(metric_id::energy_per_token, 0.6123) == "612 mJ");
     CHECK(value_text(metric_id::energy_per_token, 12.34) == "12.3 J");
+    CHECK(value_text(metric_id::cost_per_million_tokens, 0.31251) == "0.313 USD");
 }
 
 TEST_CASE("a rate of thousands is printed in full") {
@@ -302,7 +303,7 @@ TEST_CASE("a rate of thousands is printed in full") {
 }
 
 TEST_CASE("a value that was not measured is none for every metric") {
-    for (int m = 0; m <= static_cast<int>(metric_id::energy_per_token); ++m)
+    for (int m = 0; m <= static_cast<int>(metric_id::cost_per_million_tokens); ++m)
         CHECK(value_text(static_cast<metric_id>(m), not_a_number) == "none");
 }
 
@@ -320,18 +321,19 @@ TEST_CASE("a limit is printed as its author wrote it") {
     CHECK(limit_text(metric_id::goodput, si(99.5_pct)) == "99.5 %");
     CHECK(limit_text(metric_id::server_metric, 10) == "10");
     CHECK(limit_text(metric_id::energy_per_token, si(0.6_J)) == "0.6 J");
+    CHECK(limit_text(metric_id::cost_per_million_tokens, si(0.4_usd)) == "0.4 USD");
     CHECK(limit_text(metric_id::preemptions, 0) == "0");
 }
 
 TEST_CASE("every metric has its own name and at most one family") {
     std::vector<std::string> names;
-    for (int i = 0; i <= static_cast<int>(metric_id::energy_per_token); ++i) {
+    for (int i = 0; i <= static_cast<int>(metric_id::cost_per_million_tokens); ++i) {
         const auto m = static_cast<metric_id>(i);
         names.push_back(metric_name(m));
         CHECK(is_request_fraction(m) + is_speed(m) + is_throughput(m) <= 1);
     }
     CHECK(names.front() == "ttft");
-    CHECK(names.back() == "energy_per_token");
+    CHECK(names.back() == "cost_per_million_tokens");
     std::sort(names.begin(), names.end());
     CHECK(names.front() != "");
     CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());

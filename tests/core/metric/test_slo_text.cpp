@@ -52,6 +52,7 @@ TEST_CASE("every SLO that can be written is read from its text") {
         mean(server_decode_time) <= 1_s, max(queued_requests) <= 8, mean(running_requests) >= 2,
         max(running_requests) <= 9.5, max(kv_cache_usage) <= 95_pct, preemptions <= 0,
         prefix_cache_hits >= 60_pct, acceptance_length >= 2.2, energy_per_token <= 0.6_J,
+        cost_per_million_tokens <= 0.4_usd, cost_per_million_tokens <= 1.05 * baseline,
         capacity >= 12_rps, capacity >= 32_users, capacity >= 0.95 * baseline,
         max(server_metric("vllm:num_requests_waiting{model_name=\"m\"}")) <= 8,
         mean(server_metric("up")) >= -1.5, p90(queued_requests) <= 8, p50(running_requests) >= 2,

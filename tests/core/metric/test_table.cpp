@@ -95,6 +95,7 @@ TEST_CASE("each metric has the row that its name says") {
     CHECK(std::string(metric_name(id_of(prefix_cache_hits))) == "prefix_cache_hits");
     CHECK(std::string(metric_name(id_of(acceptance_length))) == "acceptance_length");
     CHECK(std::string(metric_name(id_of(energy_per_token))) == "energy_per_token");
+    CHECK(std::string(metric_name(id_of(cost_per_million_tokens))) == "cost_per_million_tokens");
     CHECK(std::string(metric_name(id_of(cached_share))) == "cached_share");
     std::set<std::string> names;
     for (const metric_facts& f : metric_table) names.insert(f.name);

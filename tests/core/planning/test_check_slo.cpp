@@ -423,3 +423,55 @@ TEST_CASE("a stored baseline takes repeats and not pairs") {
     CHECK_REFUSED(with(startup_time <= 1.1 * baseline), "startup times");
     CHECK(with(output_throughput >= 0.9 * baseline) == "");
 }
+
+// ---- cost --------------------------------------------------------------------------------------
+
+TEST_CASE("a cost is of all output tokens of a server whose price is known") {
+    const auto refusal_at = [](const hourly_cost& cost, const slo& s) {
+        return refusal({.arrivals = closed_loop(16), .requests = 300, .slos = {s}, .cost = cost});
+    };
+    CHECK(refusal_at(usd_per_hour(2.5), cost_per_million_tokens <= 0.4_usd) == "");
+    CHECK(refusal_at(usd_per_hour(2.5), drift(cost_per_million_tokens) <= 105_pct) == "");
+    CHECK_REFUSED(refusal_of_saturating_slo(cost_per_million_tokens <= 0.4_usd),
+                  "the SLO cost_per_million_tokens <= 0.4 USD is refused: the scenario does not "
+                  "say what the server costs: .cost = usd_per_hour(2.5)");
+    CHECK_REFUSED(refusal_of_saturating_slo(drift(cost_per_million_tokens) <= 105_pct),
+                  "does not say what the server costs");
+    CHECK_REFUSED(refusal_at(usd_per_hour(2.5), cost_per_million_tokens <= 0_usd),
+                  "the limit must be above zero");
+    CHECK_REFUSED(refusal_at(usd_per_hour(2.5),
+                             of(cost_per_million_tokens, turns(1, 1)) <= 0.4_usd),
+                  "a server costs what it does, for whomever: the cost is of all tokens");
+    for (const double usd : {0.0, -1.0, 2e6, infinity, not_a_number})
+        CHECK_REFUSED(refusal_at(usd_per_hour(usd), mean(tpot) <= 1_s),
+                      "USD an hour: it must be above 0 and at most 1e+06");
+}
+
+TEST_CASE("a cost under a load that the server is not full with is that of the load") {
+    CHECK_REFUSED(refusal({.arrivals = poisson(8_rps),
+                           .requests = 300,
+                           .slos = {cost_per_million_tokens <= 0.4_usd},
+                           .cost = usd_per_hour(2.5)}),
+                  "below saturation a cost per token only measures the arrival rate of "
+                  "poisson(8 req/s)");
+    const scenario searched = {.arrivals = closed_loop(up_to(64)),
+                               .slos = {cost_per_million_tokens <= 0.4_usd, capacity >= 8_users},
+                               .cost = usd_per_hour(2.5)};
+    CHECK_REFUSED(texts::refusal_of([&] { planned(searched, 1, {}, scenario_use::gate); }),
+                  "a cost per token falls with the load, and cannot be what the load must hold");
+}
+
+TEST_CASE("costs are compared on one day, where the price is one") {
+    scenario s = {.baseline = endpoint{.url = "http://h"},
+                  .arrivals = closed_loop(16),
+                  .requests = 300,
+                  .slos = {cost_per_million_tokens <= 1.05 * baseline},
+                  .cost = usd_per_hour(2.5)};
+    CHECK(refusal(s) == "");
+    for (const any_baseline& past : {any_baseline(stored("main.json")),
+                                     any_baseline(history("nights"))}) {
+        s.baseline = past;
+        CHECK_REFUSED(refusal(s), "prices change from one day to another: compare "
+                                  "output_throughput");
+    }
+}

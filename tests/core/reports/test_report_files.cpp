@@ -272,7 +272,7 @@ TEST_CASE("a summary stays below what a comment holds, the worst gates first and
     CHECK(md.find(" of 401 gates are left out here") != std::string::npos);
     CHECK(md.substr(md.size() - 3) == "**\n");
     CHECK(summary_md({gates[0]}).find("left out") == std::string::npos);
-    CHECK(summary_md(gates, {}, 0).size() < 400);  // one sentence
+    CHECK(summary_md(gates, {}, {}, 0).size() < 400);  // one sentence
 }
 
 TEST_CASE("of many gates those that did not pass are named at the end") {

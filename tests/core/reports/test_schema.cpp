@@ -30,11 +30,13 @@ gate_report gate_with_all_rows() {
         a.distributions.back().row.metric = m;
     }
     g.figures.table_rows = a.distributions.size();
-    a.run_values.insert(a.run_values.end() - 1, {metric_id::accuracy, 0});
+    for (const metric_id m : {metric_id::cost_per_million_tokens, metric_id::accuracy})
+        a.run_values.insert(a.run_values.end() - 1, {m, 0});
     a.statuses.clear();
     for (int k = 0; k <= static_cast<int>(request_status::left); ++k)
         a.statuses.push_back({static_cast<request_status>(k), 0, ""});
     a.repeats[0].plays_out = true;
+    a.repeats[0].usd_per_hour = 1;
     g.figures.baseline = a;
     return g;
 }
@@ -46,7 +48,8 @@ TEST_CASE("ci/result.schema.json describes what the lists of fields write") {
     std::vector<comparison_report> comparisons = {sample_comparison()};
     environment_facts environment;
     event_index events;
-    run_report all{gates, environment, events, comparisons};
+    std::vector<curve_report> curves = {{"chat", "", 0, metric_id::capacity_in_rate, {{}}}};
+    run_report all{gates, environment, events, comparisons, curves};
     schemas::schema_writer v;
     fields_of(v, all);
     std::string text = v.document(

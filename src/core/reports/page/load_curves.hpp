@@ -4,18 +4,22 @@
 #include "api/metrics.hpp"
 #include "api/traffic.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/value_text.hpp"
+#include "core/metric/table.hpp"
+#include "core/capacity/search.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
+#include "core/reports/curve_report.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/headlines.hpp"
+#include "core/reports/page/distributions.hpp"
 #include "core/reports/page/plot.hpp"
 #include "core/reports/page/verdicts.hpp"
 
-#include <algorithm>  // sort, max
+#include <algorithm>  // max, min, sort
 #include <cmath>  // isfinite, isnan
+#include <cstddef>  // size_t
 #include <map>
 #include <string>
 #include <utility>  // pair, move
@@ -25,12 +29,19 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+inline bool is_of_a_curve(const gate_report& g, const std::vector<curve_report>& curves) {
+    for (const curve_report& c : curves)
+        for (const judged_load& p : c.loads)
+            if (p.gate == g.what.name) return true;
+    return false;
+}
 /// Gates that differ in their load alone, lightest first.
 struct load_series {
     bool is_rate = true;                                  // else users
     std::vector<std::pair<double, std::size_t>> gates{};  // load, place in the report
 };
-inline std::vector<load_series> load_series_of(const std::vector<gate_report>& gates) {
+inline std::vector<load_series> load_series_of(const std::vector<gate_report>& gates,
+                                               const std::vector<curve_report>& curves = {}) {
     std::map<std::string, load_series> found;
     for (std::size_t i = 0; i < gates.size(); ++i) {
         const gate_report& g = gates[i];
@@ -39,6 +50,7 @@ inline std::vector<load_series> load_series_of(const std::vector<gate_report>& g
         const bool steady = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
                             a.kind == arrival_kind::gamma;
         if (!g.refusal.empty() || g.figures.candidate.empty() || !(users || steady)) continue;
+        if (is_of_a_curve(g, curves)) continue;
         // Every simulated server has a port of its own.
         const std::string url = g.target.kind == target_kind::endpoint ? g.target.url : "";
         load_series& s = found[std::string(to_string(g.target.kind)) + "\n" + url + "\n" +
@@ -58,68 +70,139 @@ inline std::vector<load_series> load_series_of(const std::vector<gate_report>& g
     return series;
 }
 
-inline std::string load_figure(
-    const load_series& s, const std::string& caption, plot_unit unit,
-    const std::vector<std::pair<std::string, std::vector<double>>>& all) {
-    double most = 0;
-    for (const auto& [name, values] : all)
-        for (const double v : values)
-            if (std::isfinite(v)) most = std::max(most, v);
-    if (!(most > 0)) return {};
-    plot p({plot_scale::shape::linear, 0, s.gates.back().first * 1.05},
-           s.is_rate ? plot_unit::per_second : plot_unit::none,
-           {plot_scale::shape::linear, 0, most * 1.08}, unit);
-    std::string alt = caption + " against the load";
-    for (const auto& [name, values] : all) {
-        std::vector<curve_point> points;
-        for (std::size_t i = 0; i < values.size(); ++i) {
-            const double v = std::isfinite(values[i]) ? values[i] : not_a_number;
-            points.push_back({s.gates[i].first, v});
-            if (std::isnan(v)) continue;
-            p.dot("c", points.back());
-            alt += printed(", %s%s%.4g at %g", name.c_str(), name.empty() ? "" : " ", v,
-                           s.gates[i].first);
+/// A value of each row over another one.
+struct drawn_line {
+    std::string name{};
+    std::vector<double> x{}, y{};
+};
+/// What is drawn of a curve: over its load, where `c` may have a capacity, else one value over
+/// another with the load beside each dot.
+inline std::string curve_figure(const std::string& caption, const std::string& against,
+                                const curve_report& c, const std::vector<curve_row>& rows,
+                                plot_unit x_unit, plot_unit y_unit,
+                                const std::vector<drawn_line>& lines, bool over_load) {
+    double least = infinity, most = 0, highest = 0;
+    for (const drawn_line& l : lines)
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            if (!std::isfinite(l.x[i]) || !std::isfinite(l.y[i])) continue;
+            least = std::min(least, l.x[i]);
+            most = std::max(most, l.x[i]);
+            highest = std::max(highest, l.y[i]);
         }
-        p.line("c", name, points);
-        if (!std::isnan(points.back().y)) p.label(points.back(), name);
-    }
-    return p.figure(caption + "<span>against " + (s.is_rate ? "requests/s" : "users") + "</span>",
-                    alt, false);
+    if (!(most > 0 && highest > 0)) return {};
+    const bool is_wide = !over_load && most > 20 * least;
+    plot p(is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
+                   : plot_scale{plot_scale::shape::linear, 0, most * 1.05},
+           x_unit, {plot_scale::shape::linear, 0, highest * 1.08}, y_unit);
+    const search_state ends = ends_of(c);
+    if (over_load && ends.low > 0 && ends.monotone())
+        p.stretch("stretch", ends.low, std::min(ends.high, most));
+    std::string alt = caption + " against " + against;
+    for (const bool is_baseline : {true, false})
+        for (const drawn_line& l : lines) {
+            const char* style = is_baseline ? "b" : "c";
+            std::vector<curve_point> points;
+            for (std::size_t i = 0; i < rows.size(); ++i) {
+                const curve_row& r = rows[i];
+                if (r.is_baseline != is_baseline) continue;
+                const bool is_drawn = std::isfinite(l.x[i]) && std::isfinite(l.y[i]);
+                points.push_back({l.x[i], is_drawn ? l.y[i] : not_a_number});
+                if (!is_drawn) continue;
+                p.dot(is_baseline                        ? "b"
+                      : r.at.shows == carried::holds  ? "pass"
+                      : r.at.shows == carried::misses ? "fail"
+                                                      : "c",
+                      points.back());
+                alt += printed(", %s%s%s%.4g at %g", is_baseline ? "baseline " : "",
+                               l.name.c_str(), l.name.empty() ? "" : " ", l.y[i], l.x[i]);
+            }
+            p.line(style, l.name, points);
+            if (over_load && !points.empty() && !std::isnan(points.back().y))
+                p.label(points.back(), l.name);
+        }
+    for (const bool of_ends : {true, false})  // where labels are near each other, theirs stand
+        for (std::size_t i = 0; i < rows.size() && !over_load; ++i) {
+            const double load = rows[i].at.load;
+            const bool is_low = load == ends.low, is_high = load == ends.high;
+            const bool is_drawn = std::isfinite(lines[0].x[i]) && std::isfinite(lines[0].y[i]);
+            if (rows[i].is_baseline || !is_drawn || of_ends != (is_low || is_high)) continue;
+            p.label_apart({lines[0].x[i], lines[0].y[i]},
+                          printed("%g", load) + (is_low    ? " carried"
+                                                 : is_high ? " too much"
+                                                           : ""));
+        }
+    return p.figure(caption + "<span>against " + against + "</span>", alt, false);
 }
-inline std::string load_curves_html(const std::vector<gate_report>& gates) {
+inline headline look_at(const curve_row& r) {
+    return r.at.shows == carried::holds    ? headline::passed
+           : r.at.shows == carried::misses ? headline::failed
+                                           : headline_of(r.of);
+}
+inline std::string curve_html(const std::string& title, const std::string& said,
+                              const curve_report& c, const std::vector<curve_row>& rows) {
+    const curve_columns columns = columns_of_rows(rows);
+    const bool in_users = c.unit == metric_id::capacity_in_users;
+    std::vector<double> loads, tokens, p50, p90, tpot;
+    std::string cells;
+    bool both = false;
+    for (const curve_row& r : rows) {
+        both = both || r.is_baseline;
+        loads.push_back(r.at.load);
+        tokens.push_back(r.value(columns.tokens));
+        p50.push_back(r.row(columns.first).p50);
+        p90.push_back(r.row(columns.first).p90);
+        tpot.push_back(r.row(metric_id::tpot).mean);
+        cells += printed("<tr><th scope=\"row\"><a href=\"#gate-%zu\">%g</a></th><td>",
+                         r.gate + 1, r.at.load) +
+                 (r.is_baseline ? "<span class=\"arm b\">baseline</span>"
+                                : badge(look_of(look_at(r)), shown_at(r))) + "</td>";
+        for (const std::string& cell : curve_cells(columns, r)) cells += number_cell(cell);
+        cells += "</tr>\n";
+    }
+    std::vector<std::string> head = {in_users ? "users" : "requests/s", "gate"};
+    for (const std::string& name : curve_head(columns)) head.push_back(name);
+    const plot_unit per_s = plot_unit::tokens_per_second, s = plot_unit::seconds;
+    const plot_unit load = in_users ? plot_unit::none : plot_unit::per_second;
+    const std::string first = metric_name(columns.first);
+    const std::string rate = columns.tokens == metric_id::output_throughput ? "Output tokens/s"
+                                                                            : "Input tokens/s";
+    const auto over = [&](const std::string& what, plot_unit unit,
+                          const std::vector<drawn_line>& lines) {
+        return curve_figure(what, head[0], c, rows, load, unit, lines, true);
+    };
+    return "<section><h2>" + xml_escaped(title) + "</h2>\n" + said + "<div class=\"plots\">\n" +
+           (columns.has_tokens ? curve_figure(rate, "tpot mean", c, rows, s, per_s,
+                                              {{"", tpot, tokens}}, false)
+                               : "") +
+           curve_figure(rate, first + " p90", c, rows, s, per_s, {{"", p90, tokens}}, false) +
+           over(first, s, {{"p90", loads, p90}, {"p50", loads, p50}}) +
+           (columns.has_tokens ? over("tpot", s, {{"mean", loads, tpot}}) : "") +
+           over(rate, per_s, {{"", loads, tokens}}) + "</div>\n" +
+           (both ? "<p class=\"note\">" + arms_key(true) + "</p>\n" : "") +
+           page_table("By load", head, cells, 2) + "</section>\n";
+}
+inline std::string load_curves_html(const std::vector<gate_report>& gates,
+                                    const std::vector<curve_report>& curves = {}) {
     std::string h;
-    for (const load_series& s : load_series_of(gates)) {
-        std::vector<double> ttft_p50, ttft_p90, tpot_mean, output;
-        std::string rows;
-        for (const auto& [load, i] : s.gates) {
-            const arm_figures& arm = gates[i].figures.candidate;
-            const metric_row ttft = latency_row(gates[i].figures, arm, metric_id::ttft);
-            const metric_row tpot = latency_row(gates[i].figures, arm, metric_id::tpot);
-            ttft_p50.push_back(ttft.p50);
-            ttft_p90.push_back(ttft.p90);
-            tpot_mean.push_back(tpot.mean);
-            output.push_back(arm.run_value(metric_id::output_throughput));
-            rows += printed("<tr><th scope=\"row\"><a href=\"#gate-%zu\">%g</a></th><td>", i + 1,
-                            load) +
-                    badge(look_of(headline_of(gates[i])), to_string(headline_of(gates[i]))) +
-                    "</td>" + number_cell(time_text(ttft.p50)) + number_cell(time_text(ttft.p90)) +
-                    number_cell(time_text(tpot.mean)) +
-                    number_cell(value_text(metric_id::output_throughput, output.back())) +
-                    "</tr>\n";
-        }
-        h += "<section><h2>" + std::string(s.is_rate ? "By offered load" : "By number of users") +
-             "</h2>\n<p class=\"note\">" + plural(s.gates.size(), "gate") + " with " +
-             xml_escaped(gates[s.gates[0].second].what.sent->workload_text) +
-             ".</p>\n<div class=\"plots\">\n" +
-             load_figure(s, "ttft", plot_unit::seconds, {{"p90", ttft_p90}, {"p50", ttft_p50}}) +
-             load_figure(s, "tpot", plot_unit::seconds, {{"mean", tpot_mean}}) +
-             load_figure(s, "Output tokens/s", plot_unit::tokens_per_second, {{"", output}}) +
-             "</div>\n" +
-             page_table("By load",
-                        {s.is_rate ? "requests/s" : "users", "gate", "ttft p50", "ttft p90",
-                         "tpot mean", "output"},
-                        rows, 2) +
-             "</section>\n";
+    for (const curve_report& c : curves)
+        h += curve_html(c.name,
+                        "<p class=\"why\">" + xml_escaped(curve_line(c)) +
+                            ".</p>\n<p class=\"note\">Up and to the left is better. A dot is a "
+                            "load: green where it was shown to hold all objectives, red where it "
+                            "was shown to miss one; the grey stretch is the capacity.</p>\n",
+                        c, rows_of(c, gates));
+    for (const load_series& s : load_series_of(gates, curves)) {
+        curve_report c;
+        if (!s.is_rate) c.unit = metric_id::capacity_in_users;
+        for (const auto& [load, i] : s.gates) c.loads.push_back({load});
+        std::vector<curve_row> rows;
+        for (std::size_t k = 0; k < s.gates.size(); ++k)
+            add_rows(rows, c.loads[k], s.gates[k].second, gates[s.gates[k].second]);
+        h += curve_html(s.is_rate ? "By offered load" : "By number of users",
+                        "<p class=\"note\">" + plural(s.gates.size(), "gate") + " with " +
+                            xml_escaped(gates[s.gates[0].second].what.sent->workload_text) +
+                            ".</p>\n",
+                        c, rows);
     }
     return h;
 }

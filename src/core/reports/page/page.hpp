@@ -163,7 +163,8 @@ inline std::string gates_html(const std::vector<gate_report>& gates) {
 
 inline std::string report_html(const std::vector<gate_report>& gates,
                                const environment_facts& env,
-                               const std::vector<comparison_report>& comparisons = {}) {
+                               const std::vector<comparison_report>& comparisons = {},
+                               const std::vector<curve_report>& curves = {}) {
     const auto [worst, title] = overall(gates);
     std::size_t undecided = 0;
     for (const gate_report& g : gates) undecided += count_of(g, verdict::inconclusive);
@@ -186,7 +187,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
                      (env.commit.empty() ? "" : ", commit " + env.commit)) +
          "</p>\n</header>\n";
     if (gates.size() > 1) h += gates_html(gates);
-    h += comparisons_html(comparisons) + load_curves_html(gates);
+    h += comparisons_html(comparisons) + load_curves_html(gates, curves);
     for (std::size_t i = 0; i < gates.size(); ++i) h += gate_html(gates[i], i + 1, env);
     return h + "</main>\n<script>" + page_script + "</script>\n</body>\n</html>\n";
 }

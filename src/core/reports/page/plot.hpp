@@ -189,6 +189,14 @@ public:
         put_text(drawn_, at_x(p.x) + (near_end ? -6 : 6), at_y(p.y) - 5, near_end ? "end" : "start",
                  "mark", words);
     }
+    /// The same, unless another such label is near.
+    void label_apart(const curve_point& p, const std::string& words) {
+        const curve_point at{at_x(p.x), at_y(p.y)};
+        for (const curve_point& other : labelled_)
+            if (std::fabs(at.x - other.x) < 60 && std::fabs(at.y - other.y) < 11) return;
+        labelled_.push_back(at);
+        label(p, words);
+    }
     /// A limit on what lies along x. Of a quantile it ends in a ring at its height, so that a curve
     /// which crosses it misses it; of a mean it is a mark on the axis.
     void limit(double x, double q, bool at_most, const std::string& words) {
@@ -257,6 +265,7 @@ private:
     plot_unit x_unit_, y_unit_;
     std::string frame_{}, drawn_{};
     int limits_ = 0;
+    std::vector<curve_point> labelled_{};
 };
 
 }  // namespace detail
