@@ -178,6 +178,7 @@ pages() {
 
 check "the tests that src/README.md names are there" named_tests_exist
 check "every link of the documentation leads somewhere" pages
+check "a page has the whole vocabulary" python3 tests/structure/vocabulary.py
 check "the table of contents equals the banners" contents_equal_banners
 check "every banner fills the line" banners_fill_the_line
 check "no line is too long, no tab, no trailing space" columns

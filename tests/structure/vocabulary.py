@@ -72,6 +72,8 @@ def words(folder):
                 yield part, m[1]
             elif (m := FUNCTION.search(head)) and "operator" not in head:
                 yield part, m[1]
+        for name in re.findall(r"any_(?:target|baseline|workload)\(const ([a-z]+)& \w\)", text):
+            yield part, name
         for struct in re.findall(r"^struct (\w+) {", text, re.MULTILINE):
             if struct in ("scenario", "endpoint", "process", "request_options"):
                 for name in fields_of(text, struct):

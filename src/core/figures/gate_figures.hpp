@@ -101,7 +101,8 @@ inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vec
         keep(make_statistic(statistic_kind::max, id, 0));
     }
     for (const metric_facts& m : metric_table)
-        if (is_throughput(m.id) && !is_cost(m.id)) keep(make_statistic(statistic_kind::value, m.id, 0));
+        if (is_throughput(m.id) && !is_cost(m.id))
+            keep(make_statistic(statistic_kind::value, m.id, 0));
     for (const statistic_data& s : more) keep(s);
     for (const slo& s : slos)
         if (!is_request_fraction(s.what.metric)) keep(s.what);
