@@ -170,6 +170,12 @@ commands_that_are_not() {
 }
 
 # Links and files that the pages name are there, and the first page stays short.
+real_gates_are_short() {
+    awk '/^TEST_CASE/ { from = FNR }
+         /^}/ && from { if (FNR - from >= 15) { print FILENAME ":" from ": " FNR - from + 1 " lines"; bad = 1 }
+                        from = 0; ++gates }
+         END { exit bad || gates < 10 }' examples/real_gates/*.cpp
+}
 pages() {
     local all
     mapfile -t all < <(find README.md ci examples src tests -name README.md -not -path '*/node_modules/*')
@@ -179,6 +185,7 @@ pages() {
 check "the tests that src/README.md names are there" named_tests_exist
 check "every link of the documentation leads somewhere" pages
 check "a page has the whole vocabulary" python3 tests/structure/vocabulary.py
+check "a gate of others fits in 15 lines" real_gates_are_short
 check "the table of contents equals the banners" contents_equal_banners
 check "every banner fills the line" banners_fill_the_line
 check "no line is too long, no tab, no trailing space" columns
