@@ -30618,7 +30618,7 @@ font-size:.8rem;line-height:1.4;padding:.3rem .55rem;border-radius:5px;white-spa
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem}
 th,td{text-align:left;padding:.25rem 1.1rem .25rem 0;border-bottom:1px solid var(--line);
 vertical-align:top;font-weight:400}
-thead th{color:var(--dim);font-size:.87rem}th[scope=row]{font-weight:600}
+thead th{color:var(--dim);font-size:.87rem;overflow-wrap:normal}th[scope=row]{font-weight:600}
 td.n,th.n{text-align:right;white-space:nowrap}th[scope=row],.arm{white-space:nowrap}
 details{border-bottom:1px solid var(--line);padding:.5rem 0}
 summary{cursor:pointer;font-weight:600}summary span{font-weight:400;color:var(--dim)}

@@ -1,5 +1,5 @@
 // A server by its load: throughput against TTFT and TPOT, where its capacity lies, what its tokens cost. Two
-// engines of other batch sizes, in virtual time: a second. In your CI leave `.target` and `.baseline` out.
+// engines of other batch sizes, in virtual time: some seconds. In your CI leave `.target` and `.baseline` out.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
 

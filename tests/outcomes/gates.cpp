@@ -303,6 +303,12 @@ TEST_CASE("long comparison") {
     compare(s, {{"a", server_with_child}, {"b", simulated(fast_engine())}});
 }
 
+TEST_CASE("long curve") {
+    scenario s = one_minute(server_with_child);
+    s.arrivals = {};
+    curve(s, {2_users, 4_users});
+}
+
 TEST_CASE("settings") {
     engine slower = fast_engine();
     slower.decode_step = 8_ms;

@@ -891,6 +891,18 @@ signals() {
     reported
     child_is_gone
 
+    what="SIGINT during a curve"
+    start "long curve"
+    kill -INT "$pid"
+    status=0
+    wait "$pid" || status=$?
+    if ((status == 3)); then ok; else wrong "exit code $status"; fi
+    says "the run was interrupted" "long curve / 2 users: invalid" "long curve / 4 users: invalid" \
+        "long curve: no capacity is shown, 2 loads"
+    summary_says "no capacity is shown"
+    reported
+    child_is_gone
+
     what="SIGINT twice"
     start "long with a stubborn child"
     kill -INT "$pid"
