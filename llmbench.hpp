@@ -2431,7 +2431,7 @@ public:
     /// above the capacity as often as one verdict passes wrongly, 5 % by default.
     double low() const { return low_; }
     /// The lowest load from which on every one was shown to miss an objective, infinite where none
-    /// was: below the capacity as often as one verdict fails wrongly, 1 % by default.
+    /// was: below the capacity as often as one verdict fails wrongly, 1 % an objective by default.
     double high() const { return high_; }
     /// "capacity in [8, 12] req/s, limited by p90(ttft), 5 loads".
     const types::text& line() const { return line_; }

@@ -36,7 +36,7 @@ async function opened(directory, options, run) {
 /** "39.2 ms" in seconds, "5 %" as 0.05, "100 tok/s" as 100; words as they are. */
 function value(text) {
   const [, number, unit] = /^(-?[0-9.e+-]+) ?(\S*)/.exec(text) ?? [];
-  const factor = { us: 1e-6, ms: 1e-3, s: 1, "%": 0.01, "": 1, x: 1, "tok/s": 1, "req/s": 1 }[unit];
+  const factor = { us: 1e-6, ms: 1e-3, s: 1, "%": 0.01, "": 1, x: 1, "tok/s": 1, "req/s": 1, USD: 1 }[unit];
   return number === undefined ? text : Number(number) * factor;
 }
 function same(shown, exact, what) {

@@ -225,6 +225,9 @@ TEST_CASE("slos") {
     CHECK(v.outcome != verdict::invalid);
     for (const record& q : r.requests())
         if (q.phase == run_phase::measure && q.status == request_status::ok) cout << q.id;
+    const curve_result by_load = curve(base, {2_rps, 4.5_rps});
+    const vector<offered_load> users = {8_users, 16_users};
+    cout << by_load << by_load[2_rps].name() << curve(base, users).low() << money(0.4_usd).usd;
     INFO("as text: ", all[0]);
     std::ostringstream os;
     os << all[0];
