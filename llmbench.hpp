@@ -9073,6 +9073,7 @@ struct server_metrics {
 struct cross_check {
     double sent = 0, finished = 0;         // our requests: all, and those that came to their end
     double prompt_tokens = 0, tokens = 0;  // of these, where all of them tell
+    double prompt_tokens_known = 0;        // of those that tell
     double requests_reported = not_a_number, prompt_tokens_reported = not_a_number,
            tokens_reported = not_a_number;
     double unfinished_before = 0;  // ours of earlier repeats, which it may have finished since
@@ -15141,6 +15142,7 @@ inline cross_check cross_check_of(const repeat_data& d, double unfinished_before
         if (r.status != request_status::ok) continue;
         ++c.finished;
         c.prompt_tokens += r.prompt_tokens > 0 ? r.prompt_tokens : not_a_number;
+        c.prompt_tokens_known += std::max(r.prompt_tokens, 0);
         c.tokens += r.token_source == token_origin::usage ? r.output_tokens : not_a_number;
     }
     if (!is_comparable(d) || is_a_part(d)) return c;
@@ -15161,11 +15163,17 @@ inline bool is_multiple(double reported, double ours) {
 inline bool differs(double reported, double ours) {
     return !std::isnan(reported) && ours > 0 && std::fabs(reported / ours - 1) > 0.02;
 }
+/// Embeddings and scores are requests for each of their texts to some servers, vLLM's among them.
+/// Somebody else's would have had a server read more tokens, or write some.
+inline bool counts_texts(const cross_check& c) {
+    return c.tokens == 0 && !(c.tokens_reported > 0) &&
+           c.prompt_tokens_reported <= 1.02 * c.prompt_tokens_known;
+}
 /// Requests that were somebody else's. Our own are counted on the safe side: what failed may have
 /// been finished by the server all the same, and what an earlier repeat gave up as well.
 inline double foreign_requests(const cross_check& c) {
     if (!(c.requests_reported > c.sent + c.unfinished_before)) return 0;
-    if (is_multiple(c.requests_reported, c.finished)) return 0;
+    if (is_multiple(c.requests_reported, c.finished) || counts_texts(c)) return 0;
     return c.requests_reported - c.sent - c.unfinished_before;
 }
 /// One or two short ones, as a probe of somebody's liveness, do not make it another load.

@@ -39,6 +39,7 @@ struct server_metrics {
 struct cross_check {
     double sent = 0, finished = 0;         // our requests: all, and those that came to their end
     double prompt_tokens = 0, tokens = 0;  // of these, where all of them tell
+    double prompt_tokens_known = 0;        // of those that tell
     double requests_reported = not_a_number, prompt_tokens_reported = not_a_number,
            tokens_reported = not_a_number;
     double unfinished_before = 0;  // ours of earlier repeats, which it may have finished since

@@ -75,6 +75,24 @@ TEST_CASE("a server that counts each request in every process is nobody's other 
     CHECK(against(repeat_reported(50, 199, 500)) != "");
 }
 
+TEST_CASE("a server that counts each text of an embedding or a score is nobody's other load") {
+    // Of 50 requests with 20 prompt tokens each, as vLLM counts rerankings: by the document.
+    repeat_data d = repeat_reported(50, 317, 0);
+    for (record& r : d.records) r.output_tokens = 0;
+    CHECK(against(d) != "");  // of prompts its page says nothing
+    report(d, quantity::prompt_tokens, {7, 7, 7, 7, 7, 7 + 1000});
+    CHECK(against(d) == "");
+    CHECK(difference_text(cross_check_of(d)) == "");
+    d.records[0].prompt_tokens = 0;  // not told
+    report(d, quantity::prompt_tokens, {7, 7, 7, 7, 7, 7 + 995});
+    CHECK(against(d) == "");
+    report(d, quantity::prompt_tokens, {7, 7, 7, 7, 7, 7 + 1100});
+    CHECK(against(d) != "");
+    report(d, quantity::prompt_tokens, {7, 7, 7, 7, 7, 7 + 1000});
+    report(d, quantity::generation_tokens, {50, 50, 50, 50, 50, 51});
+    CHECK(against(d) != "");
+}
+
 TEST_CASE("tokens that are counted differently are said") {
     CHECK(difference_text(cross_check_of(repeat_reported(50, 50, 1000))) ==
           "it counts 1000 generated tokens, the usage in its answers 500");
