@@ -188,7 +188,12 @@ for name in "${names[@]}"; do
     mkdir -p "$home"
     echo
     echo "== $title $version"
-    if ! (install_all) > "$home/install.log" 2>&1; then
+    # A function that is called by `if` does not stop at its first error: hence the shell of its own.
+    set +e
+    (install_all) > "$home/install.log" 2>&1
+    status=$?
+    set -e
+    if ((status != 0)); then
         echo "   NOT OK: it could not be installed; $home/install.log ends:"
         tail -n 5 "$home/install.log"
         bad=1

@@ -21,10 +21,11 @@ struct answered {
 };
 /// Answers of as many tokens as were asked for.
 const answered answers[] = {
-    {"bentoml-1.4.39/openai_chat.stream.http", openai_chat, 7, 16, 16, "length"},
-    {"bentoml-1.4.39/openai_chat.whole.http", openai_chat, 7, 16, 1, "length"},
-    {"bentoml-1.4.39/openai_completions.stream.http", openai_completions, 4, 16, 16, "length"},
-    {"bentoml-1.4.39/plain_text.stream.http", plain_text, 0, 16, 16, ""},
+    {"bentoml-1.4.40/openai_chat.stream.http", openai_chat, 3, 8, 8, "length"},
+    {"bentoml-1.4.40/openai_chat.whole.http", openai_chat, 3, 8, 1, "length"},
+    {"bentoml-1.4.40/openai_completions.stream.http", openai_completions, 3, 8, 8, "length"},
+    {"bentoml-1.4.40/openai_completions.whole.http", openai_completions, 3, 8, 1, "length"},
+    {"bentoml-1.4.40/plain_text.stream.http", plain_text, 0, 8, 8, ""},
     // Its last event but those of usage and the end has a role again, and no content.
     {"dynamo-1.4.2/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
     {"dynamo-1.4.2/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
@@ -93,6 +94,15 @@ const answered answers[] = {
     {"sglang-router-0.3.2/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
     {"sglang-router-0.3.2/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
     {"sglang-router-0.3.2/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
+    // It was busy: two tokens came in one event.
+    {"sglang-0.5.23/openai_chat.stream.http", openai_chat, 18, 8, 7, "length"},
+    {"sglang-0.5.23/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
+    {"sglang-0.5.23/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
+    {"sglang-0.5.23/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
+    {"sglang-0.5.23/wrong_model.http", openai_chat, 18, 8, 8, "length"},  // it answers by any name
+    // Each event has all of the text so far.
+    {"sglang-0.5.23/sglang.stream.http", sglang, 4, 8, 8, "length"},
+    {"sglang-0.5.23/sglang.whole.http", sglang, 4, 8, 1, "length"},
     {"smg-1.13.0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
     {"smg-1.13.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
     {"smg-1.13.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
@@ -112,6 +122,8 @@ const answered answers[] = {
     {"vllm-0.32.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
     {"vllm-0.32.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
     {"vllm-0.32.0/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
+    {"vllm-0.32.0/openai_embeddings.whole.http", openai_embeddings, 4, 0, 1, "stop"},
+    {"vllm-0.32.0/rerank.whole.http", rerank, 9, 0, 1, "stop"},
 };
 
 struct refused {
@@ -121,10 +133,10 @@ struct refused {
     const char* words;
 };
 const refused refusals[] = {
-    {"bentoml-1.4.39/wrong_model.http", openai_chat, 404, "`nobody` does not exist"},
-    {"bentoml-1.4.39/wrong_key.http", openai_chat, 401, "Incorrect API key provided"},
-    {"bentoml-1.4.39/overflow.http", openai_chat, 400, "are more than 2048"},
-    {"bentoml-1.4.39/bad_json.http", openai_chat, 400, "JSONDecodeError"},
+    {"bentoml-1.4.40/wrong_model.http", openai_chat, 404, "`no-such-model` does not exist"},
+    {"bentoml-1.4.40/wrong_key.http", openai_chat, 401, "Incorrect API key provided"},
+    {"bentoml-1.4.40/overflow.http", openai_chat, 400, "are more than 2048"},
+    {"bentoml-1.4.40/bad_json.http", openai_chat, 400, "JSONDecodeError"},
     {"bentoml-1.4.39/plain_error_early.http", plain_text, 500, "check the server log"},
     {"bentoml-1.4.39/plain_overload.http", plain_text, 429, "Too many requests"},
     {"dynamo-1.4.2/wrong_model.http", openai_chat, 404, "HTTP 404: Model not found"},
@@ -170,6 +182,11 @@ const refused refusals[] = {
     {"sglang-router-0.3.2/no_worker.http", openai_chat, 500, "error sending request for url"},
     {"sglang-router-0.3.2/overflow.http", openai_chat, 400, "exceeds the available context size"},
     {"sglang-router-0.3.2/bad_json.http", openai_chat, 400, "JSON syntax error"},
+    {"sglang-0.5.23/wrong_key.http", openai_chat, 401, "Unauthorized"},
+    {"sglang-0.5.23/overflow.http", openai_chat, 400, "longer than the model's context length"},
+    {"sglang-0.5.23/bad_json.http", openai_chat, 400, "JSON decode error"},
+    // Its own API tells it in the stream: an error, and behind it [DONE].
+    {"sglang-0.5.23/sglang_overflow.http", sglang, 200, "longer than the model's context length"},
     {"smg-1.13.0/wrong_model.http", openai_chat, 404,
      "No worker available for model 'no-such-model'"},
     {"smg-1.13.0/overflow.http", openai_chat, 400, "exceeds the available context size"},

@@ -38,6 +38,10 @@ const std::vector<reported> pages = {
       quantity::prefill_time, quantity::decode_time, quantity::prompt_tokens,
       quantity::generation_tokens, quantity::prefix_queries, quantity::prefix_hits, quantity::drafts,
       quantity::draft_tokens, quantity::accepted_tokens, quantity::requests_done}},
+    {"sglang-0.5.23/metrics.txt",
+     {quantity::running, quantity::waiting, quantity::kv_usage, quantity::queue_time,
+      quantity::prompt_tokens, quantity::generation_tokens, quantity::prefix_queries,
+      quantity::prefix_hits, quantity::requests_done}},
     {"triton-2.51/metrics.txt",
      {quantity::waiting, quantity::queue_time, quantity::requests_done}},
     {"vllm-0.32.0/metrics.txt",
@@ -84,6 +88,16 @@ TEST_CASE("LMDeploy counts each token of an answer once") {
     CHECK(r.value(quantity::requests_done) == 4);
     CHECK(r.value(quantity::generation_tokens) == 4 * 8);
     CHECK(r.value(quantity::prompt_tokens) == 2 * (18 + 4));
+}
+
+TEST_CASE("SGLang counts what it has answered, the request of its own start among it") {
+    // Seven of ours and that one, and neither what it refused nor the tokens that tell of its health.
+    const page_reading r = reading_of({page_of(text_of("sglang-0.5.23/metrics.txt"))}, true, {});
+    CHECK(r.value(quantity::requests_done) == 7 + 1);
+    CHECK(r.value(quantity::generation_tokens) == 8 * 8);
+    CHECK(r.value(quantity::prompt_tokens) == 3 * 18 + 4 * 4 + 16);
+    CHECK(r.value(quantity::prefix_queries) == r.value(quantity::prompt_tokens));
+    CHECK(r.value(quantity::prefix_hits) == 43);
 }
 
 TEST_CASE("llama-server's prompt tokens are those that its cache had, and the others") {

@@ -2,7 +2,7 @@
 # bentoml_words.py streams words, as bare text and as an OpenAI-compatible server; no model is behind
 # it. BentoML has no key of its own: the one here is checked by the service.
 title="BentoML"
-version="1.4.39"
+version="1.4.40"
 size="115 MB"
 apis="openai_chat openai_completions plain_text"
 model="tiny"

@@ -16,7 +16,7 @@ more=()
 
 install() {
     venv_with "infinity-emb[server,torch]==$version" "numpy<2"
-    "$home/venv/bin/python" "$reality/servers/infinity_models.py" "$models/hf-normal" \
+    "$home/venv/bin/python" "$reality/servers/bert_models.py" "$models/hf-normal" \
         "$home/tiny" "$home/tiny-rerank"
 }
 

@@ -10,6 +10,7 @@ context=2048
 key=yes
 page=/metrics
 cache=yes
+scores="openai_embeddings rerank"   # by tiny BERTs of random weights, started for that
 own_ttft=vllm:time_to_first_token_seconds_sum
 own_tpot=vllm:request_time_per_output_token_seconds_sum
 own_tpot_count=vllm:request_time_per_output_token_seconds_count
@@ -24,15 +25,18 @@ install() {
     mkdir -p "$site/vllm-$version+cpu.dist-info"
     printf 'Metadata-Version: 2.1\nName: vllm\nVersion: %s+cpu\n' "$version" \
         > "$site/vllm-$version+cpu.dist-info/METADATA"
+    "$home/venv/bin/python" "$reality/servers/bert_models.py" "$models/hf-normal" \
+        "$home/openai_embeddings" "$home/rerank"
 }
 
 start() {
     # Its threads spin while they wait: one of them leaves a machine of two cores room for its clients.
     export VLLM_CPU_KVCACHE_SPACE=1 VLLM_NO_USAGE_STATS=1 VLLM_CPU_OMP_THREADS_BIND=0
-    local more=()
-    if [[ ${API_KEY:-} ]]; then more=(--api-key "$API_KEY"); fi
+    local more=() of=$models/hf-$2
+    if [[ $2 == openai_embeddings || $2 == rerank ]]; then of=$home/$2 more=(--runner pooling); fi
+    if [[ ${API_KEY:-} ]]; then more+=(--api-key "$API_KEY"); fi
     # Without the last option no answer says what of its prompt was cached.
-    exec "$home/venv/bin/vllm" serve "$models/hf-$2" --served-model-name "$model" --host 127.0.0.1 \
+    exec "$home/venv/bin/vllm" serve "$of" --served-model-name "$model" --host 127.0.0.1 \
         --port "$1" --max-model-len "$context" --enforce-eager --enable-prompt-tokens-details \
         "${more[@]}"
 }

@@ -2,7 +2,7 @@
 """Two tiny BERTs of random weights with the tokenizer of another model: one that embeds, and a
 cross-encoder that scores a query beside a document.
 
-  infinity_models.py TOKENIZER_FOLDER EMBEDS SCORES
+  bert_models.py TOKENIZER_FOLDER EMBEDS SCORES
 """
 import sys
 
