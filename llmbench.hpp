@@ -29,10 +29,10 @@
 //   [C2] JSON, read and written
 //   [C3] from one time to another that is not before it
 //   [C4] statistics
-//   [C5] lists of the fields of what is stored
-//   [C6] numbers of files, which are what they may be or are refused
-//   [C7] random numbers
-//   [C8] base64 and a hash
+//   [C5] base64 and a hash
+//   [C6] lists of the fields of what is stored
+//   [C7] numbers of files, which are what they may be or are refused
+//   [C8] random numbers
 //   [C9] fields as JSON
 //   [C10] words that must not be repeated
 //   [C11] the table of metrics
@@ -68,170 +68,174 @@
 //   [C41] whether a load has settled
 //   [C42] what one repeat measured
 //   [C43] the requests of a repeat, as they end
-//   [C44] repeats that are shared
-//   [C45] whether an answer can have come as its numbers say
-//   [C46] what a server's prefix cache had of the prompts
-//   [C47] bounds on what was measured where the client may have been late
-//   [C48] tokens and requests per second
-//   [C49] how long sessions took
-//   [C50] metrics that a server reports of itself
-//   [C51] metrics of requests and of repeats
-//   [C52] how a run changes from its first third to its last
-//   [C53] statistics of several repeats together
-//   [C54] the fields of a repeat
-//   [C55] when a thread of the client did not run, as it knows itself
-//   [C56] the fields of a record
-//   [C57] one repeat of the parts that several programs sent of it
-//   [C58] what a history says of one statistic of one gate
-//   [C59] from which night on a level holds
-//   [C60] what a history knows: its level, what nights and repeats differ by
-//   [C61] which levels were accepted, and what they drifted by
-//   [C62] a run held against a history
-//   [C63] what a history says of the noise of repeats, for limits that are no baseline's
-//   [C64] lines of a history's files
-//   [C65] what runs must have in common to be nights of one history
-//   [C66] what a server and its machine say of themselves, for a history
-//   [C67] from the lines of a history to its nights
-//   [C68] the rule: interim analyses, bounds, prior noise
-//   [C69] what is decided on an objective, and why
-//   [C70] what verdicts are given on
-//   [C71] the history that a gate is held against
-//   [C72] what evidence is held against
-//   [C73] counts: fractions, and quantiles of fresh traffic
-//   [C74] errors of a baseline
-//   [C75] what the client can say against its own numbers
-//   [C76] verdicts on a drift
-//   [C77] distances from a limit
-//   [C78] repeats whose noise a history knows
-//   [C79] pairs: repeats in turns with those of a baseline
-//   [C80] values: times, speeds and rates
-//   [C81] a run held against the nights of main
-//   [C82] what the numbers alone say of an objective
-//   [C83] verdicts that the client may have decided
-//   [C84] how many requests a verdict rests on at least
-//   [C85] what a server's answers can say against its numbers
-//   [C86] verdicts that stand although tokens were buffered
-//   [C87] servers that cannot keep up
-//   [C88] what a server's state explains
-//   [C89] the cross-check of our numbers with the server's
-//   [C90] what makes a measurement invalid
-//   [C91] the verdicts of a gate
-//   [C92] what a calibration finds
-//   [C93] limits that have become too easy
-//   [C94] from verdicts to an exit code
-//   [C95] calibration
-//   [C96] a sentence for each cause
-//   [C97] decisions in sentences
-//   [C98] verdicts in words
-//   [C99] settings beside each other: turns, ratios, what differs significantly
-//   [C100] settings beside each other: from what was measured of each
-//   [C101] settings beside each other, in words
-//   [C102] files of others' making, value by value
-//   [C103] datasets
-//   [C104] what recorded prompts have in common
-//   [C105] sessions as graphs of model calls
-//   [C106] traces
-//   [C107] questions and their keys
-//   [C108] recorded sessions, in the formats of others and in ours
-//   [C109] lengths
-//   [C110] when requests are sent
-//   [C111] arrivals
-//   [C112] prompts of a given number of tokens
-//   [C113] places of a trace
-//   [C114] the part of a load that one of several programs sends
-//   [C115] conversations, recorded and made up
-//   [C116] prompts that stand alone
-//   [C117] recorded sessions as traffic
-//   [C118] where prompts come from
-//   [C119] the plan of a gate
-//   [C120] from a workload to its part of the plan
-//   [C121] the hash of all that a plan sends
-//   [C122] the requests of a plan
-//   [C123] what of its prompts a workload lets a prefix cache have
-//   [C124] what a plan says of the evidence that it will bring
-//   [C125] the search for a capacity
-//   [C126] what probes say of a load
-//   [C127] the capacity that probes show
-//   [C128] the capacity of a candidate beside that of a baseline
-//   [C129] a capacity held against a live baseline's
-//   [C130] a load that is searched
-//   [C131] which SLOs a scenario can have
-//   [C132] the options of requests
-//   [C133] the load that is profiled
-//   [C134] what a scenario does beside its load
-//   [C135] from a scenario to its plan
-//   [C136] a plan in words
-//   [C137] where a gate's server stood
-//   [C138] what of a scenario does not go with a curve, and its load at each point of one
-//   [C139] what of a scenario does not go with several settings
-//   [C140] JSON files of other tools
-//   [C141] one run of another tool, as its file tells it
-//   [C142] result files of AIPerf
-//   [C143] result files of guidellm
-//   [C144] files that tell of their requests in lists, one value of each request in each
-//   [C145] result files of SGLang's bench_serving
-//   [C146] result files of vLLM bench serve
-//   [C147] which tool wrote a result file, and what it tells
-//   [C148] runs of another tool as the repeats of one gate
-//   [C149] engine model
-//   [C150] what a request asks the simulated server
-//   [C151] answers of the simulated server
-//   [C152] the simulated server's page of metrics
-//   [C153] what the simulated server says besides answers
-//   [C154] an engine with the pace of a server that was measured
-//   [C155] our requests in other tools' definitions
-//   [C156] the rows of a table: each metric over the repeats of an arm
-//   [C157] points and round steps of drawings
-//   [C158] distributions: quantiles as lines, of each repeat and of all
-//   [C159] the curve of a search: objectives over the load
-//   [C160] how requests ended, and what their answers say of tokens
-//   [C161] how long made-up prompts were to be, and were
-//   [C162] what each of several programs did, over all repeats
-//   [C163] what a server told of itself, over all repeats
-//   [C164] what was done beside the load of an arm
-//   [C165] timelines: repeats in windows of equal length
-//   [C166] all that reports tell of a gate's numbers, computed once
-//   [C167] what other runs of a gate would find
-//   [C168] what a result keeps of the nights that it was held against
-//   [C169] the fields of a gate: its servers, its load, what it was judged by
-//   [C170] stored results
-//   [C171] the fields of what was measured on a server
-//   [C172] calibration.json
-//   [C173] what result.json tells of events.bin
-//   [C174] the fields of a verdict
-//   [C175] from a gate that was measured to its line of a history
-//   [C176] one line of records.jsonl
-//   [C177] shards of a load, put together
-//   [C178] a repeat as bytes, for another program of the same run
-//   [C179] from the lines of a history to what a gate is held against
-//   [C180] the progress line
-//   [C181] what reports tell of several settings
-//   [C182] several settings in result.json
-//   [C183] several settings on the console
-//   [C184] what came of a profile
-//   [C185] what reports are made of
-//   [C186] how gates are headed
-//   [C187] words in Markdown
-//   [C188] what reports tell of a server's loads, one after the other
-//   [C189] rehearsals: gates on a model of their server
-//   [C190] result.json and calibration.json
-//   [C191] several settings in summary.md
-//   [C192] what reports say of the nights that a gate was held against
-//   [C193] words of reports
-//   [C194] junit.xml, summary.md, annotations, metrics.txt
-//   [C195] what a console can show
-//   [C196] the console
-//   [C197] the pace of a server in the result of a run
-//   [C198] the report page: style, icons and script
-//   [C199] the report page: drawings
-//   [C200] the report page: verdicts
-//   [C201] the report page: distributions
-//   [C202] the report page: gates beside each other
-//   [C203] the report page: what a search found
-//   [C204] the report page: what else a gate has to say
-//   [C205] the report page: several settings beside each other
-//   [C206] the report page: timelines
-//   [C207] the report page: the whole
+//   [C44] answers held against each other
+//   [C45] repeats that are shared
+//   [C46] whether an answer can have come as its numbers say
+//   [C47] what a server's prefix cache had of the prompts
+//   [C48] bounds on what was measured where the client may have been late
+//   [C49] tokens and requests per second
+//   [C50] how long sessions took
+//   [C51] metrics that a server reports of itself
+//   [C52] metrics of requests and of repeats
+//   [C53] how a run changes from its first third to its last
+//   [C54] statistics of several repeats together
+//   [C55] the fields of a repeat
+//   [C56] when a thread of the client did not run, as it knows itself
+//   [C57] the fields of a record
+//   [C58] one repeat of the parts that several programs sent of it
+//   [C59] what a history says of one statistic of one gate
+//   [C60] from which night on a level holds
+//   [C61] what a history knows: its level, what nights and repeats differ by
+//   [C62] which levels were accepted, and what they drifted by
+//   [C63] a run held against a history
+//   [C64] what a history says of the noise of repeats, for limits that are no baseline's
+//   [C65] lines of a history's files
+//   [C66] what runs must have in common to be nights of one history
+//   [C67] what a server and its machine say of themselves, for a history
+//   [C68] from the lines of a history to its nights
+//   [C69] the rule: interim analyses, bounds, prior noise
+//   [C70] what is decided on an objective, and why
+//   [C71] what verdicts are given on
+//   [C72] the history that a gate is held against
+//   [C73] what evidence is held against
+//   [C74] counts: fractions, and quantiles of fresh traffic
+//   [C75] errors of a baseline
+//   [C76] what the client can say against its own numbers
+//   [C77] verdicts on a drift
+//   [C78] distances from a limit
+//   [C79] repeats whose noise a history knows
+//   [C80] pairs: repeats in turns with those of a baseline
+//   [C81] values: times, speeds and rates
+//   [C82] a run held against the nights of main
+//   [C83] what the numbers alone say of an objective
+//   [C84] verdicts that the client may have decided
+//   [C85] how many requests a verdict rests on at least
+//   [C86] what a server's answers can say against its numbers
+//   [C87] verdicts that stand although tokens were buffered
+//   [C88] servers that cannot keep up
+//   [C89] what a server's state explains
+//   [C90] the cross-check of our numbers with the server's
+//   [C91] what makes a measurement invalid
+//   [C92] the verdicts of a gate
+//   [C93] what a calibration finds
+//   [C94] limits that have become too easy
+//   [C95] from verdicts to an exit code
+//   [C96] calibration
+//   [C97] a sentence for each cause
+//   [C98] decisions in sentences
+//   [C99] verdicts in words
+//   [C100] settings beside each other: turns, ratios, what differs significantly
+//   [C101] settings beside each other: from what was measured of each
+//   [C102] settings beside each other, in words
+//   [C103] files of others' making, value by value
+//   [C104] datasets
+//   [C105] what recorded prompts have in common
+//   [C106] sessions as graphs of model calls
+//   [C107] traces
+//   [C108] questions and their keys
+//   [C109] recorded sessions, in the formats of others and in ours
+//   [C110] lengths
+//   [C111] when requests are sent
+//   [C112] arrivals
+//   [C113] prompts of a given number of tokens
+//   [C114] places of a trace
+//   [C115] the part of a load that one of several programs sends
+//   [C116] conversations, recorded and made up
+//   [C117] prompts that stand alone
+//   [C118] recorded sessions as traffic
+//   [C119] where prompts come from
+//   [C120] the plan of a gate
+//   [C121] from a workload to its part of the plan
+//   [C122] the hash of all that a plan sends
+//   [C123] the requests of a plan
+//   [C124] what of its prompts a workload lets a prefix cache have
+//   [C125] what a plan says of the evidence that it will bring
+//   [C126] the search for a capacity
+//   [C127] what probes say of a load
+//   [C128] the capacity that probes show
+//   [C129] the capacity of a candidate beside that of a baseline
+//   [C130] a capacity held against a live baseline's
+//   [C131] a load that is searched
+//   [C132] which SLOs a scenario can have
+//   [C133] the options of requests
+//   [C134] the load that is profiled
+//   [C135] what a scenario does beside its load
+//   [C136] from a scenario to its plan
+//   [C137] a plan in words
+//   [C138] where a gate's server stood
+//   [C139] what of a scenario does not go with a curve, and its load at each point of one
+//   [C140] what of a scenario does not go with several settings
+//   [C141] JSON files of other tools
+//   [C142] one run of another tool, as its file tells it
+//   [C143] result files of AIPerf
+//   [C144] result files of guidellm
+//   [C145] files that tell of their requests in lists, one value of each request in each
+//   [C146] result files of SGLang's bench_serving
+//   [C147] result files of vLLM bench serve
+//   [C148] which tool wrote a result file, and what it tells
+//   [C149] runs of another tool as the repeats of one gate
+//   [C150] engine model
+//   [C151] what a request asks the simulated server
+//   [C152] answers of the simulated server
+//   [C153] the simulated server's page of metrics
+//   [C154] what the simulated server says besides answers
+//   [C155] an engine with the pace of a server that was measured
+//   [C156] our requests in other tools' definitions
+//   [C157] the rows of a table: each metric over the repeats of an arm
+//   [C158] points and round steps of drawings
+//   [C159] distributions: quantiles as lines, of each repeat and of all
+//   [C160] the curve of a search: objectives over the load
+//   [C161] how requests ended, and what their answers say of tokens
+//   [C162] how long made-up prompts were to be, and were
+//   [C163] what each of several programs did, over all repeats
+//   [C164] what a server told of itself, over all repeats
+//   [C165] what was done beside the load of an arm
+//   [C166] timelines: repeats in windows of equal length
+//   [C167] all that reports tell of a gate's numbers, computed once
+//   [C168] what other runs of a gate would find
+//   [C169] answers that reports show
+//   [C170] what a result keeps of the nights that it was held against
+//   [C171] the fields of a gate: its servers, its load, what it was judged by
+//   [C172] stored results
+//   [C173] the fields of what was measured on a server
+//   [C174] calibration.json
+//   [C175] what result.json tells of events.bin
+//   [C176] the fields of a verdict
+//   [C177] from a gate that was measured to its line of a history
+//   [C178] one line of records.jsonl
+//   [C179] shards of a load, put together
+//   [C180] a repeat as bytes, for another program of the same run
+//   [C181] from the lines of a history to what a gate is held against
+//   [C182] the progress line
+//   [C183] what reports tell of several settings
+//   [C184] several settings in result.json
+//   [C185] several settings on the console
+//   [C186] what came of a profile
+//   [C187] what reports are made of
+//   [C188] how gates are headed
+//   [C189] words in Markdown
+//   [C190] what reports tell of a server's loads, one after the other
+//   [C191] rehearsals: gates on a model of their server
+//   [C192] result.json and calibration.json
+//   [C193] several settings in summary.md
+//   [C194] what reports say of the nights that a gate was held against
+//   [C195] words of reports
+//   [C196] junit.xml, summary.md, annotations, metrics.txt
+//   [C197] what a console can show
+//   [C198] the console
+//   [C199] answers in reports: answers.jsonl, and their section of the page
+//   [C200] the pace of a server in the result of a run
+//   [C201] the report page: drawings
+//   [C202] the report page: verdicts
+//   [C203] the report page: what else a gate has to say
+//   [C204] the report page: answers
+//   [C205] the report page: style, icons and script
+//   [C206] the report page: distributions
+//   [C207] the report page: gates beside each other
+//   [C208] the report page: what a search found
+//   [C209] the report page: several settings beside each other
+//   [C210] the report page: timelines
+//   [C211] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -271,65 +275,66 @@
 //   [E36] what a load is told and delivers
 //   [E37] one connection of the load
 //   [E38] what one client thread has to send, and when
-//   [E39] the connections of one client thread
-//   [E40] what came back to one client thread
-//   [E41] one client thread
-//   [E42] the load of one repeat
-//   [E43] what of asio a server needs beyond a client
-//   [E44] a connection of the simulated server
-//   [E45] what the simulated server does with requests
-//   [E46] the simulated server's sockets
-//   [E47] the simulated server in a made-up world
-//   [E48] what a server's first words say against a load
-//   [E49] what a server is asked before the load
-//   [E50] who asks a server
-//   [E51] server processes
-//   [E52] commands of a scenario, beside its server
-//   [E53] the pages on which a server tells of itself
-//   [E54] servers that a gate starts
-//   [E55] targets brought up
-//   [E56] a server and its machine asked what they are
-//   [E57] a server's pages, read beside a load
-//   [E58] whether two targets are one server, and two arms one
-//   [E59] the test case of doctest's that gates stand in, and their names
-//   [E60] records.jsonl and events.bin, written while the load runs
-//   [E61] the reports of all gates of a program, and its files
-//   [E62] all gates of a program, and how it ends
-//   [E63] gates inside doctest
-//   [E64] the models that stand in for servers in a rehearsal
-//   [E65] what the environment asks of a gate
-//   [E66] the servers of a gate
-//   [E67] the progress of a repeat
-//   [E68] what is done to the server beside a load
-//   [E69] one repeat
-//   [E70] one repeat of a load that ranks of MPI send
-//   [E71] a load that several programs send without a word to each other
-//   [E72] one repeat of a load that several programs send
-//   [E73] one repeat, whoever sends it, and the files that it leaves
-//   [E74] which repeat is measured next, and which are evidence
-//   [E75] the repeats of a gate, on its servers
-//   [E76] gates as steps of a bisection
-//   [E77] what a gate says before its load
-//   [E78] the search for a capacity, on the servers of a gate
-//   [E79] what another rank than the first does of a gate
-//   [E80] the nights that a gate is held against
-//   [E81] profiles of servers
-//   [E82] profiles that could not be ended
-//   [E83] a gate, from its servers to all that its repeats show
-//   [E84] what the result of a gate holds
-//   [E85] gates that are added to a history
-//   [E86] what one program does of a plan that several share
-//   [E87] gates take turns
-//   [E88] gates in virtual time
-//   [E89] one gate from its scenario to its result
-//   [E90] a run that is over, with its requests
-//   [E91] what others have measured, judged as a gate
-//   [E92] one load of a server after the other, from a scenario to its curve
-//   [E93] several settings of a server, measured in turns
-//   [E94] several settings from a scenario to their result
-//   [E95] public functions
-//   [E96] records judged again
-//   [E97] main
+//   [E39] what is kept of the answers of one client thread
+//   [E40] the connections of one client thread
+//   [E41] what came back to one client thread
+//   [E42] one client thread
+//   [E43] the load of one repeat
+//   [E44] what of asio a server needs beyond a client
+//   [E45] a connection of the simulated server
+//   [E46] what the simulated server does with requests
+//   [E47] the simulated server's sockets
+//   [E48] the simulated server in a made-up world
+//   [E49] what a server's first words say against a load
+//   [E50] what a server is asked before the load
+//   [E51] who asks a server
+//   [E52] server processes
+//   [E53] commands of a scenario, beside its server
+//   [E54] the pages on which a server tells of itself
+//   [E55] servers that a gate starts
+//   [E56] targets brought up
+//   [E57] a server and its machine asked what they are
+//   [E58] a server's pages, read beside a load
+//   [E59] whether two targets are one server, and two arms one
+//   [E60] the test case of doctest's that gates stand in, and their names
+//   [E61] records.jsonl and events.bin, written while the load runs
+//   [E62] the reports of all gates of a program, and its files
+//   [E63] all gates of a program, and how it ends
+//   [E64] gates inside doctest
+//   [E65] the models that stand in for servers in a rehearsal
+//   [E66] what the environment asks of a gate
+//   [E67] the servers of a gate
+//   [E68] the progress of a repeat
+//   [E69] what is done to the server beside a load
+//   [E70] one repeat
+//   [E71] one repeat of a load that ranks of MPI send
+//   [E72] a load that several programs send without a word to each other
+//   [E73] one repeat of a load that several programs send
+//   [E74] one repeat, whoever sends it, and the files that it leaves
+//   [E75] which repeat is measured next, and which are evidence
+//   [E76] the repeats of a gate, on its servers
+//   [E77] gates as steps of a bisection
+//   [E78] what a gate says before its load
+//   [E79] the search for a capacity, on the servers of a gate
+//   [E80] what another rank than the first does of a gate
+//   [E81] the nights that a gate is held against
+//   [E82] profiles of servers
+//   [E83] profiles that could not be ended
+//   [E84] a gate, from its servers to all that its repeats show
+//   [E85] what the result of a gate holds
+//   [E86] gates that are added to a history
+//   [E87] what one program does of a plan that several share
+//   [E88] gates take turns
+//   [E89] gates in virtual time
+//   [E90] one gate from its scenario to its result
+//   [E91] a run that is over, with its requests
+//   [E92] what others have measured, judged as a gate
+//   [E93] one load of a server after the other, from a scenario to its curve
+//   [E94] several settings of a server, measured in turns
+//   [E95] several settings from a scenario to their result
+//   [E96] public functions
+//   [E97] records judged again
+//   [E98] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -788,8 +793,11 @@ enum class token_throughput : unsigned char {
 };
 enum class request_throughput_t : unsigned char { request_throughput };  ///< completed requests/s
 enum class fraction_metric : unsigned char { error_rate };  ///< fraction of requests
-/// Of the questions asked, the fraction answered rightly; one whose request failed is not.
-enum class answer_metric : unsigned char { accuracy };
+/// Fractions of answers; one whose request failed is neither.
+enum class answer_metric : unsigned char {
+    accuracy,     ///< of the questions asked, those answered rightly
+    same_answers  ///< equal to a live baseline's to the same prompt, byte for byte
+};
 enum class run_time_metric : unsigned char { startup_time };             ///< spawn to ready
 // Server metrics: what the server reports on its Prometheus page, read once a second.
 /// Means over what it finished in the steady window; its own clock, so no network is in them.
@@ -846,10 +854,10 @@ enum class metric_id : unsigned char {
     first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap, session_time,
     prefill_speed, decode_speed, tokens_per_event, output_throughput, total_throughput,
     prefill_throughput, decode_throughput, input_throughput, request_throughput, error_rate,
-    accuracy, startup_time, goodput, drift, ratio, server_metric, queue_time, server_prefill_time,
-    server_decode_time, queued_requests, running_requests, kv_cache_usage, preemptions,
-    prefix_cache_hits, acceptance_length, energy_per_token, cost_per_million_tokens, cached_share,
-    capacity_in_rate, capacity_in_users
+    accuracy, same_answers, startup_time, goodput, drift, ratio, server_metric, queue_time,
+    server_prefill_time, server_decode_time, queued_requests, running_requests, kv_cache_usage,
+    preemptions, prefix_cache_hits, acceptance_length, energy_per_token, cost_per_million_tokens,
+    cached_share, capacity_in_rate, capacity_in_users
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
 enum class bound_side : unsigned char { at_most, at_least, either };
@@ -2169,6 +2177,8 @@ struct record {
     int choices = 0;                ///< answers that share the stream
     types::maybe<bool> right{};  ///< the answer to a question; none where there was no question
     types::text graded{};  ///< what was read in it, up to 80 bytes; empty: nothing could be
+    unsigned long long answer_hash = 0;  ///< of all that was generated; 0: it was not compared
+    types::maybe<bool> same{};  ///< as the baseline's answer in its pair; none: that was not asked
     int resends = 0;  ///< times it was sent again: its kept connection was closed without an answer
 };
 
@@ -2603,7 +2613,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cmath>  // fabs, isfinite, isnan, isinf, ceil, erfc, sqrt, log, floor, pow, copysign, ...
 #include <cstdarg>  // printed()
 #include <cstddef>  // size_t, ptrdiff_t
-#include <cstdint>  // uint64_t, uint32_t, int64_t
+#include <cstdint>  // uint32_t, uint64_t, int64_t
 #include <cstdio>  // vsnprintf
 #include <cstdlib>  // strtod_l, llabs, abs
 #include <cstring>  // memchr, memcmp, memcpy, strchr
@@ -3417,7 +3427,45 @@ inline double pocock_constant(int analyses, double alpha) {
     return bisect(0, 10, -alpha, crossed);
 }
 
-// ===== [C5] lists of the fields of what is stored ================================================
+// ===== [C5] base64 and a hash ====================================================================
+
+/// RFC 4648.
+inline std::string base64(std::string_view bytes) {
+    constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string out;
+    for (std::size_t i = 0; i < bytes.size(); i += 3) {
+        std::uint32_t three = 0;
+        for (std::size_t k = 0; k < 3; ++k)
+            three = three << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k])
+                                                       : 0u);
+        for (std::size_t k = 0; k < 4; ++k)
+            out += i + k <= bytes.size() ? digits[three >> (18 - 6 * k) & 63] : '=';
+    }
+    return out;
+}
+
+/// FNV-1a, 64 bit: tells files and traces apart, protects against nothing.
+class fnv1a {
+public:
+    void add(const void* data, std::size_t n) {
+        for (std::size_t i = 0; i < n; ++i)
+            h_ = (h_ ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001B3ull;
+    }
+    void add(long long v) {
+        for (int i = 0; i < 8; ++i) {
+            const auto byte =
+                static_cast<unsigned char>(static_cast<unsigned long long>(v) >> (8 * i));
+            add(&byte, 1);
+        }
+    }
+    std::uint64_t value() const { return h_; }
+    std::string text() const { return printed("%016llx", static_cast<unsigned long long>(h_)); }
+
+private:
+    std::uint64_t h_ = 0xCBF29CE484222325ull;
+};
+
+// ===== [C6] lists of the fields of what is stored ================================================
 // A struct that files hold has one list of its fields: a function fields_of(field_visitor&, it).
 // What writes it, reads it, moves its clock, describes it in ci/result.schema.json or, in tests,
 // draws its values goes through that list, so that none of them forgets what another one knows.
@@ -3602,7 +3650,7 @@ private:
     const long long by_ns_;
 };
 
-// ===== [C6] numbers of files, which are what they may be or are refused ==========================
+// ===== [C7] numbers of files, which are what they may be or are refused ==========================
 // Whoever wrote a file may have written anything. Its numbers are cast, added up and given room for
 // only after they went through here; where one is none that is allowed, the sentence names the
 // file, the field, the value and what is.
@@ -3736,7 +3784,7 @@ private:
     std::string file_, path_;
 };
 
-// ===== [C7] random numbers =======================================================================
+// ===== [C8] random numbers =======================================================================
 // Own generators and transformations: the same seed gives the same traffic with every compiler and
 // standard library, which std::*_distribution do not promise.
 
@@ -3808,44 +3856,6 @@ inline double generator::gamma(double shape) {
         if (v > 0 && std::log(uniform()) < 0.5 * x * x + d - d * v + d * std::log(v)) return d * v;
     }
 }
-
-// ===== [C8] base64 and a hash ====================================================================
-
-/// RFC 4648.
-inline std::string base64(std::string_view bytes) {
-    constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    std::string out;
-    for (std::size_t i = 0; i < bytes.size(); i += 3) {
-        std::uint32_t three = 0;
-        for (std::size_t k = 0; k < 3; ++k)
-            three = three << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k])
-                                                       : 0u);
-        for (std::size_t k = 0; k < 4; ++k)
-            out += i + k <= bytes.size() ? digits[three >> (18 - 6 * k) & 63] : '=';
-    }
-    return out;
-}
-
-/// FNV-1a, 64 bit: tells files and traces apart, protects against nothing.
-class fnv1a {
-public:
-    void add(const void* data, std::size_t n) {
-        for (std::size_t i = 0; i < n; ++i)
-            h_ = (h_ ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001B3ull;
-    }
-    void add(long long v) {
-        for (int i = 0; i < 8; ++i) {
-            const auto byte =
-                static_cast<unsigned char>(static_cast<unsigned long long>(v) >> (8 * i));
-            add(&byte, 1);
-        }
-    }
-    std::uint64_t value() const { return h_; }
-    std::string text() const { return printed("%016llx", static_cast<unsigned long long>(h_)); }
-
-private:
-    std::uint64_t h_ = 0xCBF29CE484222325ull;
-};
 
 // ===== [C9] fields as JSON =======================================================================
 
@@ -4248,6 +4258,8 @@ inline constexpr metric_facts metric_table[] = {
      .of = metric_of::requests},
     {.id = metric_id::accuracy, .name = "accuracy", .unit = metric_unit::fraction,
      .side = bound_side::at_least, .of = metric_of::requests},
+    {.id = metric_id::same_answers, .name = "same_answers", .unit = metric_unit::fraction,
+     .side = bound_side::at_least, .of = metric_of::requests},
     {.id = metric_id::startup_time, .name = "startup_time", .of = metric_of::start},
     {.id = metric_id::goodput, .name = "goodput", .unit = metric_unit::fraction,
      .side = bound_side::at_least, .of = metric_of::requests},
@@ -4358,6 +4370,10 @@ constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::lo
 constexpr bool is_drift(metric_id m) { return facts_of(m).of == metric_of::thirds; }
 /// Of two statistics of a repeat.
 constexpr bool is_ratio(metric_id m) { return facts_of(m).of == metric_of::ratio; }
+/// Of what was answered: questions, which are the same in each repeat.
+constexpr bool is_of_answers(metric_id m) {
+    return m == metric_id::accuracy || m == metric_id::same_answers;
+}
 /// Of the same questions in both arms, so that their difficulty cancels.
 constexpr bool may_be_relative(metric_id m) {
     return !is_request_fraction(m) || m == metric_id::accuracy;
@@ -4411,6 +4427,10 @@ inline bool is_of_all(const statistic_data& w) {
 }
 inline bool is_of_all_errors(const slo& s) {
     return s.what.metric == metric_id::error_rate && !s.is_advisory && is_all(s.what.which);
+}
+/// Whether an objective says nothing without a baseline.
+inline bool needs_baseline(const slo& s) {
+    return s.factor > 0 || s.what.metric == metric_id::same_answers;
 }
 
 /// Whether a program of comparisons leaves one condition: every `&&` and `||` finds its two sides.
@@ -6743,6 +6763,16 @@ inline std::string refusal_message(const picojson::value& v) {
     return reported.empty() ? string_member(v, "message") : reported;
 }
 
+/// All that was generated.
+struct generated_text {
+    std::string reasoning{}, answer{}, calls{};
+    /// As one text, in which none of them passes for another.
+    std::string joined() const {
+        return (reasoning.empty() ? "" : reasoning + '\x1e') + answer +
+               (calls.empty() ? "" : '\x1f' + calls);
+    }
+};
+
 /// What the reader of one stream remembers from event to event.
 struct stream_memory {
     std::string text{};      // the last event's, where a server repeats all text so far
@@ -6751,10 +6781,23 @@ struct stream_memory {
     int tokens = 0;          // so far, where each event tells its own
     asked_answer asked{};
     bool keeps_answer = false;
-    std::string answer{};    // its words, no reasoning, where they are kept
+    generated_text said{};   // where it is kept
 
-    void say(const picojson::value& v, const char* name) {
-        if (keeps_answer) answer += string_member(v, name);
+    void say(const picojson::value& v, const char* name) { keep(said.answer, v, name); }
+    void think(const picojson::value& v, const char* name) { keep(said.reasoning, v, name); }
+    /// A call, or the next piece of one: its id is another one each time.
+    void call(const picojson::value& v, const char* name = "name",
+              const char* input = "arguments") {
+        if (!keeps_answer) return;
+        if (has_text(v, name)) said.calls += '\n';
+        for (const char* field : {name, input})
+            if (const picojson::value* m = member(v, field); m && m->evaluate_as_boolean())
+                said.calls += m->is<std::string>() ? m->get<std::string>() : m->serialize();
+    }
+
+private:
+    void keep(std::string& to, const picojson::value& v, const char* name) {
+        if (keeps_answer) to += string_member(v, name);
     }
 };
 
@@ -6816,6 +6859,15 @@ inline bool take_output(const picojson::value& choice, const char* output, strea
     return some || calls;
 }
 
+/// The words of it, where they are kept.
+inline void keep_output(const picojson::value& said, stream_memory& memory) {
+    for (const char* name : {"content", "refusal"}) memory.say(said, name);
+    memory.think(said, has_text(said, "reasoning_content") ? "reasoning_content" : "reasoning");
+    for (const picojson::value& tool : array_member(said, "tool_calls"))
+        if (const picojson::value* function = member(tool, "function")) memory.call(*function);
+    if (const picojson::value* function = member(said, "function_call")) memory.call(*function);
+}
+
 /// Tokens that a choice lists one by one (logprobs, token ids), 0 where it lists none.
 inline int listed_tokens(const picojson::value& choice) {
     const picojson::value* logprobs = member(choice, "logprobs");
@@ -6847,7 +6899,7 @@ inline void read_openai_choices(const picojson::value& v, stream_event& e, strea
         if (!take_output(choice, output, e)) continue;
         if (index == 0) {  // the conversation goes on from the first one
             memory.say(choice, "text");
-            if (const picojson::value* said = member(choice, output)) memory.say(*said, "content");
+            if (const picojson::value* said = member(choice, output)) keep_output(*said, memory);
         }
         if (e.completion_tokens > 0) e.count(e.completion_tokens);  // running usage
         else if (const int n = listed_tokens(choice); n > 0) e.count(n);
@@ -7436,6 +7488,9 @@ inline void read_ollama(const picojson::value& v, stream_event& e, stream_memory
         e.take_reasoning(*from, "thinking");
         memory.say(*from, "content");
         memory.say(*from, "response");
+        memory.think(*from, "thinking");
+        for (const picojson::value& tool : array_member(*from, "tool_calls"))
+            if (const picojson::value* function = member(tool, "function")) memory.call(*function);
         const picojson::value* calls = member(*from, "tool_calls");
         if (calls && calls->is<picojson::array>() && !calls->get<picojson::array>().empty())
             e.take_call();
@@ -7490,7 +7545,8 @@ inline void read_sglang(const picojson::value& v, stream_event& e, stream_memory
     const std::size_t before = memory.cumulative ? memory.text.size() : 0;
     e.content = e.answer = text.size() > before;
     e.text_bytes = static_cast<int>(text.size() - before);
-    if (memory.keeps_answer) memory.answer = memory.cumulative ? text : memory.answer + text;
+    std::string& said = memory.said.answer;
+    if (memory.keeps_answer) said = memory.cumulative ? text : said + text;
     memory.text = text;
     const picojson::value* meta = member(v, "meta_info");
     if (!meta) return;
@@ -7527,10 +7583,14 @@ inline void read_anthropic_usage(const picojson::value& v, stream_event& e) {
     const int written = count_member(*usage, "cache_creation_input_tokens");
     e.prompt_tokens += std::max(e.cached_tokens, 0) + std::max(written, 0);
 }
-inline void take_anthropic_piece(const picojson::value& piece, stream_event& e) {
+inline void take_anthropic_piece(const picojson::value& piece, stream_event& e,
+                                 stream_memory& memory) {
     for (const char* name : {"text", "partial_json"}) e.take_text(piece, name);
     e.take_reasoning(piece, "thinking");
     if (string_member(piece, "type") == "tool_use") e.take_call();
+    memory.say(piece, "text");
+    memory.think(piece, "thinking");
+    memory.call(piece, "name", has_text(piece, "partial_json") ? "partial_json" : "input");
 }
 inline void read_anthropic(const picojson::value& v, stream_event& e, stream_memory& memory) {
     e.done = string_member(v, "type") == "message_stop";
@@ -7539,8 +7599,7 @@ inline void read_anthropic(const picojson::value& v, stream_event& e, stream_mem
     for (const char* name : {"delta", "content_block"}) {
         const picojson::value* piece = member(v, name);
         if (!piece) continue;
-        take_anthropic_piece(*piece, e);
-        memory.say(*piece, "text");
+        take_anthropic_piece(*piece, e, memory);
         e.finish_reason = finish_reason_of(string_member(*piece, "stop_reason"));
     }
 }
@@ -7550,10 +7609,8 @@ inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
     e.finish_reason = finish_reason_of(string_member(v, "stop_reason"));
     const picojson::value* blocks = member(v, "content");
     if (!blocks || !blocks->is<picojson::array>()) return;
-    for (const picojson::value& block : blocks->get<picojson::array>()) {
-        take_anthropic_piece(block, e);
-        memory.say(block, "text");
-    }
+    for (const picojson::value& block : blocks->get<picojson::array>())
+        take_anthropic_piece(block, e, memory);
 }
 
 // ===== [C29] OpenAI's responses ==================================================================
@@ -7599,8 +7656,12 @@ inline void read_responses(const picojson::value& v, stream_event& e, stream_mem
         else if (type == "response.refusal.delta" || type == "response.output_text.delta")
             e.take_text(v, "delta");
         else e.take_call();
-        if (type == "response.output_text.delta") memory.say(v, "delta");
+        if (type.starts_with("response.reasoning")) memory.think(v, "delta");
+        else if (type == "response.output_text.delta") memory.say(v, "delta");
+        else memory.call(v, "name", "delta");
     }
+    if (const picojson::value* item = member(v, "item"); item && type.ends_with("item.added"))
+        memory.call(*item);
     for (const char* end : {"response.completed", "response.incomplete", "response.failed"})
         if (type == end) e.done = true;
     if (type == "error") {
@@ -7615,8 +7676,10 @@ inline void read_responses_whole(const picojson::value& v, stream_event& e,
     for (const picojson::value& item : array_member(v, "output")) {
         const std::string type = string_member(item, "type");
         if (type.ends_with("_call")) e.take_call();
+        if (type.ends_with("_call")) memory.call(item);
         for (const char* list : {"summary", "content"})
             for (const picojson::value& piece : array_member(item, list)) {
+                if (type == "reasoning") memory.think(piece, "text");
                 if (type == "reasoning") e.take_reasoning(piece, "text");
                 else if (e.take_text(piece, "text")) memory.say(piece, "text");
                 e.take_text(piece, "refusal");
@@ -7776,7 +7839,7 @@ class body_reader {
 public:
     static constexpr std::size_t most = event_stream_parser::max_event;
 
-    /// `keeps_answer`: its words are wanted, for the next turn of a conversation.
+    /// `keeps_answer`: its words are wanted.
     void reset(const api_traits& a, bool streamed, bool keeps_answer = false,
                const asked_answer& asked = {}) {
         *this = body_reader();
@@ -7786,7 +7849,7 @@ public:
         framed_ = streamed ? a.framed : framing::document;
         is_fast_ = a.read == read_openai && !keeps_answer;
     }
-    const std::string& answer() const { return memory_.answer; }
+    const generated_text& said() const { return memory_.said; }
     /// Whether an answer of this type is what was asked for; any other one tells an error.
     bool takes(std::string_view content_type) const {
         switch (framed_) {
@@ -7821,7 +7884,7 @@ public:
             }
             break;
         case framing::pieces:
-            if (memory_.keeps_answer) memory_.answer += bytes;
+            if (memory_.keeps_answer) memory_.said.answer += bytes;
             if (!bytes.empty())
                 on_event(stream_event{.content = true, .answer = true,
                                       .text_bytes = static_cast<int>(bytes.size())});
@@ -8140,8 +8203,9 @@ public:
     int http_status() const { return http_.head_done() ? http_.status() : 0; }
     stream_timeline& timeline() { return timeline_; }
     const stream_timeline& timeline() const { return timeline_; }
-    const std::string& words() const { return reader_.answer(); }
-    /// `keeps_answer`: its words are wanted, for the next turn of a conversation.
+    const generated_text& said() const { return reader_.said(); }
+    const std::string& words() const { return said().answer; }
+    /// `keeps_answer`: its words are wanted: graded, compared, or for a conversation's next turn.
     void reset(const api_traits& api = apis[0], bool streamed = true, bool keeps_answer = false,
                const asked_answer& asked = {}) {
         timeline_.reset();
@@ -9314,6 +9378,26 @@ struct side_task_seen {
     std::vector<side_step> steps{};
 };
 
+/// Where the candidate's answers differ from the baseline's in a pair.
+struct answer_differences {
+    std::vector<double> places{};  // characters before each first difference
+    double tokens = 0;             // before those, and of the answers that do not differ
+    long long without_place = 0;   // answers that differ, whose texts were too many to keep
+    void add(const answer_differences& o) {
+        places.insert(places.end(), o.places.begin(), o.places.end());
+        tokens += o.tokens;
+        without_place += o.without_place;
+    }
+};
+inline constexpr std::size_t most_shown_bytes = 2000;
+/// What the answer to a request said; where it differs from the baseline's, also what that said,
+/// and how many characters are the same before.
+struct kept_text {
+    std::size_t index = 0;
+    std::string said{}, expected{};
+    double same_characters = not_a_number;
+};
+
 /// One repeat of one arm as a whole: all that was seen beside its requests.
 struct repeat_facts {
     run_arm arm = run_arm::candidate;
@@ -9349,6 +9433,7 @@ struct repeat_facts {
     double usd_per_hour = 0;  // of its server, 0: nobody says
     bool plays_out = false;   // sessions that were under way at its end were played to theirs
     warmup_seen warmup{};     // where it was to end when the server is stable
+    answer_differences differences{};  // of a candidate's answers, where they are compared
 };
 
 /// The same with its requests. Nothing is judged yet.
@@ -9361,6 +9446,8 @@ struct repeat_data : repeat_facts {
     client_stalls bunched{};    // when the server had what the client had missed to send
     lag_counts loop_lag{};   // how late a client thread came to what it does every 20 ms
     lag_counts stamp_lag{};  // of each read: from the wake-up that told of its bytes to its stamp
+    std::vector<kept_text> texts{};  // whole, until they are held against the other arm's
+    std::vector<kept_text> shown{};  // excerpts, masked, of those that reports may show
 };
 
 inline std::size_t gap_count(const record& r) {
@@ -9562,7 +9649,149 @@ private:
     std::size_t looked_at_ = 0;  // requests, from the front
 };
 
-// ===== [C44] repeats that are shared =============================================================
+// ===== [C44] answers held against each other =====================================================
+
+/// LLMBENCH_ANSWERS: of which answers reports have the texts: those that keep an objective from
+/// passing, all, or none.
+enum class answers_shown : unsigned char { open, all, none };
+inline constexpr std::size_t most_answers_shown = 50;
+
+/// Of all that an answer said; 0 means that there is none.
+inline unsigned long long answer_hash(std::string_view said) {
+    fnv1a h;
+    h.add(said.data(), said.size());
+    return std::max<unsigned long long>(h.value(), 1);
+}
+
+/// Whether a byte is not the first one of a character.
+inline bool goes_on(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+/// Up to so many bytes of a text around a place in it, whole characters of UTF-8, to be read.
+inline std::string excerpt(std::string_view s, std::size_t most, std::size_t around = 0) {
+    std::size_t from = std::min(around > most / 2 ? around - most / 2 : 0,
+                                s.size() > most ? s.size() - most : 0);
+    std::size_t to = std::min(s.size(), from + most);
+    while (from > 0 && goes_on(s[from])) --from;
+    while (to < s.size() && to > from && goes_on(s[to])) --to;
+    std::string out = from > 0 ? "..." : "";
+    for (const char c : s.substr(from, to - from))
+        if (c == '\x1e') out += "\n\n[answer] ";
+        else if (c == '\x1f') out += "\n\n[calls] ";
+        else out += c;
+    return out + (to < s.size() ? "..." : "");
+}
+
+/// Where two texts first differ: characters that both have before it, and what fraction of the
+/// first one's bytes those are.
+struct parting {
+    double characters = 0, fraction = 0;
+    std::size_t byte = 0;
+};
+inline parting parting_of(std::string_view a, std::string_view b) {
+    const std::size_t most = std::min(a.size(), b.size());
+    auto byte = static_cast<std::size_t>(
+        std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(most), b.begin()).first -
+        a.begin());
+    const std::string_view longer = a.size() > b.size() ? a : b;
+    while (byte > 0 && byte < longer.size() && goes_on(longer[byte])) --byte;
+    const auto characters =
+        std::count_if(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(byte),
+                      [](char c) { return !goes_on(c); });
+    return {static_cast<double>(characters),
+            a.empty() ? 0 : static_cast<double>(byte) / static_cast<double>(a.size()), byte};
+}
+
+/// `f(record of the candidate, of the baseline)` for each request that both arms of a pair sent.
+template <class Records, class F>
+void for_each_pair(Records& mine, const std::vector<record>& theirs, F&& f) {
+    std::size_t i = 0;
+    for (auto& r : mine) {
+        const auto at = place_of(r.id.c_str());
+        while (i < theirs.size() && place_of(theirs[i].id.c_str()) < at) ++i;
+        if (at && i < theirs.size() && place_of(theirs[i].id.c_str()) == at) f(r, theirs[i]);
+    }
+}
+
+/// Whether answers of a repeat may be held against another's.
+inline bool has_hashes(const repeat_data& d) {
+    return std::any_of(d.records.begin(), d.records.end(),
+                       [](const record& r) { return r.answer_hash != 0; });
+}
+/// Marks the candidate's answers that are the baseline's. Of a part of the workload whose answers
+/// are compared one that failed in either arm is none; who left says nothing.
+inline void mark_same_answers(repeat_data& mine, const repeat_data& theirs) {
+    std::vector<bool> compared(256);
+    for (const repeat_data* d : {static_cast<const repeat_data*>(&mine), &theirs})
+        for (const record& r : d->records)
+            if (r.answer_hash != 0) compared[r.part] = true;
+    for_each_pair(mine.records, theirs.records, [&](record& a, const record& b) {
+        if (!compared[a.part] || has_left(a) || has_left(b)) return;
+        a.same = a.answer_hash != 0 && a.answer_hash == b.answer_hash;
+    });
+}
+/// The same, with where they differ; `masked` makes an excerpt one that may be shown.
+template <class Masked>
+void compare_answers(repeat_data& mine, const repeat_data& theirs,
+                     const std::vector<kept_text>& said, const std::vector<kept_text>& expected,
+                     std::size_t most_shown, Masked&& masked) {
+    mark_same_answers(mine, theirs);
+    std::map<std::size_t, const std::string*> mine_at, theirs_at;
+    for (const kept_text& t : said) mine_at[t.index] = &t.said;
+    for (const kept_text& t : expected) theirs_at[t.index] = &t.said;
+    for_each_pair(mine.records, theirs.records, [&](const record& a, const record& b) {
+        const bool both = a.answer_hash != 0 && b.answer_hash != 0;
+        if (!is_measured(a) || !a.same || !both) return;
+        const std::size_t index = *place_of(a.id.c_str());
+        const auto own = mine_at.find(index), other = theirs_at.find(index);
+        if (own == mine_at.end() || other == theirs_at.end()) {
+            mine.differences.without_place += !*a.same;
+            return;
+        }
+        if (*a.same) { mine.differences.tokens += a.output_tokens; return; }
+        const std::string &x = *own->second, &y = *other->second;
+        const parting at = parting_of(x, y);
+        mine.differences.places.push_back(at.characters);
+        mine.differences.tokens += a.output_tokens * at.fraction;
+        if (mine.differences.places.size() > most_shown) return;
+        mine.shown.push_back({index, masked(excerpt(x, most_shown_bytes, at.byte)),
+                              masked(excerpt(y, most_shown_bytes, at.byte)), at.characters});
+    });
+}
+
+/// How often a server agrees with itself: of all pairs of repeats and all answers that are
+/// compared, the fraction in which it said the same; NaN of one repeat.
+template <class Repeats>
+double own_agreement(const Repeats& arm, std::size_t repeats, const statistic_data& what) {
+    struct answers {
+        std::map<unsigned long long, double> of_hash{};
+        double all = 0;
+    };
+    std::map<long long, answers> questions;
+    for (std::size_t i = 0; i < std::min<std::size_t>(repeats, arm.size()); ++i) {
+        const selects selected(what, arm[i]);
+        for (const record& r : arm[i].records) {
+            if (!selected(r) || !r.same) continue;
+            answers& a = questions[r.conversation];
+            ++a.all;
+            if (r.answer_hash != 0) ++a.of_hash[r.answer_hash];
+        }
+    }
+    double alike = 0, pairs = 0;
+    for (const auto& [place, a] : questions) {
+        pairs += a.all * (a.all - 1);
+        for (const auto& [hash, n] : a.of_hash) alike += n * (n - 1);
+    }
+    return pairs > 0 ? alike / pairs : not_a_number;
+}
+
+/// What was found of the answers that differ, over all repeats.
+inline answer_differences all_differences(const auto& arm, std::size_t repeats) {
+    answer_differences all;
+    for (std::size_t i = 0; i < std::min<std::size_t>(repeats, arm.size()); ++i)
+        all.add(arm[i].differences);
+    return all;
+}
+
+// ===== [C45] repeats that are shared =============================================================
 
 /// Repeats in their order. None changes once it is in a list, so that copies and parts of a list
 /// share them, in other threads too.
@@ -9642,7 +9871,7 @@ private:
     std::vector<shared_repeat> all_{};
 };
 
-// ===== [C45] whether an answer can have come as its numbers say ==================================
+// ===== [C46] whether an answer can have come as its numbers say ==================================
 
 /// Output tokens that events brought: what users waited for, one after the other. Others have no
 /// part in any time or speed.
@@ -9734,7 +9963,7 @@ inline void fail_frequent_resends(std::span<repeat_data> parts) {
 }
 inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&whole, 1}); }
 
-// ===== [C46] what a server's prefix cache had of the prompts =====================================
+// ===== [C47] what a server's prefix cache had of the prompts =====================================
 
 /// Prompt tokens of the requests for which the server says what its prefix cache had of them.
 struct prefix_hits {
@@ -9766,7 +9995,7 @@ inline prefix_hits prefix_hits_of(const repeat_list& arm, const selection& which
     return sum;
 }
 
-// ===== [C47] bounds on what was measured where the client may have been late =====================
+// ===== [C48] bounds on what was measured where the client may have been late =====================
 
 /// What came while the client did not run has a stamp that may be too late, and what it was to send
 /// then went out too late. `measured` takes the stamps as they are. `pessimistic` is the worst of
@@ -9992,7 +10221,7 @@ inline moved_gaps moved_gaps_of(const repeat_data& d) {
     return m;
 }
 
-// ===== [C48] tokens and requests per second ======================================================
+// ===== [C49] tokens and requests per second ======================================================
 
 /// USD for a million of them.
 inline double cost_of_tokens(double usd_per_hour, double tokens_per_s) {
@@ -10071,7 +10300,7 @@ inline double window_rate(metric_id m, const repeat_data& d,
     return rate_in(m, d, d.window, how, which);
 }
 
-// ===== [C49] how long sessions took ==============================================================
+// ===== [C50] how long sessions took ==============================================================
 
 /// What was sent for one session, in the order of the planned sends: places among the records.
 using session_steps = std::vector<std::size_t>;
@@ -10123,7 +10352,7 @@ inline std::vector<double> session_times(const statistic_data& what, const repea
     return seconds;
 }
 
-// ===== [C50] metrics that a server reports of itself =============================================
+// ===== [C51] metrics that a server reports of itself =============================================
 
 /// A value of one repeat, and how much of it there is in a mean over several.
 struct weighed_value {
@@ -10326,7 +10555,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     return printed("nothing that %s is of happened between the readings", what.name.c_str());
 }
 
-// ===== [C51] metrics of requests and of repeats ==================================================
+// ===== [C52] metrics of requests and of repeats ==================================================
 
 /// The longest gap of one request, 0 where it has none.
 inline double longest_gap(const repeat_data& d, std::size_t i,
@@ -10469,9 +10698,14 @@ inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, s
     return stack.back();
 }
 
-/// Whether a measured request counts in a fraction: all do, but where answers are graded.
+/// What is known of the answer to a request, where a metric is of that.
+inline const maybe<bool>& is_good_answer(metric_id m, const record& r) {
+    return m == metric_id::same_answers ? r.same : r.right;
+}
+/// Whether a measured request counts in a fraction: all do, but where answers are graded or
+/// compared.
 inline bool counts_in(metric_id m, const record& r) {
-    return is_measured(r) && (m != metric_id::accuracy || r.right);
+    return is_measured(r) && (!is_of_answers(m) || is_good_answer(m, r));
 }
 /// Misses of a fraction, one per request that counts, in order. Throws std::invalid_argument of a
 /// goodput without a condition: whoever asks a result for one was refused by no plan.
@@ -10484,9 +10718,9 @@ inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
         if (!selected(r) || !counts_in(what.metric, r)) continue;
-        misses.push_back(what.metric == metric_id::goodput    ? !satisfies(what.where, d, i, how)
-                         : what.metric == metric_id::accuracy ? !*r.right
-                                                              : has_failed(r));
+        misses.push_back(what.metric == metric_id::goodput ? !satisfies(what.where, d, i, how)
+                         : is_of_answers(what.metric) ? !*is_good_answer(what.metric, r)
+                                                      : has_failed(r));
     }
     return misses;
 }
@@ -10744,7 +10978,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
     return values;
 }
 
-// ===== [C52] how a run changes from its first third to its last ==================================
+// ===== [C53] how a run changes from its first third to its last ==================================
 // Each third of the steady window is cut into slices of equal length; what the slices of one third
 // differ by says how well a third is known, whatever the traffic of it happens to be.
 
@@ -10811,7 +11045,7 @@ inline std::vector<double> slices_of(const statistic_data& drift, const repeat_d
     return values;
 }
 
-// ===== [C53] statistics of several repeats together ==============================================
+// ===== [C54] statistics of several repeats together ==============================================
 // The data as a whole, as tables and files show them: the largest value of all repeats, a
 // percentile of all their requests, a mean over all of them. It is never outside of what the single
 // repeats have.
@@ -10923,7 +11157,7 @@ inline double pooled_value(const statistic_data& what, const repeat_list& arm,
     return values_of(what, arm, how).together;
 }
 
-// ===== [C54] the fields of a repeat ==============================================================
+// ===== [C55] the fields of a repeat ==============================================================
 
 inline constexpr double most_ranks = 100000;
 inline constexpr double most_cost = 1e6;  // USD an hour
@@ -11102,6 +11336,19 @@ inline void named_fields(field_visitor& v, const field& f, std::vector<named_num
     v.end();
 }
 
+inline void fields_of(field_visitor& v, answer_differences& differ) {
+    const bool any = differ.tokens > 0 || differ.without_place > 0 || !differ.places.empty();
+    if (!v.begin({"answer_differences", "of the answers that were held against the baseline's",
+                  at_times}, any))
+        return;
+    v.numbers({"places", "characters before each first difference"}, differ.places,
+              {0, most_text_bytes}, layout::one_line);
+    v.number({"tokens", "before those, and of the answers that do not differ"}, differ.tokens);
+    v.whole({"without_place", "answers that differ, whose texts were too many to keep"},
+            differ.without_place);
+    v.end();
+}
+
 /// A repeat of one arm as result.json has it, without its requests: what was seen of it, how its
 /// counts compare with the server's, and its statistics. Its times are those of the clock.
 inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
@@ -11175,6 +11422,7 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     if (v.has("beside", !d.beside.empty()))
         v.list({"beside", "what else was done to the server under the load, task by task",
                 at_times}, d.beside, [&](side_task_seen& t) { fields_of(v, t, from_ns); });
+    fields_of(v, d.differences);
     if (v.has("ranks", !d.ranks.empty()))
         v.list({"ranks", "of a load that several programs sent: what each says of itself",
                 at_times}, d.ranks, [&](rank_part& r) { fields_of(v, r, from_ns); });
@@ -11190,7 +11438,7 @@ inline void move_clock(repeat_facts& d, long long by_ns) {
     fields_of(mover, d, checked, statistics);
 }
 
-// ===== [C55] when a thread of the client did not run, as it knows itself =========================
+// ===== [C56] when a thread of the client did not run, as it knows itself =========================
 // No clock: whoever has it says what time it is, with readings that are taken anyway.
 
 /// Told of the steps of one thread, finds the stretches in which it stalled. A thread that sleeps
@@ -11286,7 +11534,16 @@ private:
     long long recent_lost_ns_ = 0;  // of what was found since the last tick
 };
 
-// ===== [C56] the fields of a record ==============================================================
+// ===== [C57] the fields of a record ==============================================================
+
+/// Sixteen digits; 0 of anything else.
+inline unsigned long long hash_in(const std::string& digits) {
+    unsigned long long hash = 0;
+    const char* const end = digits.data() + digits.size();
+    const bool is_hash = digits.size() == 16 &&
+                         std::from_chars(digits.data(), end, hash, 16).ptr == end;
+    return is_hash ? hash : 0;
+}
 
 /// A line of records.jsonl, and the gate it belongs to.
 inline void fields_of(field_visitor& v, record& r, std::string& gate) {
@@ -11341,6 +11598,11 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
     }
     if (v.has("graded", !r.graded.empty()))
         v.quoted({"graded", "what was read in it", at_times}, r.graded, true);
+    std::string hash = printed("%016llx", r.answer_hash);
+    if (v.has("answer_hash", r.answer_hash != 0)) {
+        v.text({"answer_hash", "of all that was generated", at_times}, hash);
+        if (v.assigns()) r.answer_hash = hash_in(hash);
+    }
     v.whole({"resends", "times it was sent again", at_times}, r.resends, few);
 }
 
@@ -11350,7 +11612,7 @@ inline void move_clock(record& r, long long by_ns) {
     fields_of(mover, r, gate);
 }
 
-// ===== [C57] one repeat of the parts that several programs sent of it ============================
+// ===== [C58] one repeat of the parts that several programs sent of it ============================
 
 /// Moves all times of a part by so much: from its own clock to that of another.
 inline void move_clock(repeat_data& d, long long by_ns) {
@@ -11389,6 +11651,9 @@ inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_o
     if (to.target_gone.empty()) to.target_gone = part.target_gone;
     to.interrupted = to.interrupted || part.interrupted;
     to.cut_short = to.cut_short || part.cut_short;
+    to.differences.add(part.differences);
+    to.texts.insert(to.texts.end(), part.texts.begin(), part.texts.end());
+    to.shown.insert(to.shown.end(), part.shown.begin(), part.shown.end());
     if (!to.server.is_read) to.server = part.server;
     to.ranks.insert(to.ranks.end(), part.ranks.begin(), part.ranks.end());
 }
@@ -11416,7 +11681,7 @@ inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
     return all;
 }
 
-// ===== [C58] what a history says of one statistic of one gate ====================================
+// ===== [C59] what a history says of one statistic of one gate ====================================
 
 /// The last valid run of a UTC date.
 struct history_night {
@@ -11444,7 +11709,7 @@ struct history_series {
     std::vector<history_mark> marks{};
 };
 
-// ===== [C59] from which night on a level holds ===================================================
+// ===== [C60] from which night on a level holds ===================================================
 
 // Two programs on one machine, nights apart, differ by this at least.
 inline constexpr double least_night_sd = 0.0025;
@@ -11611,7 +11876,7 @@ inline std::vector<history_segment> segments_of(const history_series& s,
     return out;
 }
 
-// ===== [C60] what a history knows: its level, what nights and repeats differ by ==================
+// ===== [C61] what a history knows: its level, what nights and repeats differ by ==================
 
 inline constexpr std::size_t newest_nights = 30;  // which the spread is learned from
 inline constexpr std::size_t level_nights = 10;   // which a level is the mean of, at most
@@ -11799,7 +12064,7 @@ inline learned_history learned_from(const std::vector<night_level>& nights,
     return h;
 }
 
-// ===== [C61] which levels were accepted, and what they drifted by ================================
+// ===== [C62] which levels were accepted, and what they drifted by ================================
 
 inline constexpr std::size_t nights_of_drift = 10;
 inline constexpr double least_drift = 0.01;
@@ -11883,7 +12148,7 @@ inline history_read history_read_as(const history_series& s, bool at_most, bool 
     return r;
 }
 
-// ===== [C62] a run held against a history ========================================================
+// ===== [C63] a run held against a history ========================================================
 
 /// How sure the interim analyses of a run are. An early pass is paid for by being at a twentieth of
 /// the level; one more analysis, at which the spread of today's repeats is better known, takes
@@ -12055,7 +12320,7 @@ inline double chance_to_find(const learned_history& h, double beyond,
     return student_t_cdf(beyond / sd - t, h.spread.df);
 }
 
-// ===== [C63] what a history says of the noise of repeats, for limits that are no baseline's ======
+// ===== [C64] what a history says of the noise of repeats, for limits that are no baseline's ======
 
 /// Degrees of freedom within nights from which on their noise is believed.
 inline constexpr double noise_known_from = 20;
@@ -12081,7 +12346,7 @@ inline bool is_beyond_belief(double own_variance, std::size_t repeats, double be
            believed * believed * f_quantile_80(static_cast<double>(repeats) - 1, df);
 }
 
-// ===== [C64] lines of a history's files ==========================================================
+// ===== [C65] lines of a history's files ==========================================================
 
 inline constexpr const char* history_schema = "llmbench/history/1";
 inline constexpr std::size_t longest_history_line = 65536;  // bytes
@@ -12294,7 +12559,7 @@ inline history_lines in_order(history_lines all) {
     return all;
 }
 
-// ===== [C65] what runs must have in common to be nights of one history ===========================
+// ===== [C66] what runs must have in common to be nights of one history ===========================
 
 inline constexpr const char* cohort_schema = "llmbench/cohort/1";
 
@@ -12393,7 +12658,7 @@ inline cohort read_cohort(const std::string& json, const std::string& file) {
     return c;
 }
 
-// ===== [C66] what a server and its machine say of themselves, for a history ======================
+// ===== [C67] what a server and its machine say of themselves, for a history ======================
 
 /// "" for what nobody tells.
 struct fingerprint {
@@ -12574,7 +12839,7 @@ inline std::vector<named_text> watched_facts(const fingerprint& f) {
     return all;
 }
 
-// ===== [C67] from the lines of a history to its nights ===========================================
+// ===== [C68] from the lines of a history to its nights ===========================================
 
 /// A date's night is its last valid run, whatever that one measured.
 inline bool is_valid_run(const history_run& r) {
@@ -12665,7 +12930,7 @@ inline history_lines as_of(history_lines all, const std::string& when) {
     return all;
 }
 
-// ===== [C68] the rule: interim analyses, bounds, prior noise =====================================
+// ===== [C69] the rule: interim analyses, bounds, prior noise =====================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 // Run-to-run noise that a handful of repeats cannot measure is believed to be at least this much:
@@ -12849,7 +13114,7 @@ inline interim_analysis analysis_of_repeats(const std::vector<double>& distances
     return is_wider ? measured : believed;
 }
 
-// ===== [C69] what is decided on an objective, and why ============================================
+// ===== [C70] what is decided on an objective, and why ============================================
 
 /// What decides a verdict, or keeps it from being one. core/described has a sentence for each,
 /// which says what its numbers are.
@@ -12861,7 +13126,7 @@ enum class because : unsigned char {
     // the numbers
     too_close, too_few_to_fail, all_together, cut_off, cached, cached_in_both,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
-    wrong_answers,
+    wrong_answers, answers_differ,
     no_size, no_finite_value, pairs_spread, repeats_spread, thirds,
     // values that are missing
     nothing_measured, no_value, no_value_in, not_played_out, stored_lacks,
@@ -13034,7 +13299,7 @@ inline double headroom(const verdict_numbers& v) {
     return (v.what.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
 }
 
-// ===== [C70] what verdicts are given on ==========================================================
+// ===== [C71] what verdicts are given on ==========================================================
 
 /// A repeat, or an arm of a pair, that is no evidence: another was measured in its place, because
 /// the client had had too great a part in it.
@@ -13100,7 +13365,7 @@ inline arm_list arms_of(const evidence& e) { return {&e.candidate, &e.baseline};
 /// Those that an objective is judged on: an absolute one on the candidate's alone, whatever became
 /// of what others compare it with.
 inline arm_list arms_of(const evidence& e, const slo& s) {
-    return s.factor == 0 ? arm_list{&e.candidate} : arms_of(e);
+    return needs_baseline(s) ? arms_of(e) : arm_list{&e.candidate};
 }
 template <class F>
 void for_each_repeat(const arm_list& arms, F&& f) {
@@ -13128,7 +13393,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats,
     return n;
 }
 
-// ===== [C71] the history that a gate is held against =============================================
+// ===== [C72] the history that a gate is held against =============================================
 
 /// Of one statistic in one direction: what the rule needs, and what reports say of it.
 struct objective_history {
@@ -13168,7 +13433,7 @@ inline history_noise noise_by(const history_terms& h, const slo& s) {
     return {believed_sd(o->learned.repeats), o->learned.repeats.df};
 }
 
-// ===== [C72] what evidence is held against =======================================================
+// ===== [C73] what evidence is held against =======================================================
 
 /// An earlier run's statistics, one value a repeat, under their names.
 struct stored_baseline {
@@ -13227,7 +13492,7 @@ inline judging_rule rule_for(const evidence& e, const terms& t, const slo& s) {
     return r;
 }
 
-// ===== [C73] counts: fractions, and quantiles of fresh traffic ===================================
+// ===== [C74] counts: fractions, and quantiles of fresh traffic ===================================
 
 /// "p_q(T) <= X" says that a fraction of at most 1-q of the requests has T > X.
 inline bool is_worse(bool at_most, double value, double bound) {
@@ -13284,7 +13549,7 @@ inline double product_of_fractions(const std::vector<double>& fractions, double 
 /// Whether repeats are clusters of misses: of everything but the quantiles of fresh traffic, and
 /// answers, whose questions are the same in each.
 inline bool fails_by_repeats(const slo& s, const judging_rule& r) {
-    if (s.what.metric == metric_id::accuracy) return false;
+    if (is_of_answers(s.what.metric)) return false;
     return is_request_fraction(s.what.metric) || r.traffic != fresh;
 }
 
@@ -13350,9 +13615,10 @@ inline void add_flips(miss_counts& c, const evidence& e, const statistic_data& w
     for (std::size_t i = 0; i < repeats; ++i) {
         double misses = 0, n = 0;
         each(i, [&](const record& r, trial& t) {
-            t.misses += !*r.right;
+            const bool is_miss = !*is_good_answer(what.metric, r);
+            t.misses += is_miss;
             ++t.times;
-            misses += !*r.right;
+            misses += is_miss;
             ++n;
         });
         if (n > 0) fractions.push_back(misses / n);
@@ -13373,7 +13639,7 @@ inline void add_flips(miss_counts& c, const evidence& e, const statistic_data& w
     for (std::size_t i = 0; i < repeats; ++i) {
         std::vector<double> off;
         each(i, [&](const record& r, const trial& t) {
-            off.push_back(!*r.right - t.misses / t.times);
+            off.push_back(!*is_good_answer(what.metric, r) - t.misses / t.times);
             expected += t.misses * (t.times - t.misses) / (t.times * t.times);
         });
         const std::size_t batches = std::min<std::size_t>(20, off.size() / 5);
@@ -13430,7 +13696,7 @@ inline miss_counts counted_misses(const evidence& e, const terms& t, const slo& 
         if (n > 0) fractions.push_back(k / n);
     }
     if (c.n > 0) c.effect = effect_of(e, t, s, misses);
-    if (s.what.metric == metric_id::accuracy && t.rule.traffic != fresh)
+    if (is_of_answers(s.what.metric) && t.rule.traffic != fresh)
         add_flips(c, e, s.what, misses.size());
     if (fails_by_repeats(s, t.rule)) c.product = product_of_fractions(fractions, c.allowed);
     return c;
@@ -13537,7 +13803,7 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
         verdict outcome = d.counted->outcome();
         if (i + 1 < first) break;
         d.why.clear();
-        const bool is_early = t.rule.traffic != fresh && s.what.metric == metric_id::accuracy &&
+        const bool is_early = t.rule.traffic != fresh && is_of_answers(s.what.metric) &&
                               d.repeats < std::min(first_fail, t.rule.most);
         if (outcome == verdict::fail && is_early) {
             outcome = verdict::inconclusive;
@@ -13554,7 +13820,7 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
     return d;
 }
 
-// ===== [C74] errors of a baseline ================================================================
+// ===== [C75] errors of a baseline ================================================================
 
 /// How one of the failed requests of an arm ended: "http: HTTP 500".
 inline std::string failure_example(const repeat_list& arm) {
@@ -13579,7 +13845,7 @@ inline cause errors_of_baseline(const evidence& e, const terms& t, const slo& li
             {c.k, c.n, c.allowed}, whose::baseline_server, failure_example(e.baseline)};
 }
 
-// ===== [C75] what the client can say against its own numbers =====================================
+// ===== [C76] what the client can say against its own numbers =====================================
 
 /// From when on a send has missed its time: 10 ms, or a tenth of the time between two sends.
 inline double missed_after_s(const repeat_data& d) {
@@ -13704,7 +13970,7 @@ own_check self_check_of(const load_conditions& under, const Repeats& repeats) {
 }
 inline own_check self_check_of(const evidence& e) { return self_check_of(e, e); }
 
-// ===== [C76] verdicts on a drift =================================================================
+// ===== [C77] verdicts on a drift =================================================================
 
 /// What slices differ by from a line through all of them: an even drift is no noise.
 inline std::vector<double> around_their_line(const std::vector<double>& logs) {
@@ -13805,7 +14071,7 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
     return d;
 }
 
-// ===== [C77] distances from a limit ==============================================================
+// ===== [C78] distances from a limit ==============================================================
 // Values differ from run to run by a fraction of themselves, so they are compared with their limit
 // on a log scale. A metric that can be zero has an offset, below which its ratios mean nothing: it
 // is compared on log(x + offset) (Tukey's started logarithm, Exploratory Data Analysis, 1977).
@@ -13850,7 +14116,7 @@ inline double fraction_of_limit(const slo& s, double distance) {
     return is_on_the_log(s) ? std::expm1(distance) : distance;
 }
 
-// ===== [C78] repeats whose noise a history knows =================================================
+// ===== [C79] repeats whose noise a history knows =================================================
 
 /// An analysis of repeats whose noise is believed as a calibration is, with less weight: a history
 /// is of other days. Where they spread by more, nothing is known of it.
@@ -13868,7 +14134,7 @@ inline interim_analysis analysis_believing(const std::vector<double>& distances,
     return l;
 }
 
-// ===== [C79] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C80] pairs: repeats in turns with those of a baseline ====================================
 
 /// An analysis of the log ratios of pairs. What is believed of a machine's noise may widen what
 /// they leave open and never narrows it: four pairs know their own spread well enough to be asked,
@@ -13881,7 +14147,7 @@ inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, 
     return unless_wider(believed, sample_variance(distances), n - 1, n, s0, rule);
 }
 
-// ===== [C80] values: times, speeds and rates =====================================================
+// ===== [C81] values: times, speeds and rates =====================================================
 
 /// The reader's numbers of an analysis with a standard error. `repeats` of `most` are known.
 inline void estimate_analysis(decision& d, double most, double repeats,
@@ -14231,7 +14497,7 @@ inline decision judge_fresh_mean(const evidence& e, const terms& t, const slo& s
     return d.repeats > 0 ? d : decided(d, verdict::invalid, {because::too_few_values});
 }
 
-// ===== [C81] a run held against the nights of main ===============================================
+// ===== [C82] a run held against the nights of main ===============================================
 
 inline history_bounds history_bounds_of(const judging_rule& r) {
     const auto z = [](double level) { return -normal_quantile(level); };
@@ -14363,7 +14629,7 @@ inline void estimate_by_nights(decision& d) {
                     {-fraction_of_limit(d.what, l.mean), l.sd, back(l.mean + (t + 1.645) * se)}};
 }
 
-// ===== [C82] what the numbers alone say of an objective ==========================================
+// ===== [C83] what the numbers alone say of an objective ==========================================
 
 /// What the repeats alone decide of one SLO: at the first analysis that decides, or at the last
 /// one.
@@ -14380,7 +14646,7 @@ inline decision judge_repeats(const evidence& e, const terms& t, const slo& s, b
                  : by_nights             ? judge_by_nights(e, t, s, to_the_end)
                                          : judge_values(e, t, s, to_the_end);
     if (counts || mean) d.measured = pooled_value(s.what, e.candidate, t.read);
-    d.counted_in = counting_unit(t.rule, s.factor > 0 && e.has_live_baseline());
+    d.counted_in = counting_unit(t.rule, needs_baseline(s) && e.has_live_baseline());
     d.rule = t.rule;
     if (const auto at = t.noise.find(noise_name(s)); at != t.noise.end()) {
         d.calibrated_sd = at->second;
@@ -14452,7 +14718,7 @@ inline decision judge_evidence(const evidence& e, const terms& t, const slo& s,
     return estimated(decide_evidence(e, t, s, to_the_end, is_guard), e);
 }
 
-// ===== [C83] verdicts that the client may have decided ===========================================
+// ===== [C84] verdicts that the client may have decided ===========================================
 
 /// Between the pessimistic and the optimistic bound of a statistic of one repeat or pair.
 struct value_range {
@@ -14593,7 +14859,7 @@ inline decision settled(const evidence& e, const terms& t, decision v,
     return decided(std::move(v), verdict::invalid, bias->why);
 }
 
-// ===== [C84] how many requests a verdict rests on at least =======================================
+// ===== [C85] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -14697,7 +14963,7 @@ inline cause window_fault(const evidence& e, const verdict_numbers& v) {
     return {because::window_ends, {ended / repeats, more / repeats}, whose::plan};
 }
 
-// ===== [C85] what a server's answers can say against its numbers =================================
+// ===== [C86] what a server's answers can say against its numbers =================================
 
 /// So much of anything spoils nothing: over 5 % of the completed requests does.
 inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
@@ -14921,7 +15187,7 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
     return {};
 }
 
-// ===== [C86] verdicts that stand although tokens were buffered ===================================
+// ===== [C87] verdicts that stand although tokens were buffered ===================================
 
 /// Of a stream that mostly streams, a verdict needs to withstand no more than the rest can hide:
 /// on a machine that all share, a few answers come in lumps. A pass does where it is one even if
@@ -14943,7 +15209,7 @@ inline bool stands_though_buffered(const evidence& e, const terms& t, const answ
     return decide_evidence(e, other, v.what).outcome == v.outcome;
 }
 
-// ===== [C87] servers that cannot keep up =========================================================
+// ===== [C88] servers that cannot keep up =========================================================
 
 /// Slope of the means of ten batches in order, and its t value (8 degrees of freedom).
 struct trend {
@@ -15040,7 +15306,7 @@ inline cause over_saturation_of(const evidence& e, const arm_list& arms) {
     return {};
 }
 
-// ===== [C88] what a server's state explains ======================================================
+// ===== [C89] what a server's state explains ======================================================
 
 /// From when on a queue was never empty again, in the half of a window at least; with its most.
 struct standing_queue {
@@ -15114,7 +15380,7 @@ inline std::vector<cause> server_state_of(const evidence& e) {
     return all;
 }
 
-// ===== [C89] the cross-check of our numbers with the server's ====================================
+// ===== [C90] the cross-check of our numbers with the server's ====================================
 // What its page counts in the time of a repeat is compared with what we sent and received.
 
 inline bool is_comparable(const repeat_facts& d) {
@@ -15255,7 +15521,7 @@ inline cause server_metrics_fault(const evidence& e, const verdict_numbers& v) {
     return {};
 }
 
-// ===== [C90] what makes a measurement invalid ====================================================
+// ===== [C91] what makes a measurement invalid ====================================================
 
 /// Why what was to be done beside a load makes it another one, nothing where it was done.
 inline cause fault_of_tasks(const repeat_data& d) {
@@ -15326,7 +15592,7 @@ struct grounds : arms_grounds {
     answer_counts candidate{}, baseline{};
     prefix_hits cache{}, baseline_cache{};
     std::vector<cause> state{};  // what the server's own page says to its speed
-    const arms_grounds& of(const slo& s) const { return s.factor == 0 ? own : *this; }
+    const arms_grounds& of(const slo& s) const { return needs_baseline(s) ? *this : own; }
 };
 inline grounds grounds_of(const evidence& e) {
     const arms_grounds all = arms_grounds_of(e, arms_of(e));
@@ -15348,7 +15614,7 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
     const slo& s = v.what;
     const bool compared =
         e.has_live_baseline() || !t.stored.file.empty() || t.history.is_there();
-    if (s.factor > 0 && !compared) return {because::no_baseline};
+    if (needs_baseline(s) && !compared) return {because::no_baseline};
     if (!is_of_service(s.what.metric)) return {};
     if (is_of_sessions(s.what.metric) && !e.candidate.empty() && !e.candidate[0].plays_out)
         return {because::not_played_out, {}, whose::plan};
@@ -15383,7 +15649,7 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
     return {};
 }
 
-// ===== [C91] the verdicts of a gate ==============================================================
+// ===== [C92] the verdicts of a gate ==============================================================
 
 /// What a prefix cache did for what passes, nothing where it did nothing to speak of.
 inline cause part_of_cache(const evidence& e, const grounds& g, const slo& s) {
@@ -15429,8 +15695,32 @@ inline cause wrong_answers(const evidence& e, const statistic_data& what, std::s
     return {because::wrong_answers, {wrong, cut, unreadable, failed}};
 }
 
+/// How many answers are not the baseline's, since where, and how often the server repeats its own.
+inline cause answers_differ(const evidence& e, const statistic_data& what, std::size_t repeats) {
+    double differ = 0, all = 0, failed = 0;
+    for (std::size_t i = 0; i < std::min<std::size_t>(repeats, e.candidate.size()); ++i) {
+        const selects selected(what, e.candidate[i]);
+        for (const record& r : e.candidate[i].records) {
+            if (!selected(r) || !counts_in(what.metric, r)) continue;
+            ++all;
+            differ += !*r.same;
+            failed += has_failed(r);
+        }
+    }
+    answer_differences d = all_differences(e.candidate, repeats);
+    std::sort(d.places.begin(), d.places.end());
+    const double with_place = as_number(d.places.size());
+    return {because::answers_differ,
+            {differ, all, failed, own_agreement(e.candidate, repeats, what), with_place,
+             d.places.empty() ? not_a_number : nearest_rank(d.places, 0.5),
+             d.tokens > 0 ? 1000 * with_place / d.tokens : not_a_number,
+             static_cast<double>(d.without_place)}};
+}
+
 /// What does not pass, with what the server's own state says to that; of answers, what they lack.
 inline decision explained(decision v, const evidence& e, const std::vector<cause>& state) {
+    if (v.what.what.metric == metric_id::same_answers && v.repeats > 0)
+        v.why.push_back(answers_differ(e, v.what.what, static_cast<std::size_t>(v.repeats)));
     if (v.what.what.metric == metric_id::accuracy && v.repeats > 0)
         v.why.push_back(wrong_answers(e, v.what.what, static_cast<std::size_t>(v.repeats)));
     const bool is_open = v.outcome == verdict::fail || v.outcome == verdict::inconclusive;
@@ -15495,7 +15785,7 @@ inline decision judged_as_reported(const evidence& e, const terms& t, const grou
         const verdict outcome = v.outcome == verdict::fail ? verdict::fail : verdict::invalid;
         return decided(std::move(v), outcome, on.saturated);
     }
-    if (s.factor > 0 && e.has_live_baseline())
+    if (needs_baseline(s) && e.has_live_baseline())
         if (cause why = errors_of_baseline(e, t, error_limit(t.slos)))
             return decided(std::move(v), why.what == because::baseline_fails
                                              ? verdict::invalid
@@ -15649,7 +15939,7 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
     });
 }
 
-// ===== [C92] what a calibration finds ============================================================
+// ===== [C93] what a calibration finds ============================================================
 
 /// What a calibration says of one limit.
 struct calibrated {
@@ -15659,7 +15949,7 @@ struct calibrated {
     double to_write = not_a_number;  // a limit that would seldom be inconclusive
 };
 
-// ===== [C93] limits that have become too easy ====================================================
+// ===== [C94] limits that have become too easy ====================================================
 
 inline constexpr double slips_through = 0.25;  // a regression that nobody would want to pass
 
@@ -15699,7 +15989,7 @@ inline std::optional<easy_limit> too_easy(const terms& t, const verdict_numbers&
                       value * std::exp(sign * (z + 1.645) * se)};
 }
 
-// ===== [C94] from verdicts to an exit code =======================================================
+// ===== [C95] from verdicts to an exit code =======================================================
 
 /// How a gate ended. The first value is what it is until then: whatever escapes from a run leaves
 /// it behind, and it is never green.
@@ -15783,7 +16073,7 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
                      : gate_outcome::passed;
 }
 
-// ===== [C95] calibration =========================================================================
+// ===== [C96] calibration =========================================================================
 
 /// The repeats taken as they are: nothing is judged. Shares are left out, their counts say it all,
 /// and server metrics, which may be zero.
@@ -15827,7 +16117,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
     return rows;
 }
 
-// ===== [C96] a sentence for each cause ===========================================================
+// ===== [C97] a sentence for each cause ===========================================================
 // Numbers stand in braces, in the order in which a cause has them:
 //   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
 //   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
@@ -15877,6 +16167,7 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::failed_in_tail, "failed_in_tail", "{0} of {0} failed, up to {.2g%} % may, and {n} "
      "leaves {.3g%} % beyond it"},
     {because::wrong_answers, "wrong_answers", nullptr},
+    {because::answers_differ, "answers_differ", nullptr},
     {because::no_size, "no_size", "{0} of {0} repeats have {so many failures that the statistic is "
      "infinite|no good answer in the steady window, so that the statistic is zero}"},
     {because::no_finite_value, "no_finite_value",
@@ -16149,6 +16440,25 @@ inline std::string wrong_answers_text(const cause& c) {
     return out + kinds;
 }
 
+/// "14 of 180 answers differ, the first difference after 37 characters (median), 3.1 differences
+/// per 1000 tokens; the server's own repeats agree on 96.1 %".
+inline std::string answers_differ_text(const cause& c, const verdict_numbers& of) {
+    const auto& n = c.numbers;
+    const double failed = n[2], own = n[3], with_place = n[4], without_place = n[7];
+    std::string out = printed("%.0f of %.0f answers differ", n[0], n[1]);
+    if (failed > 0) out += printed(" (%.0f failed)", failed);
+    if (with_place > 0)
+        out += printed(", the first difference after %.0f characters (median), %.3g differences "
+                       "per 1000 tokens", n[5], n[6]);
+    if (without_place > 0)
+        out += printed(", of %.0f the place is not known: their texts were too many to keep",
+                       without_place);
+    if (std::isnan(own)) return out;
+    out += printed("; the server's own repeats agree on %.3g %%", 100 * own);
+    const bool is_open = of.outcome == verdict::fail || of.outcome == verdict::inconclusive;
+    return out + (is_open && of.limit > own ? ", and no limit above that can be met" : "");
+}
+
 /// "carries at least 11.4 req/s and less than 12.6 req/s".
 inline std::string carries_text(const cause& c, const verdict_numbers& of) {
     const double low = c.numbers[0], high = c.numbers[1];
@@ -16166,6 +16476,7 @@ inline std::string described(const cause& c, const verdict_numbers& of = {}) {
     if (c.what == because::all_together) return out + all_together_text(c, of);
     if (c.what == because::client_part) return out + client_part_text(c);
     if (c.what == because::wrong_answers) return out + wrong_answers_text(c);
+    if (c.what == because::answers_differ) return out + answers_differ_text(c, of);
     if (c.what == because::carries) return out + carries_text(c, of);
     sentence_places places(c, of);
     std::string_view says = sentence_of(c.what).says;
@@ -16192,7 +16503,7 @@ inline std::string described(const cause& c, const slo& s) {
     return described(c, of);
 }
 
-// ===== [C97] decisions in sentences ==============================================================
+// ===== [C98] decisions in sentences ==============================================================
 
 /// Values as the arithmetic of a verdict lists them.
 inline std::string listed(const std::vector<double>& values) {
@@ -16469,7 +16780,7 @@ inline std::string difference_text(const cross_check& c) {
     return t;
 }
 
-// ===== [C98] verdicts in words ===================================================================
+// ===== [C99] verdicts in words ===================================================================
 
 /// What a verdict rests on beside what was measured: "typical repeat"; where requests are counted
 /// those of the first repeats, if more came after the decision; "" where it is the same.
@@ -16600,7 +16911,7 @@ inline std::string room_text(const verdict_numbers& v) {
            " the limit";
 }
 
-// ===== [C99] settings beside each other: turns, ratios, what differs significantly ===============
+// ===== [C100] settings beside each other: turns, ratios, what differs significantly ==============
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -16783,7 +17094,7 @@ inline compared_statistic compared(const statistic_data& what,
     return c;
 }
 
-// ===== [C100] settings beside each other: from what was measured of each =========================
+// ===== [C101] settings beside each other: from what was measured of each =========================
 
 /// One setting of a comparison. The evidence and what is held against it are somebody else's.
 struct measured_setting {
@@ -16944,7 +17255,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
     return c;
 }
 
-// ===== [C101] settings beside each other, in words ===============================================
+// ===== [C102] settings beside each other, in words ===============================================
 
 inline std::string names_of(const settings_comparison& c, const std::vector<std::size_t>& which) {
     std::vector<std::string> names;
@@ -17127,7 +17438,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
     return out;
 }
 
-// ===== [C102] files of others' making, value by value ============================================
+// ===== [C103] files of others' making, value by value ============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -17328,7 +17639,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
     }
 }
 
-// ===== [C103] datasets ===========================================================================
+// ===== [C104] datasets ===========================================================================
 
 /// What the user says in one turn, and how long the answer is.
 struct dialogue_turn {
@@ -17686,7 +17997,7 @@ inline const char* image_type(std::string_view file) {
     return "";
 }
 
-// ===== [C104] what recorded prompts have in common ===============================================
+// ===== [C105] what recorded prompts have in common ===============================================
 // A recording names the blocks of each prompt, thousands of numbers for each of a hundred thousand
 // prompts. Kept is one node a prompt: behind which of the earlier ones its own text begins.
 
@@ -17771,7 +18082,7 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> nodes_{};
 };
 
-// ===== [C105] sessions as graphs of model calls ==================================================
+// ===== [C106] sessions as graphs of model calls ==================================================
 
 inline constexpr std::size_t most_session_steps = 10000;
 inline constexpr std::size_t most_steps_before = 255;  // that one step waits for
@@ -18063,7 +18374,7 @@ inline void add_session(session_corpus& c, const std::vector<recorded_step>& ste
     c.sessions.push_back({first, static_cast<std::uint32_t>(steps.size()), start_s, shares});
 }
 
-// ===== [C106] traces =============================================================================
+// ===== [C107] traces =============================================================================
 
 /// One request of a recorded trace.
 struct trace_row {
@@ -18230,7 +18541,7 @@ struct workload_files {
     session_corpus sessions{};
 };
 
-// ===== [C107] questions and their keys ===========================================================
+// ===== [C108] questions and their keys ===========================================================
 
 inline const char* format_name(question_format f) { return name_at({"gsm8k", "qa_jsonl"}, f); }
 
@@ -18384,7 +18695,7 @@ inline std::vector<dialogue> read_questions(byte_stream& in, const questions& q,
     return sampler.take();
 }
 
-// ===== [C108] recorded sessions, in the formats of others and in ours ============================
+// ===== [C109] recorded sessions, in the formats of others and in ours ============================
 
 /// Reads files of sessions into one corpus. Of a file no more is held than one request's text.
 class session_reader {
@@ -18770,7 +19081,7 @@ private:
     std::map<std::string, std::pair<std::size_t, int>> by_chat_{};
 };
 
-// ===== [C109] lengths ============================================================================
+// ===== [C110] lengths ============================================================================
 
 /// One draw, in whole tokens, at least `least`. `values` are those of an empirical file.
 inline int drawn_length(const length_distribution& d, generator& random, int least,
@@ -18851,7 +19162,7 @@ inline void check_length(const length_distribution& d, const char* field, double
                         field, length_text(d).c_str(), least)});
 }
 
-// ===== [C110] when requests are sent =============================================================
+// ===== [C111] when requests are sent =============================================================
 
 /// Send times in seconds from the start. The first `warmup` ones come before the measured part,
 /// which starts at `measured_from` and plans to end at `measured_to`.
@@ -19006,7 +19317,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
     return s;
 }
 
-// ===== [C111] arrivals ===========================================================================
+// ===== [C112] arrivals ===========================================================================
 
 inline const char* arrival_name(arrival_kind k) {
     return name_at({"constant", "poisson", "gamma", "ramp", "steps", "replay", "all_at_once",
@@ -19103,7 +19414,7 @@ inline bool saturates(arrival_kind k) {
 }
 inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 
-// ===== [C112] prompts of a given number of tokens ================================================
+// ===== [C113] prompts of a given number of tokens ================================================
 
 // Plain words of one token each in common vocabularies, so that a prompt of n words has about n.
 inline constexpr const char* prompt_words[] = {
@@ -19294,7 +19605,7 @@ inline void append_words(std::string& out, int count, generator& random,
     }
 }
 
-// ===== [C113] places of a trace ==================================================================
+// ===== [C114] places of a trace ==================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -19405,7 +19716,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
     h.add(s.data(), s.size());
 }
 
-// ===== [C114] the part of a load that one of several programs sends ==============================
+// ===== [C115] the part of a load that one of several programs sends ==============================
 
 inline constexpr std::size_t most_shards = 10000;
 
@@ -19430,7 +19741,7 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
     return {s.index + s.count * thread, s.count * threads};
 }
 
-// ===== [C115] conversations, recorded and made up ================================================
+// ===== [C116] conversations, recorded and made up ================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 /// The sample of a dataset, in its order and again from its start.
@@ -19619,7 +19930,7 @@ private:
     }
 };
 
-// ===== [C116] prompts that stand alone ===========================================================
+// ===== [C117] prompts that stand alone ===========================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 /// The prompts of a list, in turn.
@@ -19731,7 +20042,7 @@ private:
     }
 };
 
-// ===== [C117] recorded sessions as traffic =======================================================
+// ===== [C118] recorded sessions as traffic =======================================================
 // A source of traffic; what a source can do stands in traffic_source.hpp.
 
 /// The sessions of a corpus, in the order of the seed and again from its start. A step's prompt is
@@ -19822,7 +20133,7 @@ inline std::shared_ptr<const std::vector<std::uint32_t>> drawn_order(std::size_t
     return std::make_shared<const std::vector<std::uint32_t>>(std::move(order));
 }
 
-// ===== [C118] where prompts come from ============================================================
+// ===== [C119] where prompts come from ============================================================
 
 /// What a workload became. Each source has
 ///     most_turns                     places that each of its conversations takes
@@ -19842,7 +20153,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
     return std::visit([](const auto& source) -> std::size_t { return source.most_turns; }, s);
 }
 
-// ===== [C119] the plan of a gate =================================================================
+// ===== [C120] the plan of a gate =================================================================
 
 /// What a scenario wants of its server.
 enum class scenario_use : unsigned char { measure, gate, find_capacity };
@@ -19894,6 +20205,7 @@ struct planned_workloads : plan_part {
     std::vector<plan_part> parts{};
     std::vector<std::string> labels{};  // of the parts
     std::vector<planned_task> beside{};
+    bool has_other_prompts = false;  // than the candidate's
 };
 
 /// What one repeat sends, and when: the whole of it, whoever sends which part.
@@ -19913,6 +20225,7 @@ struct planned_traffic : planned_workloads {
     llmbench::limits limits{};
     bool plays_out = false;  // the sessions that are under way when the last one has begun
     client_options client{};
+    bool compares_answers = false;  // with the other arm's, to the same prompts
     bool searches() const { return arrivals.is_searched; }
     bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
 };
@@ -20024,6 +20337,25 @@ inline const wanted_answer* wanted_of(const plan_part& part, std::size_t convers
 inline const wanted_answer* wanted_at(const planned_traffic& p, std::size_t index) {
     const own_place of = own_place_of(p, index);
     return wanted_of(of.part, of.at.conversation);
+}
+/// Whether a part sends the same prompts in every repeat and in both arms, none of which holds an
+/// answer.
+inline bool repeats_prompts(const plan_part& part) {
+    const auto* recorded = std::get_if<recorded_dialogues>(&part.source);
+    const bool is_as_given = std::holds_alternative<given_prompts>(part.source) ||
+                             (recorded && !recorded->salted);
+    return is_as_given && part.stride == 1;
+}
+/// What becomes of the answer to a request: it is graded, or held against the other arm's.
+struct answer_use {
+    const wanted_answer* wanted = nullptr;
+    bool is_compared = false, is_greedy = false;
+    bool is_read() const { return wanted || is_compared; }
+};
+inline answer_use answer_use_at(const planned_traffic& p, std::size_t index) {
+    const own_place of = own_place_of(p, index);
+    return {wanted_of(of.part, of.at.conversation), p.compares_answers && repeats_prompts(of.part),
+            of.part.common.temperature == 0};
 }
 /// Whether questions are asked, perhaps among other things.
 inline bool asks_questions(const planned_traffic& p) {
@@ -20255,7 +20587,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
     return with_traffic(p, [&](planned_traffic& t) { t = stage_of(t, repeat); });
 }
 
-// ===== [C120] from a workload to its part of the plan ============================================
+// ===== [C121] from a workload to its part of the plan ============================================
 
 inline const char* format_name(dataset_format f) {
     return name_at({"sharegpt", "dolly", "openai_jsonl", "coco_captions", "vqa", "text_lines",
@@ -20596,7 +20928,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
     return workload_of(as_recorded, arrivals, s.warmup, s.options, generates);
 }
 
-// ===== [C121] the hash of all that a plan sends ==================================================
+// ===== [C122] the hash of all that a plan sends ==================================================
 
 inline void add_time(fnv1a& h, const time_distribution& d) {
     h.add(std::llround(d.a * 1e6));
@@ -20647,7 +20979,7 @@ inline std::string trace_hash(const planned_traffic& p) {
     return h.text();
 }
 
-// ===== [C122] the requests of a plan =============================================================
+// ===== [C123] the requests of a plan =============================================================
 
 /// Whether all that is sent is made up, with lengths that were asked for.
 inline bool makes_up_prompts(const planned_traffic& p) {
@@ -20751,7 +21083,7 @@ inline bool asks_about_images(const planned_traffic& p) {
     return any;
 }
 
-// ===== [C123] what of its prompts a workload lets a prefix cache have ============================
+// ===== [C124] what of its prompts a workload lets a prefix cache have ============================
 
 /// Tokens at the end of a prompt that nobody has sent before: all behind its first fresh word. At
 /// least so many; 0 where that is not known, or where prompts are sent again as they are.
@@ -20804,7 +21136,7 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
                       static_cast<long long>(prompt_tokens));
 }
 
-// ===== [C124] what a plan says of the evidence that it will bring ================================
+// ===== [C125] what a plan says of the evidence that it will bring ================================
 
 inline load_conditions load_conditions_of(const plan& p) {
     const planned_traffic& t = *p.sent;
@@ -20837,7 +21169,7 @@ inline double most_skew_of_ranks(const plan& p) {
     return std::max(0.005, tightest < infinity ? 0.01 * tightest : 0);
 }
 
-// ===== [C125] the search for a capacity ==========================================================
+// ===== [C126] the search for a capacity ==========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -21283,7 +21615,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
     return {part, b.holds ? in_range(t, part, t.most) : in_range(t, part, t.least), {}};
 }
 
-// ===== [C126] what probes say of a load ==========================================================
+// ===== [C127] what probes say of a load ==========================================================
 
 /// How far from its limit a statistic is on the side of a miss: the log of their ratio, of
 /// fractions the difference of their logits. Below 0 it holds the limit.
@@ -21359,7 +21691,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
     return holds ? carried::holds : carried::open;
 }
 
-// ===== [C127] the capacity that probes show ======================================================
+// ===== [C128] the capacity that probes show ======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 /// Whether a load was tried to show something of it. What led there was chosen by what it measured,
@@ -21641,7 +21973,7 @@ inline decision capacity_verdict(const evidence& e, const terms& t, const ground
     return v;
 }
 
-// ===== [C128] the capacity of a candidate beside that of a baseline ==============================
+// ===== [C129] the capacity of a candidate beside that of a baseline ==============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -21882,7 +22214,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
     return next;
 }
 
-// ===== [C129] a capacity held against a live baseline's ==========================================
+// ===== [C130] a capacity held against a live baseline's ==========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -22078,7 +22410,7 @@ inline decision judged_also_of_loads(const evidence& e, const terms& t, const sl
     return judged_also(e, terms_of_a_load(t), s);
 }
 
-// ===== [C130] a load that is searched ============================================================
+// ===== [C131] a load that is searched ============================================================
 
 // ---- what is refused
 
@@ -22333,7 +22665,7 @@ inline double usual_answer_s(const repeat_data& d) {
     return *middle;
 }
 
-// ===== [C131] which SLOs a scenario can have =====================================================
+// ===== [C132] which SLOs a scenario can have =====================================================
 
 /// What a scenario says of the objectives that it can have.
 struct slo_context {
@@ -22344,6 +22676,7 @@ struct slo_context {
     bool has_turns = false, plays_sessions = false;
     bool has_cost = false;
     bool has_questions = true;
+    std::string unlike{};  // why no answer can be held against a baseline's
     bool saturates = true;
     bool in_users = false;  // the load is a number of them
     std::string arrivals{};  // as they are told
@@ -22367,6 +22700,34 @@ inline std::vector<std::string> names_of(const std::vector<planned_task>& tasks)
     for (const planned_task& t : tasks) all.push_back(t.name);
     return all;
 }
+/// Why an answer cannot be held against the baseline's to the same prompt, "" where it can.
+inline std::string why_not_compared(const planned_traffic& t, bool has_live_baseline) {
+    if (!has_live_baseline)
+        return "it needs a live baseline, whose answers are there to be compared: a server, "
+               "same_server() or otherwise{...}";
+    if (!t.scores.empty()) return t.scores + " generates nothing";
+    if (t.searches()) return "a search compares no answers: ask for them at one load";
+    if (t.otherwise && (*t.otherwise).has_other_prompts)
+        return "the baseline is asked something else: leave its workload out";
+    bool any = false;
+    std::string sampled;
+    const auto look_at = [&](const plan_part& part) {
+        if (!repeats_prompts(part)) return;
+        any = true;
+        if (part.common.temperature != 0)
+            sampled = "options.temperature is " +
+                      (std::isnan(part.common.temperature)
+                           ? std::string("not set")
+                           : printed("%g", part.common.temperature)) +
+                      ": answers that are drawn by chance are not the same, set it to 0 in both "
+                      "arms";
+    };
+    for_each_part(t, look_at);
+    if (t.otherwise) for_each_part(*t.otherwise, look_at);
+    return any ? sampled
+               : "prompts differ from repeat to repeat: it needs questions{...}, prompts({...}) or "
+                 "a dataset that is not salted, of one turn each";
+}
 inline slo_context slo_context_of(const plan& p) {
     const planned_traffic& t = *p.sent;
     const planned_judging& j = *p.judged;
@@ -22378,6 +22739,7 @@ inline slo_context slo_context_of(const plan& p) {
             .plays_sessions = plays_sessions(*p.sent),
             .has_cost = j.usd_per_hour > 0,
             .has_questions = t.described.is_there || asks_questions(t),
+            .unlike = t.described.is_there ? "" : why_not_compared(t, j.has_baseline),
             .saturates = saturates(t.arrivals),
             .in_users = is_counted_in_users(t.arrivals),
             .arrivals = arrival_text(t.arrivals),
@@ -22409,6 +22771,7 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
     if (is_cost(drifting(w).metric) && !c.has_cost)
         refuse({given, "the scenario does not say what the server costs: .cost = "
                        "usd_per_hour(2.5)"});
+    if (w.metric == metric_id::same_answers && !c.unlike.empty()) refuse({given, c.unlike});
     if (w.metric == metric_id::server_metric) selector_of(str(w.gauge));
     const bool is_of_output = concerns(w, &metric_facts::needs_stream) ||
                               concerns(w, &metric_facts::counts_output);
@@ -22444,7 +22807,12 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
     } else {
         if (!(s.bound > 0 && std::isfinite(s.bound)))
             refuse({given, "the limit must be above zero"});
-        if (is_fraction_of_it && !(s.bound < 1)) refuse({given, "the limit must be under 100 %"});
+        if (is_fraction_of_it && !(s.bound < 1))
+            refuse({given, "the limit must be under 100 %",
+                    metric == metric_id::same_answers
+                        ? ": no number of equal answers shows that none will differ; 99_pct is "
+                          "shown by about 400 of them"
+                        : ""});
     }
 }
 
@@ -22604,7 +22972,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
                     "a mean over completed requests says little beside an error limit over 5 %"});
 }
 
-// ===== [C132] the options of requests ============================================================
+// ===== [C133] the options of requests ============================================================
 
 /// Where APIs keep their own fields: TGI, Ollama, SGLang.
 inline bool holds_options(std::string_view name, const picojson::value& value) {
@@ -22721,7 +23089,7 @@ inline double planned_cost(const scenario& s, const api_traits& api) {
     return usd;
 }
 
-// ===== [C133] the load that is profiled ==========================================================
+// ===== [C134] the load that is profiled ==========================================================
 
 /// The variables that tell vLLM and SGLang where profiles go.
 inline constexpr const char* profile_variables[] = {"VLLM_TORCH_PROFILER_DIR",
@@ -22763,7 +23131,7 @@ inline plan profiled(const plan& p) {
     });
 }
 
-// ===== [C134] what a scenario does beside its load ===============================================
+// ===== [C135] what a scenario does beside its load ===============================================
 
 /// Whether it can stand in quotes as it is, and in a line.
 inline bool is_plain_name(const std::string& name) {
@@ -22863,7 +23231,7 @@ inline void add_tasks(planned_workloads& w, const std::vector<planned_task>& tas
         w.workload_text += (&t == tasks.data() ? "; beside it " : "; ") + task_text(t);
 }
 
-// ===== [C135] from a scenario to its plan ========================================================
+// ===== [C136] from a scenario to its plan ========================================================
 
 /// What can be refused of the way requests are sent; the rate of a replay is that of its trace on
 /// the average, which the warm-up has.
@@ -23208,6 +23576,7 @@ inline maybe<planned_workloads> planned_otherwise(
                              : files;
         other = with_questions(other, own->dialogues.size(), api);
         planned_workloads w = planned_workloads_of(other, arrivals, own, api, default_seed);
+        w.has_other_prompts = is_other;
         if (!asked.model.empty())
             for_each_part(w, [&](plan_part& part) { part.common.model = str(asked.model); });
         if (asked.alone && s.beside.empty())
@@ -23282,6 +23651,9 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     sent.scores = api.generates ? "" : api.name;
     sent.otherwise = planned_otherwise(s, arrivals, read, api, default_seed);
     sent.limits = s.limits;
+    sent.compares_answers = std::any_of(s.slos.begin(), s.slos.end(), [](const slo& x) {
+        return x.what.metric == metric_id::same_answers;
+    });
     sent.plays_out = asks_session_time(s.slos);
     sent.client = s.client;
     planned_judging judged{.first_repeats = repeats.first,
@@ -23310,7 +23682,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     return p;
 }
 
-// ===== [C136] a plan in words ====================================================================
+// ===== [C137] a plan in words ====================================================================
 
 inline const char* traffic_name(traffic_mode m) { return m == fresh ? "fresh" : "replayed"; }
 inline std::string warmup_text(const planned_traffic& p) {
@@ -23429,7 +23801,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
     return j.has_baseline ? t + ", " + to_string(arm) : t;
 }
 
-// ===== [C137] where a gate's server stood ========================================================
+// ===== [C138] where a gate's server stood ========================================================
 
 /// What a gate was measured on, or compared with.
 enum class target_kind : unsigned char {
@@ -23461,7 +23833,7 @@ struct target_facts {
     bool is_rehearsal = false;  // and instead of another server
 };
 
-// ===== [C138] what of a scenario does not go with a curve, and its load at each point of one =====
+// ===== [C139] what of a scenario does not go with a curve, and its load at each point of one =====
 
 inline constexpr std::size_t fewest_loads = 2, most_loads = 16;
 
@@ -23514,7 +23886,7 @@ inline arrival_pattern arrivals_at(arrival_data a, const offered_load& load) {
     return open_loop(a);
 }
 
-// ===== [C139] what of a scenario does not go with several settings ===============================
+// ===== [C140] what of a scenario does not go with several settings ===============================
 
 inline void check_names(const list<setting>& settings) {
     if (!(settings.size() >= fewest_settings && settings.size() <= most_settings))
@@ -23565,7 +23937,7 @@ inline scenario scenario_of_a_setting(scenario s) {
     return s;
 }
 
-// ===== [C140] JSON files of other tools ==========================================================
+// ===== [C141] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -23715,7 +24087,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
     else return m ? member_at(*m, more...) : nullptr;
 }
 
-// ===== [C141] one run of another tool, as its file tells it ======================================
+// ===== [C142] one run of another tool, as its file tells it ======================================
 
 /// Metrics that a file cannot support for one reason.
 using metric_group = std::vector<metric_id>;
@@ -23972,7 +24344,7 @@ inline repeat_data repeat_of(imported_run& run, int index) {
     return d;
 }
 
-// ===== [C142] result files of AIPerf =============================================================
+// ===== [C143] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -24258,7 +24630,7 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
     return run;
 }
 
-// ===== [C143] result files of guidellm ===========================================================
+// ===== [C144] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -24482,7 +24854,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
     return run;
 }
 
-// ===== [C144] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C145] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 /// The lists of one file. All are as long as `ttfts`.
@@ -24602,7 +24974,7 @@ struct odd_answers {
     }
 };
 
-// ===== [C145] result files of SGLang's bench_serving =============================================
+// ===== [C146] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 inline bool is_sglang_file(const picojson::value& v) {
@@ -24736,7 +25108,7 @@ inline imported_run read_sglang_run(const picojson::value& v, const std::string&
     return run;
 }
 
-// ===== [C146] result files of vLLM bench serve ===================================================
+// ===== [C147] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 and 0.33.0 do.
 
 inline bool is_vllm_file(const picojson::value& v) {
@@ -24942,7 +25314,7 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
     return run;
 }
 
-// ===== [C147] which tool wrote a result file, and what it tells ==================================
+// ===== [C148] which tool wrote a result file, and what it tells ==================================
 
 /// The bytes of a file that may stand beside another one; nothing where there is none.
 using file_beside = std::function<std::optional<std::string>(const std::string& path)>;
@@ -24992,7 +25364,7 @@ inline imported_run read_imported_run(std::string_view bytes, const std::string&
     return run;
 }
 
-// ===== [C148] runs of another tool as the repeats of one gate ====================================
+// ===== [C149] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -25242,7 +25614,7 @@ inline terms terms_of_files(const plan& p) {
     return t;
 }
 
-// ===== [C149] engine model =======================================================================
+// ===== [C150] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -25449,7 +25821,7 @@ private:
     counters counters_{};
 };
 
-// ===== [C150] what a request asks the simulated server ===========================================
+// ===== [C151] what a request asks the simulated server ===========================================
 
 /// One request for tokens, whichever API it came by.
 struct question {
@@ -25463,6 +25835,7 @@ struct question {
     int documents = 1;         // to be ranked, or inputs
     maybe<long long> result{};  // of the arithmetic that it is about
     double rank = 0;            // of its words among all questions, from 0 to 1
+    std::uint64_t words = 0;    // what the answer's are drawn by, 0: by the number of the request
     std::vector<std::uint64_t> blocks{};  // of the prompt, as the engine's cache knows them
 };
 
@@ -25537,6 +25910,17 @@ inline bool says_yes(const picojson::value* at, const char* name, bool otherwise
     const picojson::value* m = at ? member(*at, name) : nullptr;
     return m && m->is<bool>() ? m->get<bool>() : otherwise;
 }
+/// Greedy decoding: the same words for the same prompt.
+inline bool asks_for_greedy(const picojson::value& body) {
+    for (const picojson::value* at : {&body, member(body, "parameters"), member(body, "options"),
+                                      member(body, "sampling_params")}) {
+        const picojson::value* t = at ? member(*at, "temperature") : nullptr;
+        if ((t && t->is<double>() && t->get<double>() == 0) ||
+            (at && member(*at, "do_sample") && !says_yes(at, "do_sample")))
+            return true;
+    }
+    return false;
+}
 inline bool asks_for_stream(api_format api, std::string_view path, const picojson::value& body) {
     if (api == plain_text) return true;
     if (api == tgi || api == triton) return path.ends_with("generate_stream");
@@ -25574,6 +25958,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
     const std::vector<std::uint64_t> hashes = hashes_of(words);
     q.result = result_of(words);
     if (q.result) q.rank = generator(hashes.back(), 98).uniform();
+    if (asks_for_greedy(body) && !hashes.empty()) q.words = hashes.back();
     q.prompt_tokens = std::max(1, static_cast<int>(hashes.size()));
     for (std::size_t end = engine_model::block_tokens; end <= hashes.size();
          end += engine_model::block_tokens)
@@ -25597,7 +25982,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
     return q;
 }
 
-// ===== [C151] answers of the simulated server ====================================================
+// ===== [C152] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 /// All that the bytes of an answer are made of.
@@ -25611,16 +25996,18 @@ struct answer_facts {
 };
 
 /// The words of the tokens that come next. The last two are the result of what was asked, where the
-/// answer gets that far. The others depend on the request's id and on how many came before.
+/// answer gets that far. The others depend on how many came before, and on the prompt where it is
+/// decoded greedily, else on the request's id.
 inline std::string next_words(const answer_facts& f, const engine_model::emission& e) {
     std::string words;
+    const std::uint64_t drawn_by = f.asked.words ? f.asked.words : e.id;
     for (int i = 0; i < e.tokens; ++i) {
         const int left = f.asked.output_tokens - f.output_tokens - i;
         if (f.asked.result && f.asked.stops && left <= 2)
             words += left == 2 ? " ####" : printed(" %lld", *f.asked.result + f.is_wrong);
         else
             words += std::string(" ") +
-                     prompt_words[(e.id * 7 + static_cast<std::uint64_t>(f.output_tokens + i)) %
+                     prompt_words[(drawn_by * 7 + static_cast<std::uint64_t>(f.output_tokens + i)) %
                                   std::size(prompt_words)];
     }
     return words;
@@ -25935,7 +26322,7 @@ inline std::string whole_answer(const answer_facts& f) {
     return openai_whole(f);
 }
 
-// ===== [C152] the simulated server's page of metrics =============================================
+// ===== [C153] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 /// Why the engine gave no more tokens; what a client gave up on is `abort`.
@@ -26099,7 +26486,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
     return w.page();
 }
 
-// ===== [C153] what the simulated server says besides answers =====================================
+// ===== [C154] what the simulated server says besides answers =====================================
 
 /// A body of known length.
 struct reply {
@@ -26183,7 +26570,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
                     max_model_len)};
 }
 
-// ===== [C154] an engine with the pace of a server that was measured ==============================
+// ===== [C155] an engine with the pace of a server that was measured ==============================
 
 /// How a server answered a load on the average: seconds, tokens of a request, requests a second.
 struct measured_pace {
@@ -26226,7 +26613,7 @@ inline engine engine_at_pace(const measured_pace& m) {
     return e;
 }
 
-// ===== [C155] our requests in other tools' definitions ===========================================
+// ===== [C156] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -26399,7 +26786,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
     return all;
 }
 
-// ===== [C156] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C157] the rows of a table: each metric over the repeats of an arm ========================
 
 /// Over all repeats of an arm together.
 struct metric_row {
@@ -26420,7 +26807,7 @@ inline double run_value(metric_id id, const repeat_list& arm) {
     return pooled_value(make_statistic(statistic_kind::value, id, 0), arm);
 }
 
-// ===== [C157] points and round steps of drawings =================================================
+// ===== [C158] points and round steps of drawings =================================================
 
 /// A point of a curve, in the units of its axes.
 struct curve_point {
@@ -26442,7 +26829,7 @@ inline double elapsed_step(double least) {
     return round_step(least);
 }
 
-// ===== [C158] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C159] distributions: quantiles as lines, of each repeat and of all =======================
 
 /// A metric of one arm: its row of numbers and its quantiles as a line, of all repeats together,
 /// and the line of each repeat.
@@ -26499,7 +26886,7 @@ inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
     return out;
 }
 
-// ===== [C159] the curve of a search: objectives over the load ====================================
+// ===== [C160] the curve of a search: objectives over the load ====================================
 
 /// One probe as reports tell it.
 struct load_point {
@@ -26550,7 +26937,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
     return c;
 }
 
-// ===== [C160] how requests ended, and what their answers say of tokens ===========================
+// ===== [C161] how requests ended, and what their answers say of tokens ===========================
 
 struct status_count {
     request_status status;
@@ -26666,7 +27053,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
     return kinds;
 }
 
-// ===== [C161] how long made-up prompts were to be, and were ======================================
+// ===== [C162] how long made-up prompts were to be, and were ======================================
 
 /// Lengths in tokens.
 struct length_figures {
@@ -26705,7 +27092,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
     return {true, length_figures_of(std::move(asked)), length_figures_of(std::move(counted))};
 }
 
-// ===== [C162] what each of several programs did, over all repeats ================================
+// ===== [C163] what each of several programs did, over all repeats ================================
 
 /// Of each program the worst of its repeats, and all of its requests; in the order of their
 /// numbers.
@@ -26770,7 +27157,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
     return t;
 }
 
-// ===== [C163] what a server told of itself, over all repeats =====================================
+// ===== [C164] what a server told of itself, over all repeats =====================================
 
 struct reported_value {
     statistic_data what{};
@@ -26849,7 +27236,7 @@ inline std::string cross_check_text(const server_account& a) {
     return "the server counts what we do";
 }
 
-// ===== [C164] what was done beside the load of an arm ============================================
+// ===== [C165] what was done beside the load of an arm ============================================
 
 /// One task over all repeats.
 struct task_figures {
@@ -26891,7 +27278,7 @@ inline std::string task_figures_text(const task_figures& t) {
     return all;
 }
 
-// ===== [C165] timelines: repeats in windows of equal length ======================================
+// ===== [C166] timelines: repeats in windows of equal length ======================================
 
 /// What a server's pages said when they were read, NaN where they did not.
 struct server_timeline {
@@ -27017,7 +27404,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
     return t;
 }
 
-// ===== [C166] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C167] all that reports tell of a gate's numbers, computed once ===========================
 
 /// One repeat as reports tell it.
 struct repeat_figures : repeat_facts {
@@ -27086,7 +27473,7 @@ inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vec
             keep(make_statistic(statistic_kind::value, m.id, 0));
     for (const statistic_data& s : more) keep(s);
     for (const slo& s : slos)
-        if (!is_request_fraction(s.what.metric)) keep(s.what);
+        if (may_be_relative(s.what.metric)) keep(s.what);
     return kept;
 }
 
@@ -27124,7 +27511,8 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
         if (is_throughput(m.id) && !(is_cost(m.id) && std::isnan(run_value(m.id, arm))))
             over_run(m.id);
     over_run(metric_id::error_rate);
-    if (!std::isnan(run_value(metric_id::accuracy, arm))) over_run(metric_id::accuracy);
+    for (const metric_id id : {metric_id::accuracy, metric_id::same_answers})
+        if (!std::isnan(run_value(id, arm))) over_run(id);
     over_run(metric_id::startup_time);
     a.statuses = status_counts(arm);
     a.failures = failure_kinds(arm);
@@ -27218,7 +27606,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
     return g;
 }
 
-// ===== [C167] what other runs of a gate would find ===============================================
+// ===== [C168] what other runs of a gate would find ===============================================
 
 /// What a gate of all its repeats would find of an objective, run after run, by what one run saw.
 struct foreseen {
@@ -27389,7 +27777,77 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
            " on" + (says_more ? printed(", %.3g %% outside the limit", beyond) : "");
 }
 
-// ===== [C168] what a result keeps of the nights that it was held against =========================
+// ===== [C169] answers that reports show ==========================================================
+
+/// What was asked, what would have been right or the baseline's, and what was said instead.
+struct shown_answer {
+    std::string id{};  // of the first request whose answer it was
+    std::string is{};  // right, wrong, cut off, unreadable or different
+    std::string question{}, wanted{}, read{}, answer{}, baseline_answer{};
+    double same_characters = not_a_number;  // before the first difference
+    long long times = 0, asked = 0;         // in how many repeats it was so, of how many
+};
+
+inline std::string what_is_wrong(const record& r) {
+    if (*r.right) return "right";
+    if (stream_event::is_at_length(r.finish_reason.c_str())) return "cut off";
+    return r.graded.empty() ? "unreadable" : "wrong";
+}
+
+/// Each question once: those that keep an objective from passing, or all whose texts were kept.
+inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& arm,
+                                                  const std::vector<slo_verdict>& verdicts,
+                                                  answers_shown show) {
+    const auto is_open = [&](metric_id m) {
+        return std::any_of(verdicts.begin(), verdicts.end(), [m](const slo_verdict& v) {
+            return v.what.what.metric == m && (v.outcome == verdict::fail ||
+                                               v.outcome == verdict::inconclusive);
+        });
+    };
+    const bool all = show == answers_shown::all, none = show == answers_shown::none;
+    std::vector<shown_answer> rows;
+    for (const metric_id m : {metric_id::accuracy, metric_id::same_answers}) {
+        if (p.sent->is_read || none || !(all || is_open(m))) continue;
+        std::map<std::pair<std::size_t, long long>, std::size_t> row_of;  // of a question
+        for (std::size_t i = 0; i < arm.size(); ++i) {
+            const plan sent = plan_of_repeat(p, static_cast<int>(i));
+            const std::size_t stage = p.judged->rule.traffic == fresh ? i : 0;
+            std::map<std::size_t, const record*> records;
+            for (const record& r : arm[i].records)
+                if (is_measured(r) && is_good_answer(m, r))
+                    if (const auto at = place_of(r.id.c_str())) records[*at] = &r;
+            for (const kept_text& t : arm[i].shown) {
+                const auto at = records.find(t.index);
+                const bool differs = !std::isnan(t.same_characters);
+                if (at == records.end() || differs != (m == metric_id::same_answers)) continue;
+                const record& r = *at->second;
+                if (!all && rows.size() >= most_answers_shown) break;
+                if (!row_of.emplace(std::pair(stage, r.conversation), rows.size()).second)
+                    continue;
+                const wanted_answer* wanted = wanted_at(*sent.sent, t.index);
+                const auto prompt = request_of(sent, run_arm::candidate, arm[i].index, t.index);
+                rows.push_back({str(r.id), differs ? "different" : what_is_wrong(r),
+                                excerpt(prompt.prompt, most_shown_bytes),
+                                wanted ? excerpt(wanted->key, most_shown_bytes) : "",
+                                differs ? "" : str(r.graded), t.said, t.expected,
+                                t.same_characters, 0, 0});
+            }
+        }
+        for (std::size_t i = 0; i < arm.size(); ++i)
+            for (const record& r : arm[i].records) {
+                if (!is_measured(r) || !is_good_answer(m, r)) continue;
+                const std::size_t stage = p.judged->rule.traffic == fresh ? i : 0;
+                const auto at = row_of.find({stage, r.conversation});
+                if (at == row_of.end()) continue;
+                ++rows[at->second].asked;
+                rows[at->second].times +=
+                    *is_good_answer(m, r) == (rows[at->second].is == "right");
+            }
+    }
+    return rows;
+}
+
+// ===== [C170] what a result keeps of the nights that it was held against =========================
 // All that the rule needs: to judge again takes no folder, and gives the same bits.
 
 inline void fields_of(field_visitor& v, main_moved& m) {
@@ -27439,7 +27897,7 @@ inline void fields_of(field_visitor& v, history_terms& h) {
     v.list({"objectives"}, h.objectives, [&](objective_history& o) { fields_of(v, o); });
 }
 
-// ===== [C169] the fields of a gate: its servers, its load, what it was judged by =================
+// ===== [C171] the fields of a gate: its servers, its load, what it was judged by =================
 
 inline void fields_of(field_visitor& v, target_facts& t) {
     v.choice({"kind", "endpoint, process, simulated, stored, same server, other options (of the "
@@ -27664,7 +28122,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }
 
-// ===== [C170] stored results =====================================================================
+// ===== [C172] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 /// One gate of a result.json; the repeats have no records yet.
@@ -27984,7 +28442,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     }
 }
 
-// ===== [C171] the fields of what was measured on a server ========================================
+// ===== [C173] the fields of what was measured on a server ========================================
 
 inline void fields_of(field_visitor& v, length_figures& f) {
     v.number({"mean"}, f.mean);
@@ -28053,8 +28511,7 @@ inline void fields_of(field_visitor& v, arm_figures& a, token_fit& fit, std::siz
     for (auto& [metric, value] : a.run_values) {
         const std::string about = about_unit(facts_of(metric).unit);
         const bool of_some =
-            metric == metric_id::input_throughput || metric == metric_id::accuracy ||
-            is_cost(metric);
+            metric == metric_id::input_throughput || is_of_answers(metric) || is_cost(metric);
         v.number({metric_name(metric), about.c_str(), of_some ? at_times : presence::always},
                  value, any_number);
     }
@@ -28139,7 +28596,7 @@ inline void fields_of(field_visitor& v, other_view& o) {
     v.texts({"notes", "what was not recorded for them"}, o.notes);
 }
 
-// ===== [C172] calibration.json ===================================================================
+// ===== [C174] calibration.json ===================================================================
 
 inline constexpr const char* calibration_schema = "llmbench/calibration/1";
 /// More than this between repeats of one server is no noise that limits could be held under.
@@ -28196,7 +28653,7 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
     return noise;
 }
 
-// ===== [C173] what result.json tells of events.bin ===============================================
+// ===== [C175] what result.json tells of events.bin ===============================================
 
 /// Where each record's gaps lie in events.bin, how long that is, and the hash of so much of it.
 struct event_index {
@@ -28214,7 +28671,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
                   {1, 0});
 }
 
-// ===== [C174] the fields of a verdict ============================================================
+// ===== [C176] the fields of a verdict ============================================================
 
 /// Which side of the limit is the good one.
 enum class good_side : unsigned char { at_most, at_least };
@@ -28283,7 +28740,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"line"}, of.what.at.line);
 }
 
-// ===== [C175] from a gate that was measured to its line of a history =============================
+// ===== [C177] from a gate that was measured to its line of a history =============================
 
 /// What is added where nobody asks for another number of repeats: from two a night has no spread of
 /// its own to speak of.
@@ -28326,7 +28783,7 @@ inline std::vector<std::string> statistics_of_a_night(const plan& p) {
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     };
     for (const slo& s : p.judged->slos)
-        if (!is_request_fraction(s.what.metric)) add(str(s.what.name));
+        if (may_be_relative(s.what.metric)) add(str(s.what.name));
     for (const char* usual :
          {"mean(tpot)", "p50(ttft)", "p90(ttft)", "p50(e2e)", "output_throughput"})
         add(usual);
@@ -28398,7 +28855,7 @@ inline history_entry history_entry_of(const plan& p, cohort in, const fingerprin
     return e;
 }
 
-// ===== [C176] one line of records.jsonl ==========================================================
+// ===== [C178] one line of records.jsonl ==========================================================
 
 /// Refuses the times of an answer that cannot have been: what an answer took is the difference of
 /// two of them, and one that is complete has them all, but for what it may lack: a second event, an
@@ -28444,7 +28901,7 @@ inline record read_record(const std::string& line, std::string& gate) {
     return r;
 }
 
-// ===== [C177] shards of a load, put together =====================================================
+// ===== [C179] shards of a load, put together =====================================================
 
 /// What one program left of the load that it shared, with its requests.
 struct stored_shard {
@@ -28585,7 +29042,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
     return g;
 }
 
-// ===== [C178] a repeat as bytes, for another program of the same run =============================
+// ===== [C180] a repeat as bytes, for another program of the same run =============================
 
 /// As result.json, records.jsonl and events.bin have it: the facts on the first line, then a line a
 /// request, an empty one, and the gaps of all in that order. Every gap must be listed.
@@ -28638,7 +29095,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
     return d;
 }
 
-// ===== [C179] from the lines of a history to what a gate is held against =========================
+// ===== [C181] from the lines of a history to what a gate is held against =========================
 
 inline std::string short_commit(const history_night& n) {
     return n.commit.empty() ? n.at.substr(0, 10) : n.commit.substr(0, 8);
@@ -28722,7 +29179,7 @@ struct history_question {
     std::string oldest{};  // a newest night before that says nothing of today
     std::string card{};    // today's, "" where nobody knows it
 };
-/// Values, speeds and rates alone have repeats that spread.
+/// Values, speeds and rates have repeats that spread; so does what is held against a baseline's.
 inline history_terms history_terms_of(const history_lines& lines, const cohort& mine,
                                       const std::map<std::string, cohort>& known,
                                       const std::vector<slo>& slos, const history_question& asked) {
@@ -28748,14 +29205,14 @@ inline history_terms history_terms_of(const history_lines& lines, const cohort& 
             }
     h.knows_card = same_card || !any_card || asked.card.empty();
     for (const slo& s : slos) {
-        if (!is_judged_by_spread(s.what.metric) || h.of(s)) continue;
+        if (!(is_judged_by_spread(s.what.metric) || s.factor > 0) || h.of(s)) continue;
         const history_series series = series_of(lines, nights, str(s.what.name));
         h.objectives.push_back(objective_history_of(series, s, asked.appends, asked.given_sd));
     }
     return h;
 }
 
-// ===== [C180] the progress line ==================================================================
+// ===== [C182] the progress line ==================================================================
 
 /// What a gate can tell of itself while it runs.
 struct progress_facts {
@@ -28810,7 +29267,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     return is_reported && parts >= parts_in_short ? line : line_in_short;
 }
 
-// ===== [C181] what reports tell of several settings ==============================================
+// ===== [C183] what reports tell of several settings ==============================================
 
 /// A comparison as every report shows it, beside the gates of its settings.
 struct comparison_report {
@@ -28819,7 +29276,7 @@ struct comparison_report {
     settings_comparison found{};
 };
 
-// ===== [C182] several settings in result.json ====================================================
+// ===== [C184] several settings in result.json ====================================================
 
 inline void fields_of(field_visitor& v, setting_ratio& r, settings_comparison& c) {
     std::string of = c.settings[r.second].name, to = c.settings[r.first].name;
@@ -28886,7 +29343,7 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
     v.list({"statistics"}, c.statistics, [&](compared_statistic& s) { fields_of(v, s, c); });
 }
 
-// ===== [C183] several settings on the console ====================================================
+// ===== [C185] several settings on the console ====================================================
 
 /// What tables show of one setting: its value, and where there is one its ratio to the first.
 struct comparison_cell {
@@ -28973,7 +29430,7 @@ inline std::string comparison_text(const comparison_report& r) {
     return out;
 }
 
-// ===== [C184] what came of a profile =============================================================
+// ===== [C186] what came of a profile =============================================================
 
 /// A question to the server's profiler, by HTTP or by a command.
 struct profile_step {
@@ -29028,7 +29485,7 @@ inline void fields_of(field_visitor& v, taken_profile& t) {
     v.object({"stop", "", presence::always, "profile_step"}, true, t.stop);
 }
 
-// ===== [C185] what reports are made of ===========================================================
+// ===== [C187] what reports are made of ===========================================================
 
 /// What came of a gate on a model of its server.
 struct rehearsal_report {
@@ -29057,6 +29514,7 @@ struct gate_report {
     taken_profile profile{};                // of its server, where it failed
     std::string beside{};                   // why it failed by what is no objective of its own
     gate_outcome outcome = gate_outcome::unfinished;
+    std::vector<shown_answer> answers{};    // of objectives on answers that did not pass
     rehearsal_report rehearsal{};
     bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
     double took_s = 0;                      // servers brought up and down included
@@ -29071,7 +29529,7 @@ struct environment_facts {
     std::string program{};  // as it was called
 };
 
-// ===== [C186] how gates are headed ===============================================================
+// ===== [C188] how gates are headed ===============================================================
 
 /// What is said over a gate: its outcome, and where that is no failure how much of a pass it is.
 /// Exit codes know the outcome alone. In the order in which a reader should hear of them.
@@ -29154,7 +29612,7 @@ inline std::string headline_text(const gate_report& g) {
     return printed("inconclusive, %zu of %s", open, plural(all, "objective").c_str());
 }
 
-// ===== [C187] words in Markdown ==================================================================
+// ===== [C189] words in Markdown ==================================================================
 
 inline std::string markdown_escaped(const std::string& s) {
     std::string out;
@@ -29182,7 +29640,7 @@ inline std::string markdown_code(const std::string& s) {
     return fence + room + words + room + fence;
 }
 
-// ===== [C188] what reports tell of a server's loads, one after the other =========================
+// ===== [C190] what reports tell of a server's loads, one after the other =========================
 
 /// One load, which is a gate of its own, and what its verdicts show together.
 struct judged_load {
@@ -29412,7 +29870,7 @@ inline void fields_of(field_visitor& v, curve_report& c) {
     });
 }
 
-// ===== [C189] rehearsals: gates on a model of their server =======================================
+// ===== [C191] rehearsals: gates on a model of their server =======================================
 
 /// "a rehearsal: pass on the model; inconclusive in 3 % of the runs; ...".
 inline std::string rehearsed_text(const slo_verdict& v, const foreseen& f) {
@@ -29475,7 +29933,7 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
     });
 }
 
-// ===== [C190] result.json and calibration.json ===================================================
+// ===== [C192] result.json and calibration.json ===================================================
 
 /// What LLMBENCH_CALIBRATION reads.
 inline std::string calibration_json(const std::vector<gate_report>& gates) {
@@ -29594,7 +30052,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
     return j.close().text() + "\n";
 }
 
-// ===== [C191] several settings in summary.md =====================================================
+// ===== [C193] several settings in summary.md =====================================================
 
 inline std::string comparison_md(const comparison_report& r) {
     const settings_comparison& c = r.found;
@@ -29628,7 +30086,7 @@ inline std::string comparison_md(const comparison_report& r) {
     return out + "\n";
 }
 
-// ===== [C192] what reports say of the nights that a gate was held against ========================
+// ===== [C194] what reports say of the nights that a gate was held against ========================
 
 inline constexpr double wide_nights_sd = 0.03;  // from which on a live comparison sees far more
 
@@ -29677,7 +30135,7 @@ inline std::vector<std::string> nights_lines(const gate_report& g) {
     return lines;
 }
 
-// ===== [C193] words of reports ===================================================================
+// ===== [C195] words of reports ===================================================================
 
 /// What the tokens are that a throughput is of.
 inline const char* throughput_kind(const gate_report& g) {
@@ -29977,7 +30435,7 @@ inline std::string span_text(double least, double most) {
                         : printed("about %.0f s", most);
 }
 
-// ===== [C194] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C196] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 /// Where an objective was written; the guard on errors stands at its gate.
 inline std::string place_of(const slo_verdict& v, const std::string& gate_place) {
@@ -30286,7 +30744,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
            metrics + "# EOF\n";
 }
 
-// ===== [C195] what a console can show ============================================================
+// ===== [C197] what a console can show ============================================================
 
 /// How the console may be written to.
 struct console_style {
@@ -30307,7 +30765,7 @@ inline console_style style_of(const console_facts& c) {
             same_ignoring_case(charset, ".utf-8") || same_ignoring_case(charset, ".utf8")};
 }
 
-// ===== [C196] the console ========================================================================
+// ===== [C198] the console ========================================================================
 
 /// An objective as a gate file has it: "mean(tpot) <= 25_ms" of "mean(tpot) <= 25 ms".
 inline std::string written_in_code(const std::string& words) {
@@ -30489,7 +30947,27 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
     return printed("\n%zu gates:%s\n", gates.size(), counts.c_str()) + names + last;
 }
 
-// ===== [C197] the pace of a server in the result of a run ========================================
+// ===== [C199] answers in reports: answers.jsonl, and their section of the page ===================
+
+/// answers.jsonl: a line for each answer that a gate shows.
+inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
+    std::string lines;
+    for (const gate_report& g : gates)
+        for (const shown_answer& a : g.answers) {
+            json_writer j(true);
+            j.open('{').field("gate", g.what.name).field("id", a.id).field("is", a.is);
+            j.field("times", a.times).field("asked", a.asked);
+            j.field("question", a.question).field("wanted", a.wanted).field("read", a.read);
+            j.field("answer", a.answer);
+            if (!std::isnan(a.same_characters))
+                j.field("baseline_answer", a.baseline_answer)
+                    .field("same_characters", a.same_characters);
+            lines += j.close().text() + "\n";
+        }
+    return lines;
+}
+
+// ===== [C200] the pace of a server in the result of a run ========================================
 
 /// What a gate of an earlier run tells of its server.
 struct reported_pace {
@@ -30544,209 +31022,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
     return t;
 }
 
-// ===== [C198] the report page: style, icons and script ===========================================
-// report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
-// words beside it; the script adds what a pointer asks for, the page is whole without it. What a
-// gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
-
-inline constexpr const char* page_style = R"css(
-:root{color-scheme:light dark;--ink:#1b2026;--dim:#56606b;--line:#dde2e7;--back:#fff;--soft:#f5f7f9;
---pass:#0a6b4d;--fail:#b3261e;--inconclusive:#875200;--invalid:#6b3fa0;--skipped:#56606b;
---mine:#1c62ad;--other:#a35a10;--allowed:#e3f1ec}
-@media(prefers-color-scheme:dark){:root{--ink:#e4e8ec;--dim:#a3adb8;--line:#343b43;--back:#14171a;
---soft:#1c2025;--pass:#5fcfa4;--fail:#ff9086;--inconclusive:#f0b64c;--invalid:#c8a4f5;
---skipped:#a3adb8;--mine:#79b3f2;--other:#e6a563;--allowed:#1d3730}}
-*{box-sizing:border-box}
-body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;margin:0 auto;
-max-width:76rem;padding:1.25rem 1rem 4rem;color:var(--ink);background:var(--back);
-font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
-h1{font-size:1.6rem;line-height:1.25;margin:0 0 .25rem;font-weight:650}
-h2{font-size:1.25rem;line-height:1.3;margin:0;font-weight:650}
-h3{font-size:1rem;margin:2rem 0 .5rem;font-weight:650}
-p{margin:.25rem 0;text-wrap:pretty}a{color:inherit;text-underline-offset:.15em}
-code,pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
-font-size:.87em}
-pre{white-space:pre-wrap;background:var(--soft);padding:.6rem .8rem;border-radius:6px;
-margin:.5rem 0}
-.dim{color:var(--dim)}.note{font-size:.87rem;color:var(--dim)}
-.icon{width:1em;height:1em;vertical-align:-.12em;margin-right:.35em;fill:none;stroke:currentColor;
-stroke-width:2.4;stroke-linecap:round;stroke-linejoin:round}
-.badge{white-space:nowrap;font-weight:650}
-.pass{color:var(--pass)}.fail{color:var(--fail)}.inconclusive{color:var(--inconclusive)}
-.invalid{color:var(--invalid)}.skipped{color:var(--skipped)}
-ol,ul{list-style:none;margin:0;padding:0}
-.gates{margin:1rem 0 0;border-top:1px solid var(--line)}
-.gates li{display:grid;grid-template-columns:7.5rem 1fr;padding:.5rem 0;
-border-bottom:1px solid var(--line)}
-.gates p{margin:0}
-.filter{display:flex;flex-wrap:wrap;gap:.4rem;margin-top:1rem}.filter[hidden]{display:none}
-button{font:inherit;font-size:.87rem;color:inherit;background:none;border:1px solid var(--line);
-border-radius:1rem;padding:.25rem .8rem;cursor:pointer}
-button[aria-pressed=true]{background:var(--ink);color:var(--back);border-color:var(--ink)}
-:focus-visible{outline:2px solid var(--mine);outline-offset:2px}
-section{margin-top:2.5rem;padding-top:1.5rem;border-top:3px solid var(--line)}
-section[hidden],li[hidden]{display:none}
-.why{font-size:1.05rem;max-width:60rem}
-.verdicts{margin-top:1rem;border-top:1px solid var(--line)}
-.verdicts code{font-size:.95em}
-.verdicts>li{display:grid;grid-template-columns:8rem minmax(0,1fr) auto 20rem;gap:0 1.25rem;
-padding:.65rem 0;border-bottom:1px solid var(--line);align-items:start}
-.found{text-align:right;white-space:nowrap}.found b{font-size:1.15rem;font-weight:650;display:block;
-line-height:1.3}.found span{display:block}
-.plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,16.5rem),1fr));
-gap:1.25rem 1.25rem}
-figure{margin:0;min-width:0}figcaption{font-weight:600;font-size:.93rem}
-figcaption span{font-weight:400;font-size:.87rem;color:var(--dim);margin-left:.4em}
-.arm.c{color:var(--mine)}.arm.b{color:var(--other)}.note .arm{margin-left:.6em}
-svg.plot{display:block;width:100%;height:auto;touch-action:pan-y}
-svg text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;
-fill:var(--dim);font-variant-numeric:tabular-nums}
-.grid{stroke:var(--line);stroke-width:1}
-polyline{fill:none;stroke-width:1.4;stroke-linejoin:round;opacity:.85}
-polyline.c{stroke:var(--mine)}polyline.b{stroke:var(--other);stroke-dasharray:5 2}
-polyline.c1{stroke:var(--mine);stroke-width:2.2}
-polyline.b1{stroke:var(--other);stroke-width:2.2;stroke-dasharray:5 2}
-polyline.c2{stroke:var(--mine);opacity:.4;stroke-width:1}
-polyline.b2{stroke:var(--other);opacity:.4;stroke-width:1}
-polyline.a{stroke:var(--dim);stroke-width:4;opacity:.35}polyline.f{stroke:var(--fail)}
-circle.c{fill:var(--mine)}circle.b{fill:var(--other)}
-circle.open{fill:var(--back);stroke:var(--mine);stroke-width:1.5}
-circle.pass,circle.fail{fill:currentColor}.stretch{fill:var(--ink);opacity:.12}
-.limit{stroke:var(--ink);stroke-width:1.5;stroke-dasharray:3 2}
-svg text.mark{fill:var(--ink);paint-order:stroke;stroke:var(--back);stroke-width:3px}
-.ring{fill:var(--back);stroke:var(--ink);stroke-width:1.5}
-.span{stroke:var(--ink);stroke-width:3;opacity:.55}.typical{fill:var(--ink)}
-.data{fill:var(--back);stroke:currentColor;stroke-width:1.5}
-.cross{stroke:var(--dim);stroke-width:1}
-.allowed{fill:var(--allowed)}.rug{stroke:currentColor;stroke-width:1.5;opacity:.75}
-.bar{fill:currentColor;opacity:.4}.dot{fill:currentColor;stroke:var(--back);stroke-width:1.5}
-#tip{position:fixed;z-index:1;pointer-events:none;background:var(--ink);color:var(--back);
-font-size:.8rem;line-height:1.4;padding:.3rem .55rem;border-radius:5px;white-space:pre}
-#tip[hidden]{display:none}
-.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem}
-th,td{text-align:left;padding:.25rem 1.1rem .25rem 0;border-bottom:1px solid var(--line);
-vertical-align:top;font-weight:400}
-thead th{color:var(--dim);font-size:.87rem;overflow-wrap:normal}th[scope=row]{font-weight:600}
-td.n,th.n{text-align:right;white-space:nowrap}th[scope=row],.arm{white-space:nowrap}
-details{border-bottom:1px solid var(--line);padding:.5rem 0}
-summary{cursor:pointer;font-weight:600}summary span{font-weight:400;color:var(--dim)}
-dl{display:grid;grid-template-columns:minmax(7rem,max-content) minmax(0,1fr);gap:.25rem 1.25rem;
-margin:.6rem 0;font-size:.9rem}
-dt{color:var(--dim)}dd{margin:0}
-@media(max-width:56rem){.verdicts>li{grid-template-columns:minmax(0,1fr) auto;gap:.15rem 1rem}
-.verdicts .badge{grid-area:1/1}.verdicts .found{grid-area:1/2/3/3}
-.verdicts .plot,.verdicts .none{grid-column:1/3;max-width:26rem}}
-@media(max-width:30rem){th,td{padding-right:.5rem}table{font-size:.8rem}h1{font-size:1.35rem}
-th[scope=row]{white-space:normal;overflow-wrap:normal}.verdicts .found{grid-area:1/2}
-.verdicts>li>div:first-of-type{grid-column:1/3}
-dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.4rem}.gates li{grid-template-columns:1fr}}
-@media print{body{max-width:none;padding:0;font-size:10.5pt}.filter,#tip{display:none}
-section{break-before:auto}figure,.verdicts>li,table,dl{break-inside:avoid}
-h2,h3,summary{break-after:avoid}.plots{grid-template-columns:repeat(2,1fr)}}
-)css";
-
-inline constexpr const char* page_icons = R"svg(
-<svg width="0" height="0" style="position:absolute" aria-hidden="true">
-<symbol id="icon-pass" viewBox="0 0 16 16"><path d="M2.5 8.5l4 4 7-9"/></symbol>
-<symbol id="icon-fail" viewBox="0 0 16 16"><path d="M3 3l10 10M13 3L3 13"/></symbol>
-<symbol id="icon-inconclusive" viewBox="0 0 16 16">
-<path d="M2 6q3-3.500 6 0t6 0M2 11q3-3.500 6 0t6 0"/></symbol>
-<symbol id="icon-invalid" viewBox="0 0 16 16"><path d="M8 2v7.500M8 13.400v.1"/></symbol>
-<symbol id="icon-skipped" viewBox="0 0 16 16"><path d="M3 8h10"/></symbol></svg>
-)svg";
-
-// A plot's data-x and data-y are "scale low high unit"; the numbers under the pointer are read back
-// from the lines themselves. Text goes in as text, never as markup.
-inline constexpr const char* page_script = R"js(
-(() => {
-"use strict";
-const box = {l: 50, r: 288, t: 8, b: 142};
-const tip = document.createElement("div");
-tip.id = "tip"; tip.hidden = true; document.body.append(tip);
-const axis = (text, from, to) => {
-  const [kind, low, high, unit] = text.split(" ");
-  const bend = {linear: v => v, log: Math.log10, nines: v => -Math.log10(1 - v)}[kind];
-  const back = {linear: v => v, log: v => 10 ** v, nines: v => 1 - 10 ** -v}[kind];
-  const a = bend(+low), b = bend(+high);
-  return {unit, value: p => back(a + (p - from) / (to - from) * (b - a))};
-};
-const digits = v => v >= 999.5 ? v.toFixed(0) : String(+v.toPrecision(3));
-const show = (v, unit) => {
-  if (unit === "fraction") return digits(v * 100) + " %";
-  if (unit === "percentile") return "p" + +(v * 100).toPrecision(v > .99 ? 4 : 3);
-  if (unit === "seconds") {
-    const a = Math.abs(v);
-    return a < 9.99e-4 ? digits(v * 1e6) + " us" : a < .9995 ? digits(v * 1e3) + " ms"
-      : digits(v) + " s";
-  }
-  if (unit === "elapsed") return v < 600 ? v.toFixed(1) + " s" : (v / 60).toFixed(1) + " min";
-  return digits(v) + (unit === "none" ? "" : " " + unit);
-};
-const between = (points, at, i) => {
-  for (let k = 1; k < points.length; k++) {
-    const a = points[k - 1], b = points[k];
-    if (at < Math.min(a[i], b[i]) || at > Math.max(a[i], b[i])) continue;
-    const part = a[i] === b[i] ? 0 : (at - a[i]) / (b[i] - a[i]);
-    return a[1 - i] + part * (b[1 - i] - a[1 - i]);
-  }
-  return null;
-};
-const hover = svg => {
-  const x = axis(svg.dataset.x, box.l, box.r), y = axis(svg.dataset.y, box.b, box.t);
-  const i = svg.dataset.by === "y" ? 1 : 0, along = i ? y : x, across = i ? x : y;
-  const lines = [...svg.querySelectorAll("polyline")].map(line => ({name: line.dataset.n,
-    points: line.getAttribute("points").split(" ").map(p => p.split(",").map(Number))}));
-  const cross = document.createElementNS(svg.namespaceURI, "line");
-  cross.setAttribute("class", "cross");
-  const leave = () => { tip.hidden = true; cross.remove(); };
-  const move = e => {
-    const p = new DOMPoint(e.clientX, e.clientY).matrixTransform(svg.getScreenCTM().inverse());
-    if (p.x < box.l || p.x > box.r || p.y < box.t || p.y > box.b) return leave();
-    const at = i ? p.y : p.x, found = new Map();
-    for (const line of lines) {
-      const v = between(line.points, at, i);
-      if (v !== null) found.set(line.name, [...(found.get(line.name) || []), across.value(v)]);
-    }
-    const said = [...found].map(([name, all]) => {
-      const low = show(Math.min(...all), across.unit), high = show(Math.max(...all), across.unit);
-      return (name ? name + "  " : "") + (low === high ? low : low + " to " + high);
-    });
-    tip.textContent = [show(along.value(at), along.unit), ...said].join("\n");
-    const ends = i ? {x1: box.l, x2: box.r, y1: at, y2: at}
-                   : {x1: at, x2: at, y1: box.t, y2: box.b};
-    for (const k in ends) cross.setAttribute(k, ends[k]);
-    svg.append(cross);
-    tip.hidden = false;
-    tip.style.left = Math.max(0, Math.min(e.clientX + 14, innerWidth - tip.offsetWidth - 6)) + "px";
-    tip.style.top = Math.max(0, e.clientY - tip.offsetHeight - 10) + "px";
-  };
-  svg.addEventListener("pointermove", move);
-  svg.addEventListener("pointerdown", move);
-  svg.addEventListener("pointerleave", leave);
-};
-for (const svg of document.querySelectorAll("svg[data-x]"))
-  svg.addEventListener("pointerenter", () => hover(svg), {once: true});
-const filter = document.querySelector(".filter");
-if (filter) {
-  filter.hidden = false;
-  filter.addEventListener("click", e => {
-    const button = e.target.closest("button");
-    if (!button) return;
-    for (const b of filter.children) b.setAttribute("aria-pressed", String(b === button));
-    for (const part of document.querySelectorAll("[data-outcome]"))
-      part.hidden = !["all", part.dataset.outcome].includes(button.dataset.show);
-  });
-}
-let closed = [];
-addEventListener("beforeprint", () => {
-  closed = [...document.querySelectorAll("details:not([open])")];
-  for (const d of closed) d.open = true;
-});
-addEventListener("afterprint", () => { for (const d of closed) d.open = false; });
-})();
-)js";
-
-// ===== [C199] the report page: drawings ==========================================================
+// ===== [C201] the report page: drawings ==========================================================
 
 /// A place in a drawing: tenths of a pixel, never "nan", "inf" or "-0".
 inline std::string pixels(double v) {
@@ -31002,7 +31278,7 @@ private:
     std::vector<curve_point> labelled_{};
 };
 
-// ===== [C200] the report page: verdicts ==========================================================
+// ===== [C202] the report page: verdicts ==========================================================
 
 inline std::string icon(const char* name) {
     return printed("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-%s\"/></svg>", name);
@@ -31167,376 +31443,7 @@ inline std::string page_table(const std::string& name, const std::vector<std::st
 }
 inline std::string number_cell(const std::string& s) { return "<td class=\"n\">" + s + "</td>"; }
 
-// ===== [C201] the report page: distributions =====================================================
-
-inline std::string arms_key(bool has_baseline) {
-    return has_baseline
-               ? " <b class=\"arm c\">candidate</b> <b class=\"arm b\">- - baseline</b>"
-               : "";
-}
-
-inline std::string distribution_figure(const gate_report& g, metric_id id,
-                                       const arm_distribution& mine,
-                                       const arm_distribution& other) {
-    const bool both = !g.figures.baseline.empty();
-    double low = std::min(mine.least, other.least), high = std::max(mine.most, other.most);
-    if (!(high > 0)) return {};
-    low = std::max(low, high * 1e-5);
-    for (const slo_verdict& v : g.verdicts)  // a limit far off would squeeze all else into a corner
-        if (v.what.what.metric == id && is_of_all(v.what.what) && v.what.factor == 0 &&
-            v.limit > 0) {
-            if (v.limit < 20 * high) high = std::max(high, v.limit);
-            if (v.limit > low / 20) low = std::min(low, v.limit);
-        }
-    plot_scale x{plot_scale::shape::logarithmic, low / 1.05, high * 1.05};
-    if (high < 6 * low) {
-        const double margin = std::max(0.06 * (high - low), 0.02 * high);
-        x = {plot_scale::shape::linear, std::max(0.0, low - margin), high + margin};
-    }
-    const std::size_t least =
-        both && other.values > 0 ? std::min(mine.values, other.values) : mine.values;
-    const bool speed = is_speed(id);
-    const plot_scale y =
-        speed ? plot_scale{plot_scale::shape::linear, 0, 1}
-              : plot_scale{plot_scale::shape::nines, 0, 1 - std::pow(10, -nines_of(least))};
-    plot p(x, speed ? plot_unit::tokens_per_second : plot_unit::seconds, y, plot_unit::percentile);
-    for (const auto* arm : {&other, &mine}) {
-        const auto draw = [&](const char* style, const char* name, const auto& line) {
-            std::vector<curve_point> shown;
-            for (const curve_point& q : line)
-                if (q.y <= y.high + 1e-12) shown.push_back({std::min(q.x, x.high), q.y});
-            p.line(style, name, shown);
-        };
-        const bool is_mine = arm == &mine;
-        for (const std::vector<curve_point>& line : arm->lines)
-            draw(is_mine ? "c2" : "b2",
-                 !both ? "repeats" : is_mine ? "candidate's repeats" : "baseline's repeats", line);
-        draw(is_mine ? "c1" : "b1", !both ? "all" : is_mine ? "candidate" : "baseline",
-             arm->pooled);
-    }
-    std::string limits;
-    for (const slo_verdict& v : g.verdicts) {
-        const statistic_data& what = v.what.what;
-        if (what.metric != id || !is_of_all(what) || v.what.factor > 0) continue;
-        const bool seen = v.limit >= x.low && v.limit <= x.high;
-        const double q = what.kind == statistic_kind::percentile ? what.q
-                         : what.kind == statistic_kind::max      ? y.high
-                         : what.kind == statistic_kind::min      ? y.low
-                                                                 : not_a_number;
-        const std::string words = str(what.name).substr(0, str(what.name).find('(')) +
-                                  (v.what.at_most ? " <= " : " >= ") + limit_text(id, v.limit);
-        p.limit(v.limit, q, v.what.at_most,
-                seen               ? words
-                : v.limit > x.high ? words + ", far right"
-                                   : words + ", far left");
-        p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
-        limits += "; limit " + str(v.what.text()) + ", " + measured_text(v);
-    }
-    const auto reported = [&](const metric_row& r) {
-        return "p50 " + value_text(id, r.p50) + ", p90 " + value_text(id, r.p90) + ", p99 " +
-               value_text(id, r.p99);
-    };
-    const std::string alt = std::string(metric_name(id)) + " by percentile, " +
-                            plural(mine.lines.size(), "repeat") + ": " + reported(mine.row) +
-                            (both ? "; baseline: " + reported(other.row) : "") + limits;
-    return p.figure(metric_name(id), alt, true);
-}
-
-inline std::string latency_table(const gate_report& g) {
-    const gate_figures& all = g.figures;
-    const bool both = !all.baseline.empty();
-    std::string rows;
-    const auto row = [&](const std::string& head, const metric_row& r, auto&& text) {
-        rows += "<tr>" + head;
-        for (const double v : {r.mean, r.p50, r.p90, r.p99, r.max}) rows += number_cell(text(v));
-        rows += "</tr>\n";
-    };
-    for (std::size_t i = 0; i < all.metrics.size(); ++i) {
-        const metric_id id = all.metrics[i];
-        const auto value = [&](double v) { return value_text(id, v); };
-        std::string name = "<th scope=\"row\">";
-        for (const char* c = metric_name(id); *c; ++c)
-            name += *c == '_' ? std::string("_<wbr>") : std::string(1, *c);
-        name += "</th>";
-        const metric_row& a = all.candidate.distributions[i].row;
-        const metric_row& b = all.baseline.distributions[i].row;
-        if (!both) {
-            row(name, a, value);
-            continue;
-        }
-        row(name + "<td class=\"arm c\">candidate</td>", a, value);
-        row("<td></td><td class=\"arm b\">baseline</td>", b, value);
-        const metric_row ratio{
-            id, a.mean / b.mean, a.p50 / b.p50, a.p90 / b.p90, a.p99 / b.p99, a.max / b.max};
-        row("<td></td><td class=\"arm\">ratio</td>", ratio,
-            [](double v) { return std::isfinite(v) ? printed("%.3f x", v) : std::string("none"); });
-    }
-    std::vector<std::string> head = {"", "mean", "p50", "p90", "p99", "max"};
-    if (both) head.insert(head.begin() + 1, "");
-    return page_table("Latency of " + g.what.name, head, rows, both ? 2 : 1);
-}
-
-// ===== [C202] the report page: gates beside each other ===========================================
-
-inline bool is_of_a_curve(const gate_report& g, const std::vector<curve_report>& curves) {
-    for (const curve_report& c : curves)
-        for (const judged_load& p : c.loads)
-            if (p.gate == g.what.name) return true;
-    return false;
-}
-/// Gates that differ in their load alone, lightest first.
-struct load_series {
-    bool is_rate = true;                                  // else users
-    std::vector<std::pair<double, std::size_t>> gates{};  // load, place in the report
-};
-inline std::vector<load_series> load_series_of(const std::vector<gate_report>& gates,
-                                               const std::vector<curve_report>& curves = {}) {
-    std::map<std::string, load_series> found;
-    for (std::size_t i = 0; i < gates.size(); ++i) {
-        const gate_report& g = gates[i];
-        const arrival_data& a = g.what.sent->arrivals;
-        const bool users = a.kind == arrival_kind::closed_loop;
-        const bool steady = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
-                            a.kind == arrival_kind::gamma;
-        if (!g.refusal.empty() || g.figures.candidate.empty() || !(users || steady)) continue;
-        if (is_of_a_curve(g, curves)) continue;
-        // Every simulated server has a port of its own.
-        const std::string url = g.target.kind == target_kind::endpoint ? g.target.url : "";
-        load_series& s = found[std::string(to_string(g.target.kind)) + "\n" + url + "\n" +
-                               g.target.model + "\n" + g.what.sent->workload_text + "\n" +
-                               arrival_name(a.kind)];
-        s.is_rate = !users;
-        s.gates.emplace_back(users ? static_cast<double>(a.users) : a.rate, i);
-    }
-    std::vector<load_series> series;
-    for (auto& [key, s] : found) {
-        std::sort(s.gates.begin(), s.gates.end());
-        bool rising = s.gates.size() > 1;
-        for (std::size_t i = 1; i < s.gates.size(); ++i)
-            rising &= s.gates[i].first > s.gates[i - 1].first;
-        if (rising) series.push_back(std::move(s));
-    }
-    return series;
-}
-
-/// A value of each row over another one.
-struct drawn_line {
-    std::string name{};
-    std::vector<double> x{}, y{};
-};
-/// What is drawn of a curve: over its load, where `c` may have a capacity, else one value over
-/// another with the load beside each dot.
-inline std::string curve_figure(const std::string& caption, const std::string& against,
-                                const curve_report& c, const std::vector<curve_row>& rows,
-                                plot_unit x_unit, plot_unit y_unit,
-                                const std::vector<drawn_line>& lines, bool over_load) {
-    double least = infinity, most = 0, highest = 0;
-    for (const drawn_line& l : lines)
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            if (!std::isfinite(l.x[i]) || !std::isfinite(l.y[i])) continue;
-            least = std::min(least, l.x[i]);
-            most = std::max(most, l.x[i]);
-            highest = std::max(highest, l.y[i]);
-        }
-    if (!(most > 0 && highest > 0)) return {};
-    const bool is_wide = !over_load && most > 20 * least;
-    plot p(is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
-                   : plot_scale{plot_scale::shape::linear, 0, most * 1.05},
-           x_unit, {plot_scale::shape::linear, 0, highest * 1.08}, y_unit);
-    const search_state ends = ends_of(c);
-    if (over_load && ends.low > 0 && ends.monotone())
-        p.stretch("stretch", ends.low, std::min(ends.high, most));
-    std::string alt = caption + " against " + against;
-    for (const bool is_baseline : {true, false})
-        for (const drawn_line& l : lines) {
-            const char* style = is_baseline ? "b" : "c";
-            std::vector<curve_point> points;
-            for (std::size_t i = 0; i < rows.size(); ++i) {
-                const curve_row& r = rows[i];
-                if (r.is_baseline != is_baseline) continue;
-                const bool is_drawn = std::isfinite(l.x[i]) && std::isfinite(l.y[i]);
-                points.push_back({l.x[i], is_drawn ? l.y[i] : not_a_number});
-                if (!is_drawn) continue;
-                p.dot(is_baseline                        ? "b"
-                      : r.at.shows == carried::holds  ? "pass"
-                      : r.at.shows == carried::misses ? "fail"
-                                                      : "c",
-                      points.back());
-                alt += printed(", %s%s%s%.4g at %g", is_baseline ? "baseline " : "",
-                               l.name.c_str(), l.name.empty() ? "" : " ", l.y[i], l.x[i]);
-            }
-            p.line(style, l.name, points);
-            if (over_load && !points.empty() && !std::isnan(points.back().y))
-                p.label(points.back(), l.name);
-        }
-    for (const bool of_ends : {true, false})  // where labels are near each other, theirs stand
-        for (std::size_t i = 0; i < rows.size() && !over_load; ++i) {
-            const double load = rows[i].at.load;
-            const bool is_low = load == ends.low, is_high = load == ends.high;
-            const bool is_drawn = std::isfinite(lines[0].x[i]) && std::isfinite(lines[0].y[i]);
-            if (rows[i].is_baseline || !is_drawn || of_ends != (is_low || is_high)) continue;
-            p.label_apart({lines[0].x[i], lines[0].y[i]},
-                          printed("%g", load) + (is_low    ? " carried"
-                                                 : is_high ? " too much"
-                                                           : ""));
-        }
-    return p.figure(caption + "<span>against " + against + "</span>", alt, false);
-}
-inline headline look_at(const curve_row& r) {
-    return r.at.shows == carried::holds    ? headline::passed
-           : r.at.shows == carried::misses ? headline::failed
-                                           : headline_of(r.of);
-}
-inline std::string curve_html(const std::string& title, const std::string& said,
-                              const curve_report& c, const std::vector<curve_row>& rows) {
-    const curve_columns columns = columns_of_rows(rows);
-    const bool in_users = c.unit == metric_id::capacity_in_users;
-    std::vector<double> loads, tokens, p50, p90, tpot;
-    std::string cells;
-    bool both = false;
-    for (const curve_row& r : rows) {
-        both = both || r.is_baseline;
-        loads.push_back(r.at.load);
-        tokens.push_back(r.value(columns.tokens));
-        p50.push_back(r.row(columns.first).p50);
-        p90.push_back(r.row(columns.first).p90);
-        tpot.push_back(r.row(metric_id::tpot).mean);
-        cells += printed("<tr><th scope=\"row\"><a href=\"#gate-%zu\">%g</a></th><td>",
-                         r.gate + 1, r.at.load) +
-                 (r.is_baseline ? "<span class=\"arm b\">baseline</span>"
-                                : badge(look_of(look_at(r)), shown_at(r))) + "</td>";
-        for (const std::string& cell : curve_cells(columns, r)) cells += number_cell(cell);
-        cells += "</tr>\n";
-    }
-    std::vector<std::string> head = {in_users ? "users" : "requests/s", "gate"};
-    for (const std::string& name : curve_head(columns)) head.push_back(name);
-    const plot_unit per_s = plot_unit::tokens_per_second, s = plot_unit::seconds;
-    const plot_unit load = in_users ? plot_unit::none : plot_unit::per_second;
-    const std::string first = metric_name(columns.first);
-    const std::string rate = columns.tokens == metric_id::output_throughput ? "Output tokens/s"
-                                                                            : "Input tokens/s";
-    const auto over = [&](const std::string& what, plot_unit unit,
-                          const std::vector<drawn_line>& lines) {
-        return curve_figure(what, head[0], c, rows, load, unit, lines, true);
-    };
-    return "<section><h2>" + xml_escaped(title) + "</h2>\n" + said + "<div class=\"plots\">\n" +
-           (columns.has_tokens ? curve_figure(rate, "tpot mean", c, rows, s, per_s,
-                                              {{"", tpot, tokens}}, false)
-                               : "") +
-           curve_figure(rate, first + " p90", c, rows, s, per_s, {{"", p90, tokens}}, false) +
-           over(first, s, {{"p90", loads, p90}, {"p50", loads, p50}}) +
-           (columns.has_tokens ? over("tpot", s, {{"mean", loads, tpot}}) : "") +
-           over(rate, per_s, {{"", loads, tokens}}) + "</div>\n" +
-           (both ? "<p class=\"note\">" + arms_key(true) + "</p>\n" : "") +
-           page_table("By load", head, cells, 2) + "</section>\n";
-}
-inline std::string load_curves_html(const std::vector<gate_report>& gates,
-                                    const std::vector<curve_report>& curves = {}) {
-    std::string h;
-    for (const curve_report& c : curves)
-        h += curve_html(c.name,
-                        "<p class=\"why\">" + xml_escaped(curve_line(c)) +
-                            ".</p>\n<p class=\"note\">Up and to the left is better. A dot is a "
-                            "load: green where it was shown to hold all objectives, red where it "
-                            "was shown to miss one; the grey stretch is the capacity.</p>\n",
-                        c, rows_of(c, gates));
-    for (const load_series& s : load_series_of(gates, curves)) {
-        curve_report c;
-        if (!s.is_rate) c.unit = metric_id::capacity_in_users;
-        for (const auto& [load, i] : s.gates) c.loads.push_back({load});
-        std::vector<curve_row> rows;
-        for (std::size_t k = 0; k < s.gates.size(); ++k)
-            add_rows(rows, c.loads[k], s.gates[k].second, gates[s.gates[k].second]);
-        h += curve_html(s.is_rate ? "By offered load" : "By number of users",
-                        "<p class=\"note\">" + plural(s.gates.size(), "gate") + " with " +
-                            xml_escaped(gates[s.gates[0].second].what.sent->workload_text) +
-                            ".</p>\n",
-                        c, rows);
-    }
-    return h;
-}
-
-// ===== [C203] the report page: what a search found ===============================================
-
-/// The colour of a probe: of what it shows, else of nobody.
-inline const char* style_of(const load_point& p) {
-    return p.arm == run_arm::baseline        ? "b"
-           : p.what.shown == carried::holds  ? "pass"
-           : p.what.shown == carried::misses ? "fail"
-                                             : "open";
-}
-/// One objective over the load.
-inline std::string objective_figure(const load_curve& c, std::size_t which) {
-    const slo& s = c.objectives_held[which];
-    const metric_id id = s.what.metric;
-    double least = c.points[0].what.load, most = least, low = s.bound, high = s.bound;
-    for (const load_point& p : c.points) {
-        least = std::min(least, p.what.load);
-        most = std::max(most, p.what.load);
-        const double v = p.values[which];
-        if (!std::isfinite(v) || !(v > 0)) continue;
-        low = std::min(low, std::max(v, s.bound / 10));
-        high = std::max(high, std::min(v, s.bound * 10));
-    }
-    plot drawing({plot_scale::shape::logarithmic, least * 0.9, most * 1.1},
-                 c.unit == metric_id::capacity_in_users ? plot_unit::none : plot_unit::per_second,
-                 is_request_fraction(id)
-                     ? plot_scale{plot_scale::shape::linear, 0, 1}
-                     : plot_scale{plot_scale::shape::logarithmic, low * 0.8, high * 1.25},
-                 plot_unit_of(facts_of(id).unit));
-    if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
-        drawing.stretch("stretch", c.state.low, c.state.high);
-    drawing.limit_across(s.bound, limit_text(id, s.bound));
-    const std::string name = str(s.what.name);
-    std::string alt = name + " over the load, limit " + limit_text(id, s.bound);
-    for (const load_point& p : c.points) {
-        const double v = p.values[which];
-        const double shown = std::isfinite(v) ? v : s.at_most ? high * 1.25 : low * 0.8;
-        drawing.dot(style_of(p), {p.what.load, shown});
-        alt += printed(", %s at %g", value_text(id, v).c_str(), p.what.load);
-    }
-    return drawing.figure(xml_escaped(str(s.text())) + "<span>over " +
-                              (c.unit == metric_id::capacity_in_users ? "users" : "requests/s") +
-                              "</span>",
-                          alt, false);
-}
-inline std::string search_html(const gate_report& g) {
-    const load_curve& c = g.figures.search;
-    if (c.empty() || c.points.empty()) return {};
-    std::string h = "<h3>Capacity</h3>\n";
-    if (!c.line.empty()) h += "<p>" + xml_escaped(c.line) + ".</p>\n";
-    const bool both = !g.figures.baseline.empty();
-    for (const std::string& words : {c.flat, c.fault})
-        if (!words.empty()) h += "<p class=\"note\">" + xml_escaped(words) + ".</p>\n";
-    h += "<p class=\"note\">Each dot is a probe: green where all at its load show that it is "
-         "carried, red where they show that it is too much, hollow where they show nothing or only "
-         "led there. The dashed line is the limit, the grey stretch the capacity." +
-         arms_key(both) +
-         "</p>\n"
-         "<div class=\"plots\">\n";
-    std::string rows;
-    for (std::size_t i = 0; i < c.objectives_held.size(); ++i) h += objective_figure(c, i);
-    for (std::size_t i = 0; i < c.points.size(); ++i) {
-        const load_point& p = c.points[i];
-        const std::string shows = !p.disturbed.empty()            ? xml_escaped(p.disturbed)
-                                  : p.what.invalid                ? "the client could not keep up"
-                                  : p.what.shown != carried::open ? to_string(p.what.shown)
-                                  : p.what.over                   ? "it outgrew the server"
-                                                                  : "";
-        rows += printed("<tr><th scope=\"row\">%zu</th><td>", i + 1) +
-                (both ? std::string(to_string(p.arm)) + ", " : "") + to_string(p.what.part) +
-                "</td><td>" + shows + "</td>" + number_cell(value_text(c.unit, p.what.load)) +
-                number_cell(std::to_string(p.requests));
-        for (std::size_t k = 0; k < c.objectives_held.size(); ++k)
-            rows += number_cell(value_text(c.objectives_held[k].what.metric, p.values[k]));
-        rows += "</tr>\n";
-    }
-    std::vector<std::string> head = {"probe", "of", "shows", "load", "requests"};
-    for (const slo& s : c.objectives_held) head.push_back(xml_escaped(str(s.what.name)));
-    return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 3);
-}
-
-// ===== [C204] the report page: what else a gate has to say =======================================
+// ===== [C203] the report page: what else a gate has to say =======================================
 
 inline std::string failures_html(const arm_figures& arm, const char* who) {
     std::size_t all = 0;
@@ -31752,7 +31659,612 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
     return t + " " + shell_quoted("--test-case=" + pattern);
 }
 
-// ===== [C205] the report page: several settings beside each other ================================
+// ===== [C204] the report page: answers ===========================================================
+
+inline std::string answer_html(const shown_answer& a) {
+    const bool differs = !std::isnan(a.same_characters);
+    const auto block = [](const char* name, const std::string& text) {
+        return text.empty() ? std::string()
+                            : std::string("<dt>") + name + "</dt><dd><pre>" + escaped_lines(text) +
+                                  "</pre></dd>\n";
+    };
+    const std::string how = a.is + printed(" in %lld of %lld", a.times, a.asked);
+    const std::string aside =
+        differs ? printed("after %.0f equal characters", a.same_characters)
+                : "wanted " + printable(a.wanted, 60) +
+                      (a.read.empty() ? "" : ", read " + printable(a.read, 60));
+    return folded(xml_escaped(how + ": " + printable(a.question, 100)), aside, false,
+                  "<dl>\n" + block("question", a.question) + block("wanted", a.wanted) +
+                      block("read", a.read) + block("answer", a.answer) +
+                      block("baseline's answer", a.baseline_answer) + row_of("request", a.id) +
+                      "</dl>\n");
+}
+/// What was said where an objective on answers did not pass.
+inline std::string answers_html(const gate_report& g) {
+    if (g.answers.empty()) return {};
+    std::string h = "<h3>Answers</h3>\n<p class=\"note\">Each question once, in the order in which "
+                    "its answer came, with the repeats in which it was so; answers.jsonl has the "
+                    "same.</p>\n";
+    constexpr std::size_t most_at_once = 10;
+    std::string more;
+    for (std::size_t i = 0; i < g.answers.size(); ++i)
+        (i < most_at_once ? h : more) += answer_html(g.answers[i]);
+    if (more.empty()) return h;
+    return h + folded(printed("%zu more", g.answers.size() - most_at_once), "", false, more);
+}
+
+// ===== [C205] the report page: style, icons and script ===========================================
+// report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
+// words beside it; the script adds what a pointer asks for, the page is whole without it. What a
+// gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
+
+inline constexpr const char* page_style = R"css(
+:root{color-scheme:light dark;--ink:#1b2026;--dim:#56606b;--line:#dde2e7;--back:#fff;--soft:#f5f7f9;
+--pass:#0a6b4d;--fail:#b3261e;--inconclusive:#875200;--invalid:#6b3fa0;--skipped:#56606b;
+--mine:#1c62ad;--other:#a35a10;--allowed:#e3f1ec}
+@media(prefers-color-scheme:dark){:root{--ink:#e4e8ec;--dim:#a3adb8;--line:#343b43;--back:#14171a;
+--soft:#1c2025;--pass:#5fcfa4;--fail:#ff9086;--inconclusive:#f0b64c;--invalid:#c8a4f5;
+--skipped:#a3adb8;--mine:#79b3f2;--other:#e6a563;--allowed:#1d3730}}
+*{box-sizing:border-box}
+body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;margin:0 auto;
+max-width:76rem;padding:1.25rem 1rem 4rem;color:var(--ink);background:var(--back);
+font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
+h1{font-size:1.6rem;line-height:1.25;margin:0 0 .25rem;font-weight:650}
+h2{font-size:1.25rem;line-height:1.3;margin:0;font-weight:650}
+h3{font-size:1rem;margin:2rem 0 .5rem;font-weight:650}
+p{margin:.25rem 0;text-wrap:pretty}a{color:inherit;text-underline-offset:.15em}
+code,pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
+font-size:.87em}
+pre{white-space:pre-wrap;background:var(--soft);padding:.6rem .8rem;border-radius:6px;
+margin:.5rem 0}
+.dim{color:var(--dim)}.note{font-size:.87rem;color:var(--dim)}
+.icon{width:1em;height:1em;vertical-align:-.12em;margin-right:.35em;fill:none;stroke:currentColor;
+stroke-width:2.4;stroke-linecap:round;stroke-linejoin:round}
+.badge{white-space:nowrap;font-weight:650}
+.pass{color:var(--pass)}.fail{color:var(--fail)}.inconclusive{color:var(--inconclusive)}
+.invalid{color:var(--invalid)}.skipped{color:var(--skipped)}
+ol,ul{list-style:none;margin:0;padding:0}
+.gates{margin:1rem 0 0;border-top:1px solid var(--line)}
+.gates li{display:grid;grid-template-columns:7.5rem 1fr;padding:.5rem 0;
+border-bottom:1px solid var(--line)}
+.gates p{margin:0}
+.filter{display:flex;flex-wrap:wrap;gap:.4rem;margin-top:1rem}.filter[hidden]{display:none}
+button{font:inherit;font-size:.87rem;color:inherit;background:none;border:1px solid var(--line);
+border-radius:1rem;padding:.25rem .8rem;cursor:pointer}
+button[aria-pressed=true]{background:var(--ink);color:var(--back);border-color:var(--ink)}
+:focus-visible{outline:2px solid var(--mine);outline-offset:2px}
+section{margin-top:2.5rem;padding-top:1.5rem;border-top:3px solid var(--line)}
+section[hidden],li[hidden]{display:none}
+.why{font-size:1.05rem;max-width:60rem}
+.verdicts{margin-top:1rem;border-top:1px solid var(--line)}
+.verdicts code{font-size:.95em}
+.verdicts>li{display:grid;grid-template-columns:8rem minmax(0,1fr) auto 20rem;gap:0 1.25rem;
+padding:.65rem 0;border-bottom:1px solid var(--line);align-items:start}
+.found{text-align:right;white-space:nowrap}.found b{font-size:1.15rem;font-weight:650;display:block;
+line-height:1.3}.found span{display:block}
+.plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,16.5rem),1fr));
+gap:1.25rem 1.25rem}
+figure{margin:0;min-width:0}figcaption{font-weight:600;font-size:.93rem}
+figcaption span{font-weight:400;font-size:.87rem;color:var(--dim);margin-left:.4em}
+.arm.c{color:var(--mine)}.arm.b{color:var(--other)}.note .arm{margin-left:.6em}
+svg.plot{display:block;width:100%;height:auto;touch-action:pan-y}
+svg text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;
+fill:var(--dim);font-variant-numeric:tabular-nums}
+.grid{stroke:var(--line);stroke-width:1}
+polyline{fill:none;stroke-width:1.4;stroke-linejoin:round;opacity:.85}
+polyline.c{stroke:var(--mine)}polyline.b{stroke:var(--other);stroke-dasharray:5 2}
+polyline.c1{stroke:var(--mine);stroke-width:2.2}
+polyline.b1{stroke:var(--other);stroke-width:2.2;stroke-dasharray:5 2}
+polyline.c2{stroke:var(--mine);opacity:.4;stroke-width:1}
+polyline.b2{stroke:var(--other);opacity:.4;stroke-width:1}
+polyline.a{stroke:var(--dim);stroke-width:4;opacity:.35}polyline.f{stroke:var(--fail)}
+circle.c{fill:var(--mine)}circle.b{fill:var(--other)}
+circle.open{fill:var(--back);stroke:var(--mine);stroke-width:1.5}
+circle.pass,circle.fail{fill:currentColor}.stretch{fill:var(--ink);opacity:.12}
+.limit{stroke:var(--ink);stroke-width:1.5;stroke-dasharray:3 2}
+svg text.mark{fill:var(--ink);paint-order:stroke;stroke:var(--back);stroke-width:3px}
+.ring{fill:var(--back);stroke:var(--ink);stroke-width:1.5}
+.span{stroke:var(--ink);stroke-width:3;opacity:.55}.typical{fill:var(--ink)}
+.data{fill:var(--back);stroke:currentColor;stroke-width:1.5}
+.cross{stroke:var(--dim);stroke-width:1}
+.allowed{fill:var(--allowed)}.rug{stroke:currentColor;stroke-width:1.5;opacity:.75}
+.bar{fill:currentColor;opacity:.4}.dot{fill:currentColor;stroke:var(--back);stroke-width:1.5}
+#tip{position:fixed;z-index:1;pointer-events:none;background:var(--ink);color:var(--back);
+font-size:.8rem;line-height:1.4;padding:.3rem .55rem;border-radius:5px;white-space:pre}
+#tip[hidden]{display:none}
+.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem}
+th,td{text-align:left;padding:.25rem 1.1rem .25rem 0;border-bottom:1px solid var(--line);
+vertical-align:top;font-weight:400}
+thead th{color:var(--dim);font-size:.87rem;overflow-wrap:normal}th[scope=row]{font-weight:600}
+td.n,th.n{text-align:right;white-space:nowrap}th[scope=row],.arm{white-space:nowrap}
+details{border-bottom:1px solid var(--line);padding:.5rem 0}
+summary{cursor:pointer;font-weight:600}summary span{font-weight:400;color:var(--dim)}
+dl{display:grid;grid-template-columns:minmax(7rem,max-content) minmax(0,1fr);gap:.25rem 1.25rem;
+margin:.6rem 0;font-size:.9rem}
+dt{color:var(--dim)}dd{margin:0}
+@media(max-width:56rem){.verdicts>li{grid-template-columns:minmax(0,1fr) auto;gap:.15rem 1rem}
+.verdicts .badge{grid-area:1/1}.verdicts .found{grid-area:1/2/3/3}
+.verdicts .plot,.verdicts .none{grid-column:1/3;max-width:26rem}}
+@media(max-width:30rem){th,td{padding-right:.5rem}table{font-size:.8rem}h1{font-size:1.35rem}
+th[scope=row]{white-space:normal;overflow-wrap:normal}.verdicts .found{grid-area:1/2}
+.verdicts>li>div:first-of-type{grid-column:1/3}
+dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.4rem}.gates li{grid-template-columns:1fr}}
+@media print{body{max-width:none;padding:0;font-size:10.5pt}.filter,#tip{display:none}
+section{break-before:auto}figure,.verdicts>li,table,dl{break-inside:avoid}
+h2,h3,summary{break-after:avoid}.plots{grid-template-columns:repeat(2,1fr)}}
+)css";
+
+inline constexpr const char* page_icons = R"svg(
+<svg width="0" height="0" style="position:absolute" aria-hidden="true">
+<symbol id="icon-pass" viewBox="0 0 16 16"><path d="M2.5 8.5l4 4 7-9"/></symbol>
+<symbol id="icon-fail" viewBox="0 0 16 16"><path d="M3 3l10 10M13 3L3 13"/></symbol>
+<symbol id="icon-inconclusive" viewBox="0 0 16 16">
+<path d="M2 6q3-3.500 6 0t6 0M2 11q3-3.500 6 0t6 0"/></symbol>
+<symbol id="icon-invalid" viewBox="0 0 16 16"><path d="M8 2v7.500M8 13.400v.1"/></symbol>
+<symbol id="icon-skipped" viewBox="0 0 16 16"><path d="M3 8h10"/></symbol></svg>
+)svg";
+
+// A plot's data-x and data-y are "scale low high unit"; the numbers under the pointer are read back
+// from the lines themselves. Text goes in as text, never as markup.
+inline constexpr const char* page_script = R"js(
+(() => {
+"use strict";
+const box = {l: 50, r: 288, t: 8, b: 142};
+const tip = document.createElement("div");
+tip.id = "tip"; tip.hidden = true; document.body.append(tip);
+const axis = (text, from, to) => {
+  const [kind, low, high, unit] = text.split(" ");
+  const bend = {linear: v => v, log: Math.log10, nines: v => -Math.log10(1 - v)}[kind];
+  const back = {linear: v => v, log: v => 10 ** v, nines: v => 1 - 10 ** -v}[kind];
+  const a = bend(+low), b = bend(+high);
+  return {unit, value: p => back(a + (p - from) / (to - from) * (b - a))};
+};
+const digits = v => v >= 999.5 ? v.toFixed(0) : String(+v.toPrecision(3));
+const show = (v, unit) => {
+  if (unit === "fraction") return digits(v * 100) + " %";
+  if (unit === "percentile") return "p" + +(v * 100).toPrecision(v > .99 ? 4 : 3);
+  if (unit === "seconds") {
+    const a = Math.abs(v);
+    return a < 9.99e-4 ? digits(v * 1e6) + " us" : a < .9995 ? digits(v * 1e3) + " ms"
+      : digits(v) + " s";
+  }
+  if (unit === "elapsed") return v < 600 ? v.toFixed(1) + " s" : (v / 60).toFixed(1) + " min";
+  return digits(v) + (unit === "none" ? "" : " " + unit);
+};
+const between = (points, at, i) => {
+  for (let k = 1; k < points.length; k++) {
+    const a = points[k - 1], b = points[k];
+    if (at < Math.min(a[i], b[i]) || at > Math.max(a[i], b[i])) continue;
+    const part = a[i] === b[i] ? 0 : (at - a[i]) / (b[i] - a[i]);
+    return a[1 - i] + part * (b[1 - i] - a[1 - i]);
+  }
+  return null;
+};
+const hover = svg => {
+  const x = axis(svg.dataset.x, box.l, box.r), y = axis(svg.dataset.y, box.b, box.t);
+  const i = svg.dataset.by === "y" ? 1 : 0, along = i ? y : x, across = i ? x : y;
+  const lines = [...svg.querySelectorAll("polyline")].map(line => ({name: line.dataset.n,
+    points: line.getAttribute("points").split(" ").map(p => p.split(",").map(Number))}));
+  const cross = document.createElementNS(svg.namespaceURI, "line");
+  cross.setAttribute("class", "cross");
+  const leave = () => { tip.hidden = true; cross.remove(); };
+  const move = e => {
+    const p = new DOMPoint(e.clientX, e.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    if (p.x < box.l || p.x > box.r || p.y < box.t || p.y > box.b) return leave();
+    const at = i ? p.y : p.x, found = new Map();
+    for (const line of lines) {
+      const v = between(line.points, at, i);
+      if (v !== null) found.set(line.name, [...(found.get(line.name) || []), across.value(v)]);
+    }
+    const said = [...found].map(([name, all]) => {
+      const low = show(Math.min(...all), across.unit), high = show(Math.max(...all), across.unit);
+      return (name ? name + "  " : "") + (low === high ? low : low + " to " + high);
+    });
+    tip.textContent = [show(along.value(at), along.unit), ...said].join("\n");
+    const ends = i ? {x1: box.l, x2: box.r, y1: at, y2: at}
+                   : {x1: at, x2: at, y1: box.t, y2: box.b};
+    for (const k in ends) cross.setAttribute(k, ends[k]);
+    svg.append(cross);
+    tip.hidden = false;
+    tip.style.left = Math.max(0, Math.min(e.clientX + 14, innerWidth - tip.offsetWidth - 6)) + "px";
+    tip.style.top = Math.max(0, e.clientY - tip.offsetHeight - 10) + "px";
+  };
+  svg.addEventListener("pointermove", move);
+  svg.addEventListener("pointerdown", move);
+  svg.addEventListener("pointerleave", leave);
+};
+for (const svg of document.querySelectorAll("svg[data-x]"))
+  svg.addEventListener("pointerenter", () => hover(svg), {once: true});
+const filter = document.querySelector(".filter");
+if (filter) {
+  filter.hidden = false;
+  filter.addEventListener("click", e => {
+    const button = e.target.closest("button");
+    if (!button) return;
+    for (const b of filter.children) b.setAttribute("aria-pressed", String(b === button));
+    for (const part of document.querySelectorAll("[data-outcome]"))
+      part.hidden = !["all", part.dataset.outcome].includes(button.dataset.show);
+  });
+}
+let closed = [];
+addEventListener("beforeprint", () => {
+  closed = [...document.querySelectorAll("details:not([open])")];
+  for (const d of closed) d.open = true;
+});
+addEventListener("afterprint", () => { for (const d of closed) d.open = false; });
+})();
+)js";
+
+// ===== [C206] the report page: distributions =====================================================
+
+inline std::string arms_key(bool has_baseline) {
+    return has_baseline
+               ? " <b class=\"arm c\">candidate</b> <b class=\"arm b\">- - baseline</b>"
+               : "";
+}
+
+inline std::string distribution_figure(const gate_report& g, metric_id id,
+                                       const arm_distribution& mine,
+                                       const arm_distribution& other) {
+    const bool both = !g.figures.baseline.empty();
+    double low = std::min(mine.least, other.least), high = std::max(mine.most, other.most);
+    if (!(high > 0)) return {};
+    low = std::max(low, high * 1e-5);
+    for (const slo_verdict& v : g.verdicts)  // a limit far off would squeeze all else into a corner
+        if (v.what.what.metric == id && is_of_all(v.what.what) && v.what.factor == 0 &&
+            v.limit > 0) {
+            if (v.limit < 20 * high) high = std::max(high, v.limit);
+            if (v.limit > low / 20) low = std::min(low, v.limit);
+        }
+    plot_scale x{plot_scale::shape::logarithmic, low / 1.05, high * 1.05};
+    if (high < 6 * low) {
+        const double margin = std::max(0.06 * (high - low), 0.02 * high);
+        x = {plot_scale::shape::linear, std::max(0.0, low - margin), high + margin};
+    }
+    const std::size_t least =
+        both && other.values > 0 ? std::min(mine.values, other.values) : mine.values;
+    const bool speed = is_speed(id);
+    const plot_scale y =
+        speed ? plot_scale{plot_scale::shape::linear, 0, 1}
+              : plot_scale{plot_scale::shape::nines, 0, 1 - std::pow(10, -nines_of(least))};
+    plot p(x, speed ? plot_unit::tokens_per_second : plot_unit::seconds, y, plot_unit::percentile);
+    for (const auto* arm : {&other, &mine}) {
+        const auto draw = [&](const char* style, const char* name, const auto& line) {
+            std::vector<curve_point> shown;
+            for (const curve_point& q : line)
+                if (q.y <= y.high + 1e-12) shown.push_back({std::min(q.x, x.high), q.y});
+            p.line(style, name, shown);
+        };
+        const bool is_mine = arm == &mine;
+        for (const std::vector<curve_point>& line : arm->lines)
+            draw(is_mine ? "c2" : "b2",
+                 !both ? "repeats" : is_mine ? "candidate's repeats" : "baseline's repeats", line);
+        draw(is_mine ? "c1" : "b1", !both ? "all" : is_mine ? "candidate" : "baseline",
+             arm->pooled);
+    }
+    std::string limits;
+    for (const slo_verdict& v : g.verdicts) {
+        const statistic_data& what = v.what.what;
+        if (what.metric != id || !is_of_all(what) || v.what.factor > 0) continue;
+        const bool seen = v.limit >= x.low && v.limit <= x.high;
+        const double q = what.kind == statistic_kind::percentile ? what.q
+                         : what.kind == statistic_kind::max      ? y.high
+                         : what.kind == statistic_kind::min      ? y.low
+                                                                 : not_a_number;
+        const std::string words = str(what.name).substr(0, str(what.name).find('(')) +
+                                  (v.what.at_most ? " <= " : " >= ") + limit_text(id, v.limit);
+        p.limit(v.limit, q, v.what.at_most,
+                seen               ? words
+                : v.limit > x.high ? words + ", far right"
+                                   : words + ", far left");
+        p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
+        limits += "; limit " + str(v.what.text()) + ", " + measured_text(v);
+    }
+    const auto reported = [&](const metric_row& r) {
+        return "p50 " + value_text(id, r.p50) + ", p90 " + value_text(id, r.p90) + ", p99 " +
+               value_text(id, r.p99);
+    };
+    const std::string alt = std::string(metric_name(id)) + " by percentile, " +
+                            plural(mine.lines.size(), "repeat") + ": " + reported(mine.row) +
+                            (both ? "; baseline: " + reported(other.row) : "") + limits;
+    return p.figure(metric_name(id), alt, true);
+}
+
+inline std::string latency_table(const gate_report& g) {
+    const gate_figures& all = g.figures;
+    const bool both = !all.baseline.empty();
+    std::string rows;
+    const auto row = [&](const std::string& head, const metric_row& r, auto&& text) {
+        rows += "<tr>" + head;
+        for (const double v : {r.mean, r.p50, r.p90, r.p99, r.max}) rows += number_cell(text(v));
+        rows += "</tr>\n";
+    };
+    for (std::size_t i = 0; i < all.metrics.size(); ++i) {
+        const metric_id id = all.metrics[i];
+        const auto value = [&](double v) { return value_text(id, v); };
+        std::string name = "<th scope=\"row\">";
+        for (const char* c = metric_name(id); *c; ++c)
+            name += *c == '_' ? std::string("_<wbr>") : std::string(1, *c);
+        name += "</th>";
+        const metric_row& a = all.candidate.distributions[i].row;
+        const metric_row& b = all.baseline.distributions[i].row;
+        if (!both) {
+            row(name, a, value);
+            continue;
+        }
+        row(name + "<td class=\"arm c\">candidate</td>", a, value);
+        row("<td></td><td class=\"arm b\">baseline</td>", b, value);
+        const metric_row ratio{
+            id, a.mean / b.mean, a.p50 / b.p50, a.p90 / b.p90, a.p99 / b.p99, a.max / b.max};
+        row("<td></td><td class=\"arm\">ratio</td>", ratio,
+            [](double v) { return std::isfinite(v) ? printed("%.3f x", v) : std::string("none"); });
+    }
+    std::vector<std::string> head = {"", "mean", "p50", "p90", "p99", "max"};
+    if (both) head.insert(head.begin() + 1, "");
+    return page_table("Latency of " + g.what.name, head, rows, both ? 2 : 1);
+}
+
+// ===== [C207] the report page: gates beside each other ===========================================
+
+inline bool is_of_a_curve(const gate_report& g, const std::vector<curve_report>& curves) {
+    for (const curve_report& c : curves)
+        for (const judged_load& p : c.loads)
+            if (p.gate == g.what.name) return true;
+    return false;
+}
+/// Gates that differ in their load alone, lightest first.
+struct load_series {
+    bool is_rate = true;                                  // else users
+    std::vector<std::pair<double, std::size_t>> gates{};  // load, place in the report
+};
+inline std::vector<load_series> load_series_of(const std::vector<gate_report>& gates,
+                                               const std::vector<curve_report>& curves = {}) {
+    std::map<std::string, load_series> found;
+    for (std::size_t i = 0; i < gates.size(); ++i) {
+        const gate_report& g = gates[i];
+        const arrival_data& a = g.what.sent->arrivals;
+        const bool users = a.kind == arrival_kind::closed_loop;
+        const bool steady = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
+                            a.kind == arrival_kind::gamma;
+        if (!g.refusal.empty() || g.figures.candidate.empty() || !(users || steady)) continue;
+        if (is_of_a_curve(g, curves)) continue;
+        // Every simulated server has a port of its own.
+        const std::string url = g.target.kind == target_kind::endpoint ? g.target.url : "";
+        load_series& s = found[std::string(to_string(g.target.kind)) + "\n" + url + "\n" +
+                               g.target.model + "\n" + g.what.sent->workload_text + "\n" +
+                               arrival_name(a.kind)];
+        s.is_rate = !users;
+        s.gates.emplace_back(users ? static_cast<double>(a.users) : a.rate, i);
+    }
+    std::vector<load_series> series;
+    for (auto& [key, s] : found) {
+        std::sort(s.gates.begin(), s.gates.end());
+        bool rising = s.gates.size() > 1;
+        for (std::size_t i = 1; i < s.gates.size(); ++i)
+            rising &= s.gates[i].first > s.gates[i - 1].first;
+        if (rising) series.push_back(std::move(s));
+    }
+    return series;
+}
+
+/// A value of each row over another one.
+struct drawn_line {
+    std::string name{};
+    std::vector<double> x{}, y{};
+};
+/// What is drawn of a curve: over its load, where `c` may have a capacity, else one value over
+/// another with the load beside each dot.
+inline std::string curve_figure(const std::string& caption, const std::string& against,
+                                const curve_report& c, const std::vector<curve_row>& rows,
+                                plot_unit x_unit, plot_unit y_unit,
+                                const std::vector<drawn_line>& lines, bool over_load) {
+    double least = infinity, most = 0, highest = 0;
+    for (const drawn_line& l : lines)
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            if (!std::isfinite(l.x[i]) || !std::isfinite(l.y[i])) continue;
+            least = std::min(least, l.x[i]);
+            most = std::max(most, l.x[i]);
+            highest = std::max(highest, l.y[i]);
+        }
+    if (!(most > 0 && highest > 0)) return {};
+    const bool is_wide = !over_load && most > 20 * least;
+    plot p(is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
+                   : plot_scale{plot_scale::shape::linear, 0, most * 1.05},
+           x_unit, {plot_scale::shape::linear, 0, highest * 1.08}, y_unit);
+    const search_state ends = ends_of(c);
+    if (over_load && ends.low > 0 && ends.monotone())
+        p.stretch("stretch", ends.low, std::min(ends.high, most));
+    std::string alt = caption + " against " + against;
+    for (const bool is_baseline : {true, false})
+        for (const drawn_line& l : lines) {
+            const char* style = is_baseline ? "b" : "c";
+            std::vector<curve_point> points;
+            for (std::size_t i = 0; i < rows.size(); ++i) {
+                const curve_row& r = rows[i];
+                if (r.is_baseline != is_baseline) continue;
+                const bool is_drawn = std::isfinite(l.x[i]) && std::isfinite(l.y[i]);
+                points.push_back({l.x[i], is_drawn ? l.y[i] : not_a_number});
+                if (!is_drawn) continue;
+                p.dot(is_baseline                        ? "b"
+                      : r.at.shows == carried::holds  ? "pass"
+                      : r.at.shows == carried::misses ? "fail"
+                                                      : "c",
+                      points.back());
+                alt += printed(", %s%s%s%.4g at %g", is_baseline ? "baseline " : "",
+                               l.name.c_str(), l.name.empty() ? "" : " ", l.y[i], l.x[i]);
+            }
+            p.line(style, l.name, points);
+            if (over_load && !points.empty() && !std::isnan(points.back().y))
+                p.label(points.back(), l.name);
+        }
+    for (const bool of_ends : {true, false})  // where labels are near each other, theirs stand
+        for (std::size_t i = 0; i < rows.size() && !over_load; ++i) {
+            const double load = rows[i].at.load;
+            const bool is_low = load == ends.low, is_high = load == ends.high;
+            const bool is_drawn = std::isfinite(lines[0].x[i]) && std::isfinite(lines[0].y[i]);
+            if (rows[i].is_baseline || !is_drawn || of_ends != (is_low || is_high)) continue;
+            p.label_apart({lines[0].x[i], lines[0].y[i]},
+                          printed("%g", load) + (is_low    ? " carried"
+                                                 : is_high ? " too much"
+                                                           : ""));
+        }
+    return p.figure(caption + "<span>against " + against + "</span>", alt, false);
+}
+inline headline look_at(const curve_row& r) {
+    return r.at.shows == carried::holds    ? headline::passed
+           : r.at.shows == carried::misses ? headline::failed
+                                           : headline_of(r.of);
+}
+inline std::string curve_html(const std::string& title, const std::string& said,
+                              const curve_report& c, const std::vector<curve_row>& rows) {
+    const curve_columns columns = columns_of_rows(rows);
+    const bool in_users = c.unit == metric_id::capacity_in_users;
+    std::vector<double> loads, tokens, p50, p90, tpot;
+    std::string cells;
+    bool both = false;
+    for (const curve_row& r : rows) {
+        both = both || r.is_baseline;
+        loads.push_back(r.at.load);
+        tokens.push_back(r.value(columns.tokens));
+        p50.push_back(r.row(columns.first).p50);
+        p90.push_back(r.row(columns.first).p90);
+        tpot.push_back(r.row(metric_id::tpot).mean);
+        cells += printed("<tr><th scope=\"row\"><a href=\"#gate-%zu\">%g</a></th><td>",
+                         r.gate + 1, r.at.load) +
+                 (r.is_baseline ? "<span class=\"arm b\">baseline</span>"
+                                : badge(look_of(look_at(r)), shown_at(r))) + "</td>";
+        for (const std::string& cell : curve_cells(columns, r)) cells += number_cell(cell);
+        cells += "</tr>\n";
+    }
+    std::vector<std::string> head = {in_users ? "users" : "requests/s", "gate"};
+    for (const std::string& name : curve_head(columns)) head.push_back(name);
+    const plot_unit per_s = plot_unit::tokens_per_second, s = plot_unit::seconds;
+    const plot_unit load = in_users ? plot_unit::none : plot_unit::per_second;
+    const std::string first = metric_name(columns.first);
+    const std::string rate = columns.tokens == metric_id::output_throughput ? "Output tokens/s"
+                                                                            : "Input tokens/s";
+    const auto over = [&](const std::string& what, plot_unit unit,
+                          const std::vector<drawn_line>& lines) {
+        return curve_figure(what, head[0], c, rows, load, unit, lines, true);
+    };
+    return "<section><h2>" + xml_escaped(title) + "</h2>\n" + said + "<div class=\"plots\">\n" +
+           (columns.has_tokens ? curve_figure(rate, "tpot mean", c, rows, s, per_s,
+                                              {{"", tpot, tokens}}, false)
+                               : "") +
+           curve_figure(rate, first + " p90", c, rows, s, per_s, {{"", p90, tokens}}, false) +
+           over(first, s, {{"p90", loads, p90}, {"p50", loads, p50}}) +
+           (columns.has_tokens ? over("tpot", s, {{"mean", loads, tpot}}) : "") +
+           over(rate, per_s, {{"", loads, tokens}}) + "</div>\n" +
+           (both ? "<p class=\"note\">" + arms_key(true) + "</p>\n" : "") +
+           page_table("By load", head, cells, 2) + "</section>\n";
+}
+inline std::string load_curves_html(const std::vector<gate_report>& gates,
+                                    const std::vector<curve_report>& curves = {}) {
+    std::string h;
+    for (const curve_report& c : curves)
+        h += curve_html(c.name,
+                        "<p class=\"why\">" + xml_escaped(curve_line(c)) +
+                            ".</p>\n<p class=\"note\">Up and to the left is better. A dot is a "
+                            "load: green where it was shown to hold all objectives, red where it "
+                            "was shown to miss one; the grey stretch is the capacity.</p>\n",
+                        c, rows_of(c, gates));
+    for (const load_series& s : load_series_of(gates, curves)) {
+        curve_report c;
+        if (!s.is_rate) c.unit = metric_id::capacity_in_users;
+        for (const auto& [load, i] : s.gates) c.loads.push_back({load});
+        std::vector<curve_row> rows;
+        for (std::size_t k = 0; k < s.gates.size(); ++k)
+            add_rows(rows, c.loads[k], s.gates[k].second, gates[s.gates[k].second]);
+        h += curve_html(s.is_rate ? "By offered load" : "By number of users",
+                        "<p class=\"note\">" + plural(s.gates.size(), "gate") + " with " +
+                            xml_escaped(gates[s.gates[0].second].what.sent->workload_text) +
+                            ".</p>\n",
+                        c, rows);
+    }
+    return h;
+}
+
+// ===== [C208] the report page: what a search found ===============================================
+
+/// The colour of a probe: of what it shows, else of nobody.
+inline const char* style_of(const load_point& p) {
+    return p.arm == run_arm::baseline        ? "b"
+           : p.what.shown == carried::holds  ? "pass"
+           : p.what.shown == carried::misses ? "fail"
+                                             : "open";
+}
+/// One objective over the load.
+inline std::string objective_figure(const load_curve& c, std::size_t which) {
+    const slo& s = c.objectives_held[which];
+    const metric_id id = s.what.metric;
+    double least = c.points[0].what.load, most = least, low = s.bound, high = s.bound;
+    for (const load_point& p : c.points) {
+        least = std::min(least, p.what.load);
+        most = std::max(most, p.what.load);
+        const double v = p.values[which];
+        if (!std::isfinite(v) || !(v > 0)) continue;
+        low = std::min(low, std::max(v, s.bound / 10));
+        high = std::max(high, std::min(v, s.bound * 10));
+    }
+    plot drawing({plot_scale::shape::logarithmic, least * 0.9, most * 1.1},
+                 c.unit == metric_id::capacity_in_users ? plot_unit::none : plot_unit::per_second,
+                 is_request_fraction(id)
+                     ? plot_scale{plot_scale::shape::linear, 0, 1}
+                     : plot_scale{plot_scale::shape::logarithmic, low * 0.8, high * 1.25},
+                 plot_unit_of(facts_of(id).unit));
+    if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
+        drawing.stretch("stretch", c.state.low, c.state.high);
+    drawing.limit_across(s.bound, limit_text(id, s.bound));
+    const std::string name = str(s.what.name);
+    std::string alt = name + " over the load, limit " + limit_text(id, s.bound);
+    for (const load_point& p : c.points) {
+        const double v = p.values[which];
+        const double shown = std::isfinite(v) ? v : s.at_most ? high * 1.25 : low * 0.8;
+        drawing.dot(style_of(p), {p.what.load, shown});
+        alt += printed(", %s at %g", value_text(id, v).c_str(), p.what.load);
+    }
+    return drawing.figure(xml_escaped(str(s.text())) + "<span>over " +
+                              (c.unit == metric_id::capacity_in_users ? "users" : "requests/s") +
+                              "</span>",
+                          alt, false);
+}
+inline std::string search_html(const gate_report& g) {
+    const load_curve& c = g.figures.search;
+    if (c.empty() || c.points.empty()) return {};
+    std::string h = "<h3>Capacity</h3>\n";
+    if (!c.line.empty()) h += "<p>" + xml_escaped(c.line) + ".</p>\n";
+    const bool both = !g.figures.baseline.empty();
+    for (const std::string& words : {c.flat, c.fault})
+        if (!words.empty()) h += "<p class=\"note\">" + xml_escaped(words) + ".</p>\n";
+    h += "<p class=\"note\">Each dot is a probe: green where all at its load show that it is "
+         "carried, red where they show that it is too much, hollow where they show nothing or only "
+         "led there. The dashed line is the limit, the grey stretch the capacity." +
+         arms_key(both) +
+         "</p>\n"
+         "<div class=\"plots\">\n";
+    std::string rows;
+    for (std::size_t i = 0; i < c.objectives_held.size(); ++i) h += objective_figure(c, i);
+    for (std::size_t i = 0; i < c.points.size(); ++i) {
+        const load_point& p = c.points[i];
+        const std::string shows = !p.disturbed.empty()            ? xml_escaped(p.disturbed)
+                                  : p.what.invalid                ? "the client could not keep up"
+                                  : p.what.shown != carried::open ? to_string(p.what.shown)
+                                  : p.what.over                   ? "it outgrew the server"
+                                                                  : "";
+        rows += printed("<tr><th scope=\"row\">%zu</th><td>", i + 1) +
+                (both ? std::string(to_string(p.arm)) + ", " : "") + to_string(p.what.part) +
+                "</td><td>" + shows + "</td>" + number_cell(value_text(c.unit, p.what.load)) +
+                number_cell(std::to_string(p.requests));
+        for (std::size_t k = 0; k < c.objectives_held.size(); ++k)
+            rows += number_cell(value_text(c.objectives_held[k].what.metric, p.values[k]));
+        rows += "</tr>\n";
+    }
+    std::vector<std::string> head = {"probe", "of", "shows", "load", "requests"};
+    for (const slo& s : c.objectives_held) head.push_back(xml_escaped(str(s.what.name)));
+    return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 3);
+}
+
+// ===== [C209] the report page: several settings beside each other ================================
 
 /// One statistic of all settings, "" where none has a value.
 inline std::string settings_figure(const settings_comparison& c, const compared_statistic& s) {
@@ -31839,7 +32351,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
     return h;
 }
 
-// ===== [C206] the report page: timelines =========================================================
+// ===== [C210] the report page: timelines =========================================================
 
 /// All repeats of a gate over time, one drawing for each thing that changes.
 class timeline_figures {
@@ -32001,7 +32513,7 @@ private:
     const std::vector<repeat_timeline>&mine_, &other_;
 };
 
-// ===== [C207] the report page: the whole =========================================================
+// ===== [C211] the report page: the whole =========================================================
 
 /// Tables and drawings of what was measured.
 inline std::string numbers_html(const gate_report& g) {
@@ -32063,7 +32575,7 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
                                               : "<h3>Run it again</h3>\n<pre><code>" +
                                                     xml_escaped(command) + "</code></pre>\n";
     if (!g.refusal.empty()) return h + again + "</section>\n";
-    h += search_html(g);
+    h += search_html(g) + answers_html(g);
     h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
     h += "<h3>More</h3>\n";
     const bool has_client = g.target.kind != target_kind::files && !g.target.is_virtual;
@@ -33145,6 +33657,7 @@ struct settings {
     progress_mode progress = progress_mode::automatic;
     load_shard shard{};     // what this program sends of the load
     double start_at_s = 0;  // of its first repeat, Unix time; shards alone
+    answers_shown answers = answers_shown::open;
     std::vector<other_tool> show_as{};  // in whose definitions reports show our numbers, too
     history_settings history{};
     bisect_settings bisect{};
@@ -33196,6 +33709,14 @@ inline inconclusive_means inconclusive_of(const std::string& s) {
     if (!s.empty() && s != "warn")
         refuse({"LLMBENCH_INCONCLUSIVE is \"", printable(s), "\": it must be warn, fail or skip"});
     return inconclusive_means::warn;
+}
+inline answers_shown answers_shown_of(const std::string& s) {
+    if (s == "all") return answers_shown::all;
+    if (s == "none") return answers_shown::none;
+    if (!s.empty())
+        refuse({"LLMBENCH_ANSWERS is \"", printable(s, 40), "\": it must be all or none, or not be "
+                "set, for those that keep an objective from passing"});
+    return answers_shown::open;
 }
 inline progress_mode progress_of(const std::string& s) {
     if (s == "off") return progress_mode::off;
@@ -33287,6 +33808,7 @@ inline settings settings_of(const variable_lookup& look_up) {
     s.bisect = bisect_settings_of(look_up, s.write_baseline);
     s.rehearse = rehearsal_of(look_up("LLMBENCH_REHEARSE"));
     s.progress = progress_of(look_up("LLMBENCH_PROGRESS"));
+    s.answers = answers_shown_of(look_up("LLMBENCH_ANSWERS"));
     s.show_as = tools_named(look_up("LLMBENCH_SHOW_AS"));
     s.history = history_settings_of(look_up);
     s.shard = shard_of(look_up("LLMBENCH_SHARD"));
@@ -33351,6 +33873,7 @@ inline constexpr known_variable known_variables[] = {
     {"LLMBENCH_MACHINE", "a name for the server's machine, for histories"},
     {"LLMBENCH_BISECT", "1, or a statistic: exit codes of git bisect run"},
     {"LLMBENCH_BISECT_GOOD", "the good commit's file; LLMBENCH_WRITE_BASELINE=1 writes it"},
+    {"LLMBENCH_ANSWERS", "all or none: whose texts are written; default: of what does not pass"},
     {"LLMBENCH_SHOW_AS", "vllm, sglang, guidellm, aiperf: our numbers in their definitions, too"}};
 
 inline std::string variables_help() {
@@ -35951,6 +36474,8 @@ struct load_state {
     std::atomic<std::uint64_t> gaps{0};  // of all requests done
     std::uint64_t most_gaps = 0;         // to be kept one by one
     outbox* out = nullptr;               // where delivered requests go too
+    std::atomic<std::size_t> text_bytes{0}, texts_shown{0};  // of answers that are kept
+    answers_shown show = answers_shown::open;
     settling_watch settling{};           // of a warm-up that ends when the server is stable
     long long start_ns = 0;
     long long deadline_ns = 0;  // of the whole program, 0: none
@@ -36693,7 +37218,54 @@ private:
     bool stopped_ = false;
 };
 
-// ===== [E39] the connections of one client thread ================================================
+// ===== [E39] what is kept of the answers of one client thread ====================================
+
+/// Grades answers as they come and lets go of their texts, but for those that are held against
+/// another arm's and some of those that reports may show.
+class answer_keeper {
+public:
+    answer_keeper(const load_order& order, load_state& shared) : order_(order), shared_(shared) {}
+
+    /// Enters what is known of the answer into its record.
+    void on_answer(const planned_request& w, record& r, const answer_reader& a) {
+        const answer_use use = answer_use_at(*order_.what->sent, w.index);
+        const std::vector<std::string>& secrets = order_.target->secrets;
+        if (use.wanted) {
+            grade(r, *use.wanted, a.words());
+            r.graded = without_secrets(str(r.graded), secrets);
+        }
+        if (r.status != request_status::ok || !(use.wanted || use.is_compared)) return;
+        std::string said = a.said().joined();
+        if (use.is_greedy) r.answer_hash = answer_hash(said);
+        if (phase_of(order_, shared_, w) != run_phase::measure) return;
+        if (use.wanted && may_be_shown(r))
+            shown_.push_back(
+                {w.index,
+                 without_secrets(excerpt(said, most_shown_bytes, said.size()), secrets)});
+        if (use.is_compared && (shared_.text_bytes += said.size()) <= most_text_bytes_of_an_arm)
+            texts_.push_back({w.index, std::move(said)});
+    }
+    void move_into(repeat_data& d) {
+        std::move(texts_.begin(), texts_.end(), std::back_inserter(d.texts));
+        std::move(shown_.begin(), shown_.end(), std::back_inserter(d.shown));
+    }
+
+private:
+    static constexpr std::size_t most_text_bytes_of_an_arm = std::size_t{32} << 20;
+    /// The first wrong ones of the candidate, or all that there are.
+    bool may_be_shown(const record& r) {
+        if (order_.arm == run_arm::baseline) return false;
+        if (shared_.show == answers_shown::all) return true;
+        return shared_.show == answers_shown::open && !*r.right &&
+               shared_.texts_shown++ < most_answers_shown;
+    }
+
+    const load_order& order_;
+    load_state& shared_;
+    std::vector<kept_text> texts_{}, shown_{};
+};
+
+// ===== [E40] the connections of one client thread ================================================
 
 /// All connections of one thread, each in one of four lists: with a request, open without one, on
 /// the way without one, and closed. The closed ones stay until drop_retired(), for it may be one of
@@ -36769,7 +37341,7 @@ private:
     connections busy_{}, idle_{}, opening_{}, retired_{};
 };
 
-// ===== [E40] what came back to one client thread =================================================
+// ===== [E41] what came back to one client thread =================================================
 
 /// The records of one thread and their gaps, kept for the statistics and passed on to the disk.
 class request_book {
@@ -36831,7 +37403,7 @@ private:
     std::uint64_t may_count_ = 0;
 };
 
-// ===== [E41] one client thread ===================================================================
+// ===== [E42] one client thread ===================================================================
 
 /// The bytes of one request of the trace, and what can come of it.
 struct built_request {
@@ -36870,6 +37442,7 @@ public:
           shared_(shared),
           agenda_(order, shared, index, count),
           book_(order, shared),
+          answers_(order, shared),
           io_(*order.target, *order.what),
           pool_(io_, *this),
           most_ready_bytes_(most_ready_bytes_of_all / count) {}
@@ -36922,6 +37495,7 @@ public:
     }
 
     request_log& finished() { return book_.finished(); }
+    answer_keeper& answers() { return answers_; }
     const client_io& io() const { return io_; }
     const lag_counts& loop_lag() const { return loop_lag_; }
     double cpu_utilization() const { return cpu_utilization_; }
@@ -36973,9 +37547,9 @@ private:
         const long long now = now_ns();
         io_.alert.on_step(now);
         agenda_.on_dispatched(next.what, now);
-        pool_.take().start({next.what, std::move(r.bytes), now, now - next.possible_ns,
-                            agenda_.goes_on(index) || wanted_at(sent_, index), r.asked,
-                            r.leaves_after_s});
+        const bool is_read = agenda_.goes_on(index) || answer_use_at(sent_, index).is_read();
+        pool_.take().start({next.what, std::move(r.bytes), now, now - next.possible_ns, is_read,
+                            r.asked, r.leaves_after_s});
     }
     /// Building a long prompt takes longer than sending it, so it is done before the send is due:
     /// of one request in each turn. False where none is left to be built.
@@ -37006,7 +37580,7 @@ private:
     void on_delivered(const planned_request& w, record&& r, const answer_reader& a) override {
         const request_status status = r.status;
         const long long end = r.end_ns;
-        if (const wanted_answer* wanted = wanted_at(sent_, w.index)) grade(r, *wanted, a.words());
+        answers_.on_answer(w, r, a);
         if (shared_.settling.is_on() && phase_of(order_, shared_, w) == run_phase::warmup)
             shared_.settling.on_ended(w.index, r, shared_.start_ns);
         book_.add(w, std::move(r), a.timeline().gaps_us());
@@ -37067,6 +37641,7 @@ private:
     load_state& shared_;
     agenda agenda_;
     request_book book_;
+    answer_keeper answers_;
     client_io io_;
     connection_pool pool_;
     std::deque<ready_request> ready_{};  // in the order in which they will be due
@@ -37077,7 +37652,7 @@ private:
     double cpu_utilization_ = 0;
 };
 
-// ===== [E42] the load of one repeat ==============================================================
+// ===== [E43] the load of one repeat ==============================================================
 
 inline std::size_t in_flight_at_most(const load_order& o) {
     return o.what->shard.of(static_cast<std::size_t>(o.what->sent->arrivals.max_in_flight));
@@ -37207,6 +37782,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     for (const auto& w : workers) {
         const client_io& io = w->io();
         log.take(std::move(w->finished()));
+        w->answers().move_into(into);
         into.connections_opened += io.connections_opened;
         into.hang_ups += io.hang_ups - order.target->hang_ups;
         into.used_once = into.used_once || !io.keeps_connections();
@@ -37222,12 +37798,12 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     }
 }
 
-// ===== [E43] what of asio a server needs beyond a client =========================================
+// ===== [E44] what of asio a server needs beyond a client =========================================
 
 using tcp_socket = asio::basic_stream_socket<asio::ip::tcp, io_executor>;
 using tcp_acceptor = asio::basic_socket_acceptor<asio::ip::tcp, io_executor>;
 
-// ===== [E44] a connection of the simulated server ================================================
+// ===== [E45] a connection of the simulated server ================================================
 
 class simulated_session;
 
@@ -37334,7 +37910,7 @@ private:
     bool close_when_written_ = false;
 };
 
-// ===== [E45] what the simulated server does with requests ========================================
+// ===== [E46] what the simulated server does with requests ========================================
 
 /// The engine model behind HTTP: every API, their lists of models, /health, /tokenize, /metrics.
 /// Who carries its connections gives it time, too.
@@ -37606,7 +38182,7 @@ private:
     bool catching_up_ = false;
 };
 
-// ===== [E46] the simulated server's sockets ======================================================
+// ===== [E47] the simulated server's sockets ======================================================
 
 /// A connection that is a socket.
 class socket_session final : public simulated_session {
@@ -37721,7 +38297,7 @@ private:
     int port_ = 0;
 };
 
-// ===== [E47] the simulated server in a made-up world =============================================
+// ===== [E48] the simulated server in a made-up world =============================================
 
 /// A connection of a world that is made up.
 class virtual_session : public simulated_session, public virtual_peer {
@@ -37816,7 +38392,7 @@ private:
     const std::string url_;
 };
 
-// ===== [E48] what a server's first words say against a load ======================================
+// ===== [E49] what a server's first words say against a load ======================================
 
 /// "GET /v1/models answered HTTP 401: no such key", as far as it can be quoted.
 inline std::string quoted_answer(const load_target& to, const char* method,
@@ -37898,7 +38474,7 @@ inline std::string why_not_served(const load_target& to, const char* method,
            (hint.empty() ? "" : "; " + hint);
 }
 
-// ===== [E49] what a server is asked before the load ==============================================
+// ===== [E50] what a server is asked before the load ==============================================
 
 /// No server where one was expected: with LLMBENCH_SKIP_WITHOUT_SERVER the gate is skipped.
 struct no_server : std::runtime_error {
@@ -38120,7 +38696,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
     return token_inquiry(to, p.sent->common, post).fit(may_be_ids);
 }
 
-// ===== [E50] who asks a server ===================================================================
+// ===== [E51] who asks a server ===================================================================
 
 /// The header lines that all requests to a server share, and what of them is for nobody else.
 struct credentials {
@@ -38203,7 +38779,7 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E51] server processes ====================================================================
+// ===== [E52] server processes ====================================================================
 
 #ifdef __linux__
 #include <sys/prctl.h>  // a server that ends with us
@@ -38405,7 +38981,7 @@ private:
     pid_t pid_ = -1;
 };
 
-// ===== [E52] commands of a scenario, beside its server ===========================================
+// ===== [E53] commands of a scenario, beside its server ===========================================
 
 /// What somebody else says, on one line and without what is for nobody else.
 inline std::string words_of_others(std::string_view s, const load_target& to) {
@@ -38462,7 +39038,7 @@ inline carried_command carried_out(const std::string& line, const load_target& t
     return c;
 }
 
-// ===== [E53] the pages on which a server tells of itself =========================================
+// ===== [E54] the pages on which a server tells of itself =========================================
 
 /// One page, and what it takes to ask for it.
 struct page_address {
@@ -38616,7 +39192,7 @@ inline std::string why_any_unreported(const server_pages& on, const std::vector<
     return {};
 }
 
-// ===== [E54] servers that a gate starts ==========================================================
+// ===== [E55] servers that a gate starts ==========================================================
 
 /// Where the next server of this program says what it has to say.
 inline std::string next_log(run_arm arm) {
@@ -38714,7 +39290,7 @@ private:
     double startup_s_ = not_a_number;
 };
 
-// ===== [E55] targets brought up ==================================================================
+// ===== [E56] targets brought up ==================================================================
 
 /// endpoint{...}: nothing is to be started.
 struct running_already {};
@@ -38944,7 +39520,7 @@ private:
     std::unique_ptr<kept_commands> commands_ = std::make_unique<kept_commands>();
 };
 
-// ===== [E56] a server and its machine asked what they are ========================================
+// ===== [E57] a server and its machine asked what they are ========================================
 
 inline constexpr double fingerprint_within_s = 2;
 
@@ -39034,7 +39610,7 @@ inline fingerprint fingerprint_of(const live_target& of, const std::string& mach
     return f;
 }
 
-// ===== [E57] a server's pages, read beside a load ================================================
+// ===== [E58] a server's pages, read beside a load ================================================
 
 /// Between two loads queues drain and caches settle. A server that tells it is waited for until it
 /// has nothing left to do, for 5 s at most: it may be somebody else's.
@@ -39150,7 +39726,7 @@ private:
     repeated reading_{};
 };
 
-// ===== [E58] whether two targets are one server, and two arms one ================================
+// ===== [E59] whether two targets are one server, and two arms one ================================
 
 /// An address and port as one of IPv6, so that one of IPv4 equals itself in IPv6's clothes and each
 /// loopback is the other's.
@@ -39280,7 +39856,7 @@ inline void check_other_requests(const plan& p, const load_target& to) {
                 "same_server()"});
 }
 
-// ===== [E59] the test case of doctest's that gates stand in, and their names =====================
+// ===== [E60] the test case of doctest's that gates stand in, and their names =====================
 
 /// A test case of doctest's, and why it failed where that is no gate's fault.
 struct host_failure {
@@ -39337,7 +39913,7 @@ private:
     std::map<std::string, int> names_{};  // how many gates would have each
 };
 
-// ===== [E60] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E61] records.jsonl and events.bin, written while the load runs ===========================
 
 /// Says on the console which file is not whole, and why.
 inline void report_not_whole(const std::string& directory, const std::string& why) {
@@ -39350,7 +39926,7 @@ inline void report_not_whole(const std::string& directory, const std::string& wh
 /// calibration.json stays, for the next program may be asked to read it.
 inline constexpr const char* reports_of_a_program[] = {"result.json", "junit.xml", "summary.md",
                                                        "metrics.txt", "report.html",
-                                                       "curves.csv"};
+                                                       "curves.csv", "answers.jsonl"};
 inline void remove_reports(const std::filesystem::path& directory) {
     for (const char* name : reports_of_a_program)
         for (const char* draft : {"", ".tmp"})
@@ -39483,7 +40059,7 @@ private:
     repeated writing_{};
 };
 
-// ===== [E61] the reports of all gates of a program, and its files ================================
+// ===== [E62] the reports of all gates of a program, and its files ================================
 
 /// A reason to end with something else than 0.
 inline bool is_red(gate_outcome o) {
@@ -39586,6 +40162,8 @@ public:
                       result_json(gates_, environment_, records_.index(), exit_code_of(so_far),
                                   comparisons_, curves_));
             files.add(dir / "metrics.txt", open_metrics(gates_));
+            if (const std::string lines = answers_jsonl(gates_); !lines.empty())
+                files.add(dir / "answers.jsonl", lines);
             const auto is_calibrated = [](const gate_report& g) { return !g.calibration.empty(); };
             if (std::any_of(gates_.begin(), gates_.end(), is_calibrated))
                 files.add(dir / "calibration.json", calibration_json(gates_));
@@ -39698,7 +40276,7 @@ private:
     bool changed_ = false, written_as_over_ = false, whole_ = true, is_rehearsal_ = false;
 };
 
-// ===== [E62] all gates of a program, and how it ends =============================================
+// ===== [E63] all gates of a program, and how it ends =============================================
 
 /// Any thread may call: gates may be started by several, and any of them may end the program.
 class session {
@@ -39918,7 +40496,7 @@ private:
     bool finished_ = false, ended_ = false, cut_off_ = false;
 };
 
-// ===== [E63] gates inside doctest ================================================================
+// ===== [E64] gates inside doctest ================================================================
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 inline bool inside_test_case() { return doctest::is_running_in_test; }
@@ -40028,7 +40606,7 @@ inline std::string test_case_name() { return {}; }
 inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 #endif
 
-// ===== [E64] the models that stand in for servers in a rehearsal =================================
+// ===== [E65] the models that stand in for servers in a rehearsal =================================
 
 /// An engine for each server of a gate, alike in all but luck.
 struct rehearsal_model {
@@ -40080,7 +40658,7 @@ inline void check_rehearsal(const scenario& what) {
                     " is of a process, and a rehearsal starts none"});
 }
 
-// ===== [E65] what the environment asks of a gate =================================================
+// ===== [E66] what the environment asks of a gate =================================================
 
 /// What the environment asks of a gate beside its verdicts.
 struct run_mode {
@@ -40179,7 +40757,7 @@ inline void check_writable(const std::string& file) {
         refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
 }
 
-// ===== [E66] the servers of a gate ===============================================================
+// ===== [E67] the servers of a gate ===============================================================
 
 /// The candidate's, and the baseline's where there is one: a server of its own, or the same.
 class gate_servers {
@@ -40250,7 +40828,7 @@ private:
     live_target* baseline_ = nullptr;       // none, that one, or the candidate's
 };
 
-// ===== [E67] the progress of a repeat ============================================================
+// ===== [E68] the progress of a repeat ============================================================
 
 /// Tells how a gate is getting on, from a thread of its own that only reads counters: one line that
 /// is written over on a terminal, lines ever further apart in a log.
@@ -40375,7 +40953,7 @@ private:
     progress_meter* meter_;
 };
 
-// ===== [E68] what is done to the server beside a load ============================================
+// ===== [E69] what is done to the server beside a load ============================================
 
 /// One task in one repeat: a thread and connections of its own, or events of a world that is made
 /// up.
@@ -40508,7 +41086,7 @@ private:
     std::vector<std::unique_ptr<task_under_load>> all_{};
 };
 
-// ===== [E69] one repeat ==========================================================================
+// ===== [E70] one repeat ==========================================================================
 
 /// "" unless the last of the measured requests all failed to connect.
 inline std::string gone_reason(const std::vector<record>& records) {
@@ -40613,6 +41191,7 @@ struct repeat_terms {
     outbox* out = nullptr;                     // where the records go while the load runs
     progress_meter* meter = nullptr;
     std::function<long long()> start{};  // of a load that is shared: when to begin it
+    answers_shown show = answers_shown::open;
 };
 
 /// What this program says of its part in a load that it shares.
@@ -40718,6 +41297,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     state.deadline_ns = terms.deadline_ns;
     state.most_gaps = terms.most_gaps;
     state.out = terms.out;
+    state.show = terms.show;
     const progress_watch watched(terms.meter, state);
     tasks_under_load beside(p, target, state, gate_number);
     request_log all;
@@ -40751,7 +41331,7 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm ar
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E70] one repeat of a load that ranks of MPI send =========================================
+// ===== [E71] one repeat of a load that ranks of MPI send =========================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -40950,7 +41530,7 @@ inline void ask_other_ranks(const rank_command& c) {
 }  // namespace llmbench
 #endif
 
-// ===== [E71] a load that several programs send without a word to each other ======================
+// ===== [E72] a load that several programs send without a word to each other ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -41062,7 +41642,7 @@ inline long long steady_ns_at(double unix_time_s) {
     return now_ns() + std::llround((unix_time_s - unix_s()) * 1e9);
 }
 
-// ===== [E72] one repeat of a load that several programs send =====================================
+// ===== [E73] one repeat of a load that several programs send =====================================
 
 /// Asks the server what time it is, where it tells: all shards see the same clock.
 inline void note_server_clock(const load_target& to, clock_lead& lead) {
@@ -41103,7 +41683,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
     return d;
 }
 
-// ===== [E73] one repeat, whoever sends it, and the files that it leaves ==========================
+// ===== [E74] one repeat, whoever sends it, and the files that it leaves ==========================
 
 /// One repeat: alone, as a shard, or as a rank among others.
 inline repeat_data sent_with_others(const plan& what, live_target& target, run_arm arm, int number,
@@ -41121,13 +41701,14 @@ inline repeat_data recorded_repeat(const plan& what, live_target& target, run_ar
                                    int gate, long long deadline_ns, progress_meter& meter) {
     session& program = session::of_this_program();
     record_writer writer(program.records(), what.name);
-    const repeat_terms terms{deadline_ns, program.room_for_gaps(), &writer.box(), &meter, {}};
+    const repeat_terms terms{deadline_ns, program.room_for_gaps(), &writer.box(), &meter, {},
+                             answers_shown_of(environment("LLMBENCH_ANSWERS"))};
     repeat_data d = sent_with_others(what, target, arm, number, gate, terms);
     program.note_gaps(d.gaps.size());
     return d;
 }
 
-// ===== [E74] which repeat is measured next, and which are evidence ===============================
+// ===== [E75] which repeat is measured next, and which are evidence ===============================
 
 /// The slots of repeats, of pairs, or of a comparison's rounds; a probe has none (-1). What is set
 /// aside in one is measured again in the same: who goes first, and what is sent, hang on it.
@@ -41172,7 +41753,7 @@ private:
     int again_ = -1;  // the slot of the one to measure again
 };
 
-// ===== [E75] the repeats of a gate, on its servers ===============================================
+// ===== [E76] the repeats of a gate, on its servers ===============================================
 
 /// Blocks of two pairs, ABBA or BAAB by the seed: a drift of the machine hits both arms alike.
 inline bool baseline_goes_first(std::uint64_t seed, int pair) {
@@ -41293,8 +41874,24 @@ private:
                              (p_.judged->has_baseline ? std::string(", ") + to_string(arm) : ""));
             whole = repeat_on(arm, slot, number, what, probe);
         }
+        if (whole && arms.size() > 1) hold_answers_together();
+        for (std::vector<kept_text>& texts : texts_) texts.clear();
         slots_.end({&all_.seen}, probe ? -1 : slot, number, whole);
         return whole;
+    }
+    /// Of the pair that stands last. Without answers that are compared nothing is done.
+    void hold_answers_together() {
+        const repeat_data& theirs = all_.seen.baseline.back();
+        if (!has_hashes(theirs)) return;
+        std::vector<std::string> secrets = servers_.on(run_arm::candidate).load().secrets;
+        for (const std::string& s : servers_.on(run_arm::baseline).load().secrets)
+            secrets.push_back(s);
+        const answers_shown show = answers_shown_of(environment("LLMBENCH_ANSWERS"));
+        all_.seen.candidate.change_last([&](repeat_data& mine) {
+            compare_answers(mine, theirs, texts_[0], texts_[1],
+                            show == answers_shown::none ? 0 : most_answers_shown,
+                            [&](std::string s) { return without_secrets(std::move(s), secrets); });
+        });
     }
     /// False where the time ended in its middle.
     bool repeat_on(run_arm arm, int slot, int number, const plan& what, const probe_order* probe) {
@@ -41321,6 +41918,7 @@ private:
         }
         note_warmup(d);
         const bool whole = !d.cut_short;
+        texts_[arm == run_arm::baseline ? 1 : 0] = std::exchange(d.texts, {});
         all_.seen.arm(arm).push_back(std::move(d));
         return whole;
     }
@@ -41342,9 +41940,10 @@ private:
     long long slowest_ns_ = 0;  // of the repeats so far
     bool is_assessed_ = false;  // the findings are those of the repeats so far
     progress_meter& meter_;
+    std::vector<kept_text> texts_[2]{};  // of the arms of the pair that is being measured
 };
 
-// ===== [E76] gates as steps of a bisection =======================================================
+// ===== [E77] gates as steps of a bisection =======================================================
 // All steps are of one day and one machine, so each is held against what the good commit measured
 // there today: by limits half way to those of the gate, and by what is known of such a day.
 
@@ -41429,7 +42028,7 @@ inline plan planned_step(plan p, const stored_gate& good, run_mode& mode) {
     });
 }
 
-// ===== [E77] what a gate says before its load ====================================================
+// ===== [E78] what a gate says before its load ====================================================
 
 inline const char* of_virtual_time() { return current_world ? " of virtual time" : ""; }
 
@@ -41463,7 +42062,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
     return t + "\n";
 }
 
-// ===== [E78] the search for a capacity, on the servers of a gate =================================
+// ===== [E79] the search for a capacity, on the servers of a gate =================================
 
 /// Probes, until all that can be shown of the capacity is, or there are no more. What it is given
 /// must outlive it.
@@ -41542,7 +42141,7 @@ private:
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E79] what another rank than the first does of a gate =====================================
+// ===== [E80] what another rank than the first does of a gate =====================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -41572,7 +42171,7 @@ inline void follow_rank_0(const plan& p, gate_servers& servers, progress_meter& 
 }  // namespace llmbench
 #endif
 
-// ===== [E80] the nights that a gate is held against ==============================================
+// ===== [E81] the nights that a gate is held against ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -41608,7 +42207,7 @@ inline history_terms nights_for(const plan& p, const target_facts& target,
                                      oldest, print.cards});
 }
 
-// ===== [E81] profiles of servers =================================================================
+// ===== [E82] profiles of servers =================================================================
 
 /// Asks a server for the start and the end of a profile: by HTTP, or by the scenario's commands.
 class profiler {
@@ -41736,7 +42335,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
     return t;
 }
 
-// ===== [E82] profiles that could not be ended ====================================================
+// ===== [E83] profiles that could not be ended ====================================================
 
 /// A server that profiles is slower, and so is every later gate on it. Gates take turns: nobody
 /// else is here at the same time.
@@ -41775,7 +42374,7 @@ private:
     std::vector<begun> all_{};
 };
 
-// ===== [E83] a gate, from its servers to all that its repeats show ===============================
+// ===== [E84] a gate, from its servers to all that its repeats show ===============================
 
 /// The servers of a gate, and what is measured on them.
 class gate_run {
@@ -41863,7 +42462,7 @@ private:
         again.shard = {};  // rank 0 sends all of it
         all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
             return run_repeat(again, failed, run_arm::candidate, repeats_.next_number(), gate,
-                              {until_ns, most_gaps_kept, nullptr, &meter_, {}})
+                              {until_ns, most_gaps_kept, nullptr, &meter_, {}, answers_shown::none})
                 .records.size();
         });
         if (all_.profile.goes_on && !failed.is_process())
@@ -41923,7 +42522,7 @@ private:
     gate_repeats repeats_;
 };
 
-// ===== [E84] what the result of a gate holds =====================================================
+// ===== [E85] what the result of a gate holds =====================================================
 
 /// A list of all requests, which the first who asks for it makes.
 inline std::function<const types::list<record>&()> listed_once(const evidence& seen) {
@@ -41958,7 +42557,7 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
     return result_access::make(std::move(held), g.verdicts, g.self_check);
 }
 
-// ===== [E85] gates that are added to a history ===================================================
+// ===== [E86] gates that are added to a history ===================================================
 
 /// A night that ended once its verdict was clear would be chosen by that: all have as many repeats.
 inline scenario as_a_night(scenario s) {
@@ -41981,7 +42580,7 @@ inline history_entry night_of(const plan& p, const measured_gate& m, const gate_
     return e;
 }
 
-// ===== [E86] what one program does of a plan that several share ==================================
+// ===== [E87] what one program does of a plan that several share ==================================
 
 /// What one shard of a load does of a plan.
 inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size_t gate) {
@@ -42033,7 +42632,7 @@ inline plan as_rank(plan p, const scenario& s, const settings& asked) {
 }
 #endif
 
-// ===== [E87] gates take turns ====================================================================
+// ===== [E88] gates take turns ====================================================================
 
 inline std::mutex one_gate_at_a_time;
 inline thread_local bool has_a_gate = false;
@@ -42056,7 +42655,7 @@ private:
     std::unique_lock<std::mutex> turn_;
 };
 
-// ===== [E88] gates in virtual time ===============================================================
+// ===== [E89] gates in virtual time ===============================================================
 
 inline bool is_made_up(const any_target& t) {
     return t.what().get<simulated_server>() != nullptr;
@@ -42108,7 +42707,7 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
                  mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
 }
 
-// ===== [E89] one gate from its scenario to its result ============================================
+// ===== [E90] one gate from its scenario to its result ============================================
 
 inline scenario_use use_of(std::string_view verb) {
     return verb == "gate"            ? scenario_use::gate
@@ -42136,11 +42735,6 @@ inline void mark_skipped(std::vector<slo_verdict>& verdicts, bool relative_only,
         const bool concerned = relative_only ? v.what.factor > 0 : v.outcome != verdict::invalid;
         if (concerned) v = without_advice(v, verdict::skipped, why);
     }
-}
-
-/// What is left of a part, of which nothing can be said by itself.
-inline void mark_all_skipped(std::vector<slo_verdict>& verdicts, const std::string& why) {
-    for (slo_verdict& v : verdicts) v = without_advice(v, verdict::skipped, why);
 }
 
 /// Why what was measured is no baseline, "" where it is one.
@@ -42182,14 +42776,15 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
         g.calibration = calibration_of(m.seen, m.judged_by);
         mark_skipped(g.verdicts, false, "a calibration run judges nothing");
     }
-    if (!asked.shard.is_whole() && !m.found.on.invalid)
-        mark_all_skipped(g.verdicts,
-                         shard_text(asked.shard));
+    if (!asked.shard.is_whole() && !m.found.on.invalid)  // of a part nothing can be said by itself
+        for (slo_verdict& v : g.verdicts)
+            v = without_advice(v, verdict::skipped, shard_text(asked.shard));
     g.figures = p.searches() ? figures_of_search(p, m.seen, m.judged_by)
                              : figures_of(p, m.seen, p.judged->slos);
     if (!p.sent->is_read && !p.searches())
         g.figures.others =
             shown_as_all(asked.show_as, m.seen.candidate, m.target.api, p.sent->common.stream);
+    g.answers = shown_answers_of(p, m.seen.candidate, g.verdicts, asked.answers);
     g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
     if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
@@ -42544,7 +43139,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
     return executed(gate_execution(s, file, line, verb), file, line, verb);
 }
 
-// ===== [E90] a run that is over, with its requests ===============================================
+// ===== [E91] a run that is over, with its requests ===============================================
 
 /// What result.json tells of events.bin: where each line's gaps are, and how much of it is told of.
 struct described_events : event_index {
@@ -42645,6 +43240,10 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
                                     d.index, g.name.c_str())});
             });
         }
+    for (std::size_t i = 0; i < std::min(g.seen.candidate.size(), g.seen.baseline.size()); ++i)
+        if (has_hashes(g.seen.baseline[i]))
+            g.seen.candidate.change(
+                i, [&](repeat_data& d) { mark_same_answers(d, g.seen.baseline[i]); });
     if (number < reported.offsets.size())
         refuse({printed("%s has %zu whole lines, the result beside it reports %zu", file.c_str(),
                         number, reported.offsets.size())});
@@ -42696,7 +43295,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
     return run;
 }
 
-// ===== [E91] what others have measured, judged as a gate =========================================
+// ===== [E92] what others have measured, judged as a gate =========================================
 
 inline constexpr std::uintmax_t most_file_bytes = 1024 * 1024 * 1024;
 
@@ -42780,7 +43379,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
     });
 }
 
-// ===== [E92] one load of a server after the other, from a scenario to its curve ==================
+// ===== [E93] one load of a server after the other, from a scenario to its curve ==================
 
 /// What stands for all loads, and says why there is no curve of them.
 class refused_curve : public execution {
@@ -42836,7 +43435,7 @@ inline curve_result measured_curve(const scenario& s, const list<offered_load>& 
     return c;
 }
 
-// ===== [E93] several settings of a server, measured in turns =====================================
+// ===== [E94] several settings of a server, measured in turns =====================================
 
 /// One setting: its part of the plan, its server, and what was measured of it.
 struct setting_under_test {
@@ -43066,7 +43665,7 @@ private:
     progress_meter meter_;
 };
 
-// ===== [E94] several settings from a scenario to their result ====================================
+// ===== [E95] several settings from a scenario to their result ====================================
 
 /// One comparison, from its scenario to its result and to the reports. Each setting is a gate of
 /// its own there, "NAME / SETTING"; until they are known one stands for all of them.
@@ -43230,7 +43829,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
     return executed(comparison_execution(s, settings, file, line), file, line, "compare");
 }
 
-// ===== [E95] public functions ====================================================================
+// ===== [E96] public functions ====================================================================
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
@@ -43326,7 +43925,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
     return detail::asserted(detail::judged_shards(directories, slos, gate, file, line), file, line);
 }
 
-// ===== [E96] records judged again ================================================================
+// ===== [E97] records judged again ================================================================
 
 namespace detail {
 
@@ -43381,7 +43980,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E97] main ================================================================================
+// ===== [E98] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

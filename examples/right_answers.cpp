@@ -33,3 +33,16 @@ TEST_CASE("a server that is wrong more often than the one before is found") {
     CHECK(r.verdicts()[0].outcome == verdict::fail);
     CHECK(r.measured(accuracy) < 0.95);
 }
+
+TEST_CASE("a server whose answers change is found, wherever they do") {
+    engine other;
+    other.faults.wrong_answers = 20_pct;
+    const result r = run({
+        .target = simulated(other),
+        .baseline = simulated(),
+        .workload = questions{.path = sums, .format = gsm8k, .max_items = 100},
+        .arrivals = closed_loop(16),
+        .slos = {same_answers >= 95_pct},  // byte for byte, so under load a real server needs less
+    });
+    CHECK(r.verdicts()[0].outcome == verdict::fail);  // answers.jsonl has both texts
+}

@@ -53,8 +53,11 @@ enum class token_throughput : unsigned char {
 };
 enum class request_throughput_t : unsigned char { request_throughput };  ///< completed requests/s
 enum class fraction_metric : unsigned char { error_rate };  ///< fraction of requests
-/// Of the questions asked, the fraction answered rightly; one whose request failed is not.
-enum class answer_metric : unsigned char { accuracy };
+/// Fractions of answers; one whose request failed is neither.
+enum class answer_metric : unsigned char {
+    accuracy,     ///< of the questions asked, those answered rightly
+    same_answers  ///< equal to a live baseline's to the same prompt, byte for byte
+};
 enum class run_time_metric : unsigned char { startup_time };             ///< spawn to ready
 // Server metrics: what the server reports on its Prometheus page, read once a second.
 /// Means over what it finished in the steady window; its own clock, so no network is in them.
@@ -111,10 +114,10 @@ enum class metric_id : unsigned char {
     first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap, session_time,
     prefill_speed, decode_speed, tokens_per_event, output_throughput, total_throughput,
     prefill_throughput, decode_throughput, input_throughput, request_throughput, error_rate,
-    accuracy, startup_time, goodput, drift, ratio, server_metric, queue_time, server_prefill_time,
-    server_decode_time, queued_requests, running_requests, kv_cache_usage, preemptions,
-    prefix_cache_hits, acceptance_length, energy_per_token, cost_per_million_tokens, cached_share,
-    capacity_in_rate, capacity_in_users
+    accuracy, same_answers, startup_time, goodput, drift, ratio, server_metric, queue_time,
+    server_prefill_time, server_decode_time, queued_requests, running_requests, kv_cache_usage,
+    preemptions, prefix_cache_hits, acceptance_length, energy_per_token, cost_per_million_tokens,
+    cached_share, capacity_in_rate, capacity_in_users
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
 enum class bound_side : unsigned char { at_most, at_least, either };

@@ -55,6 +55,8 @@ struct record {
     int choices = 0;                ///< answers that share the stream
     types::maybe<bool> right{};  ///< the answer to a question; none where there was no question
     types::text graded{};  ///< what was read in it, up to 80 bytes; empty: nothing could be
+    unsigned long long answer_hash = 0;  ///< of all that was generated; 0: it was not compared
+    types::maybe<bool> same{};  ///< as the baseline's answer in its pair; none: that was not asked
     int resends = 0;  ///< times it was sent again: its kept connection was closed without an answer
 };
 

@@ -1,54 +1,14 @@
 // Questions whose answers are known: right, wrong, unreadable, cut off and failed ones, alone and
 // under load, against a baseline, in the reports and judged again from the records.
-#include "support/environment.hpp"
-#include "support/rejudged.hpp"
+#include "virtual/sums.hpp"
 
-#include <cstdio>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
 
 using namespace llmbench;
 using namespace live;
-
-namespace {
-
-/// So many sums that the simulated server can work out, in a file of their own.
-class sums {
-public:
-    explicit sums(int n, const std::string& asked = "What is %d + %d ?") {
-        std::string lines;
-        for (int i = 0; i < n; ++i) {
-            char question[200], line[400];
-            std::snprintf(question, sizeof question, asked.c_str(), 100 + 3 * i, 7 + i);
-            std::snprintf(line, sizeof line, "{\"question\": \"%d: %s\", \"answer\": \"#### %d\"}\n", i,
-                          question, 107 + 4 * i);
-            lines += line;
-        }
-        write(path, lines);
-    }
-    scratch directory{};
-    std::string path = directory.file("sums.jsonl");
-};
-
-engine knowing(fraction wrong = 0_pct) {
-    engine e = engine_of(2_ms);
-    e.faults.wrong_answers = wrong;
-    return e;
-}
-scenario asking(const sums& s, const engine& e, const char* name) {
-    scenario x = quick_scenario(simulated(e));
-    x.name = name;
-    x.workload = questions{.path = s.path, .format = gsm8k};
-    x.arrivals = closed_loop(8);
-    x.warmup = 4;
-    x.requests = 0;
-    x.slos = {accuracy >= 90_pct};
-    return x;
-}
-std::string line_of(const result& r) { return std::string(r.verdicts()[0].line()); }
-
-}  // namespace
 
 TEST_CASE("a server that answers rightly passes, with each question asked once a repeat") {
     const sums file(60);
@@ -273,4 +233,45 @@ TEST_CASE("fresh traffic asks other questions in each stage") {
             ++n;
         }
     CHECK(graded.size() == n);  // each sum is another number
+}
+
+TEST_CASE("accuracy is held against an earlier run's, which is another day's") {
+    const sums file(100);
+    const std::string kept = file.directory.file("kept.json");
+    scenario s = asking(file, knowing(5_pct), "an earlier run");
+    s.baseline = stored(kept.c_str(), 0.5_pct);
+    s.slos = {accuracy >= 0.95 * baseline};
+    {
+        const variable writing("LLMBENCH_WRITE_BASELINE", "1");
+        run(s);
+    }
+    const result same = run(s);
+    CHECK(same.verdicts()[0].outcome == verdict::pass);
+    check_rejudged(same, s.slos);
+    s.target = simulated(knowing(30_pct));
+    const result worse = run(s);
+    CHECK(worse.verdicts()[0].outcome == verdict::fail);
+    CHECK(holds(line_of(worse), " wrong"));
+}
+
+TEST_CASE("nights of main keep what was right, and a run is held against them") {
+    const sums file(60);
+    const std::string folder = file.directory.file("nights");
+    const variable where("LLMBENCH_HISTORY_DIR", folder);
+    const variable machine("LLMBENCH_MACHINE", "bench");
+    scenario s = asking(file, knowing(5_pct), "sums of a night");
+    s.baseline = history();
+    s.slos = {accuracy >= 0.9 * baseline};
+    {
+        const variable appends("LLMBENCH_HISTORY", "append");
+        gate(s);
+    }
+    exit_code();  // has the night written
+    std::string lines;
+    for (const auto& f : std::filesystem::recursive_directory_iterator(folder))
+        if (f.is_regular_file()) lines += content_of(f.path());
+    CHECK(holds(lines, "\"accuracy\":["));
+    s.name = "sums of a morning";
+    const result r = run(s);
+    CHECK(r.verdicts()[0].outcome == verdict::inconclusive);  // one night is no baseline
 }

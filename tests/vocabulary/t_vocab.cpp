@@ -189,6 +189,7 @@ TEST_CASE("slos") {
         error_rate <= 99.5_pct,
         accuracy >= 93_pct,
         accuracy >= 0.98 * baseline,
+        same_answers >= 60_pct,
         goodput(ttft <= 300_ms && tpot <= 30ms && decode_speed >= 20_tps) >= 95_pct,
         max(server_metric("vllm:num_requests_waiting")) <= 10,
         mean(server_metric("x")) <= 0.5,

@@ -55,8 +55,9 @@ public:
     int http_status() const { return http_.head_done() ? http_.status() : 0; }
     stream_timeline& timeline() { return timeline_; }
     const stream_timeline& timeline() const { return timeline_; }
-    const std::string& words() const { return reader_.answer(); }
-    /// `keeps_answer`: its words are wanted, for the next turn of a conversation.
+    const generated_text& said() const { return reader_.said(); }
+    const std::string& words() const { return said().answer; }
+    /// `keeps_answer`: its words are wanted: graded, compared, or for a conversation's next turn.
     void reset(const api_traits& api = apis[0], bool streamed = true, bool keeps_answer = false,
                const asked_answer& asked = {}) {
         timeline_.reset();

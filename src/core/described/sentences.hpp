@@ -67,6 +67,7 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::failed_in_tail, "failed_in_tail", "{0} of {0} failed, up to {.2g%} % may, and {n} "
      "leaves {.3g%} % beyond it"},
     {because::wrong_answers, "wrong_answers", nullptr},
+    {because::answers_differ, "answers_differ", nullptr},
     {because::no_size, "no_size", "{0} of {0} repeats have {so many failures that the statistic is "
      "infinite|no good answer in the steady window, so that the statistic is zero}"},
     {because::no_finite_value, "no_finite_value",
@@ -339,6 +340,25 @@ inline std::string wrong_answers_text(const cause& c) {
     return out + kinds;
 }
 
+/// "14 of 180 answers differ, the first difference after 37 characters (median), 3.1 differences
+/// per 1000 tokens; the server's own repeats agree on 96.1 %".
+inline std::string answers_differ_text(const cause& c, const verdict_numbers& of) {
+    const auto& n = c.numbers;
+    const double failed = n[2], own = n[3], with_place = n[4], without_place = n[7];
+    std::string out = printed("%.0f of %.0f answers differ", n[0], n[1]);
+    if (failed > 0) out += printed(" (%.0f failed)", failed);
+    if (with_place > 0)
+        out += printed(", the first difference after %.0f characters (median), %.3g differences "
+                       "per 1000 tokens", n[5], n[6]);
+    if (without_place > 0)
+        out += printed(", of %.0f the place is not known: their texts were too many to keep",
+                       without_place);
+    if (std::isnan(own)) return out;
+    out += printed("; the server's own repeats agree on %.3g %%", 100 * own);
+    const bool is_open = of.outcome == verdict::fail || of.outcome == verdict::inconclusive;
+    return out + (is_open && of.limit > own ? ", and no limit above that can be met" : "");
+}
+
 /// "carries at least 11.4 req/s and less than 12.6 req/s".
 inline std::string carries_text(const cause& c, const verdict_numbers& of) {
     const double low = c.numbers[0], high = c.numbers[1];
@@ -356,6 +376,7 @@ inline std::string described(const cause& c, const verdict_numbers& of = {}) {
     if (c.what == because::all_together) return out + all_together_text(c, of);
     if (c.what == because::client_part) return out + client_part_text(c);
     if (c.what == because::wrong_answers) return out + wrong_answers_text(c);
+    if (c.what == because::answers_differ) return out + answers_differ_text(c, of);
     if (c.what == because::carries) return out + carries_text(c, of);
     sentence_places places(c, of);
     std::string_view says = sentence_of(c.what).says;

@@ -20,7 +20,7 @@ class body_reader {
 public:
     static constexpr std::size_t most = event_stream_parser::max_event;
 
-    /// `keeps_answer`: its words are wanted, for the next turn of a conversation.
+    /// `keeps_answer`: its words are wanted.
     void reset(const api_traits& a, bool streamed, bool keeps_answer = false,
                const asked_answer& asked = {}) {
         *this = body_reader();
@@ -30,7 +30,7 @@ public:
         framed_ = streamed ? a.framed : framing::document;
         is_fast_ = a.read == read_openai && !keeps_answer;
     }
-    const std::string& answer() const { return memory_.answer; }
+    const generated_text& said() const { return memory_.said; }
     /// Whether an answer of this type is what was asked for; any other one tells an error.
     bool takes(std::string_view content_type) const {
         switch (framed_) {
@@ -65,7 +65,7 @@ public:
             }
             break;
         case framing::pieces:
-            if (memory_.keeps_answer) memory_.answer += bytes;
+            if (memory_.keeps_answer) memory_.said.answer += bytes;
             if (!bytes.empty())
                 on_event(stream_event{.content = true, .answer = true,
                                       .text_bytes = static_cast<int>(bytes.size())});

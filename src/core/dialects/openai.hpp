@@ -38,6 +38,15 @@ inline bool take_output(const picojson::value& choice, const char* output, strea
     return some || calls;
 }
 
+/// The words of it, where they are kept.
+inline void keep_output(const picojson::value& said, stream_memory& memory) {
+    for (const char* name : {"content", "refusal"}) memory.say(said, name);
+    memory.think(said, has_text(said, "reasoning_content") ? "reasoning_content" : "reasoning");
+    for (const picojson::value& tool : array_member(said, "tool_calls"))
+        if (const picojson::value* function = member(tool, "function")) memory.call(*function);
+    if (const picojson::value* function = member(said, "function_call")) memory.call(*function);
+}
+
 /// Tokens that a choice lists one by one (logprobs, token ids), 0 where it lists none.
 inline int listed_tokens(const picojson::value& choice) {
     const picojson::value* logprobs = member(choice, "logprobs");
@@ -69,7 +78,7 @@ inline void read_openai_choices(const picojson::value& v, stream_event& e, strea
         if (!take_output(choice, output, e)) continue;
         if (index == 0) {  // the conversation goes on from the first one
             memory.say(choice, "text");
-            if (const picojson::value* said = member(choice, output)) memory.say(*said, "content");
+            if (const picojson::value* said = member(choice, output)) keep_output(*said, memory);
         }
         if (e.completion_tokens > 0) e.count(e.completion_tokens);  // running usage
         else if (const int n = listed_tokens(choice); n > 0) e.count(n);

@@ -135,6 +135,9 @@ inline void read_ollama(const picojson::value& v, stream_event& e, stream_memory
         e.take_reasoning(*from, "thinking");
         memory.say(*from, "content");
         memory.say(*from, "response");
+        memory.think(*from, "thinking");
+        for (const picojson::value& tool : array_member(*from, "tool_calls"))
+            if (const picojson::value* function = member(tool, "function")) memory.call(*function);
         const picojson::value* calls = member(*from, "tool_calls");
         if (calls && calls->is<picojson::array>() && !calls->get<picojson::array>().empty())
             e.take_call();
@@ -189,7 +192,8 @@ inline void read_sglang(const picojson::value& v, stream_event& e, stream_memory
     const std::size_t before = memory.cumulative ? memory.text.size() : 0;
     e.content = e.answer = text.size() > before;
     e.text_bytes = static_cast<int>(text.size() - before);
-    if (memory.keeps_answer) memory.answer = memory.cumulative ? text : memory.answer + text;
+    std::string& said = memory.said.answer;
+    if (memory.keeps_answer) said = memory.cumulative ? text : said + text;
     memory.text = text;
     const picojson::value* meta = member(v, "meta_info");
     if (!meta) return;
@@ -226,10 +230,14 @@ inline void read_anthropic_usage(const picojson::value& v, stream_event& e) {
     const int written = count_member(*usage, "cache_creation_input_tokens");
     e.prompt_tokens += std::max(e.cached_tokens, 0) + std::max(written, 0);
 }
-inline void take_anthropic_piece(const picojson::value& piece, stream_event& e) {
+inline void take_anthropic_piece(const picojson::value& piece, stream_event& e,
+                                 stream_memory& memory) {
     for (const char* name : {"text", "partial_json"}) e.take_text(piece, name);
     e.take_reasoning(piece, "thinking");
     if (string_member(piece, "type") == "tool_use") e.take_call();
+    memory.say(piece, "text");
+    memory.think(piece, "thinking");
+    memory.call(piece, "name", has_text(piece, "partial_json") ? "partial_json" : "input");
 }
 inline void read_anthropic(const picojson::value& v, stream_event& e, stream_memory& memory) {
     e.done = string_member(v, "type") == "message_stop";
@@ -238,8 +246,7 @@ inline void read_anthropic(const picojson::value& v, stream_event& e, stream_mem
     for (const char* name : {"delta", "content_block"}) {
         const picojson::value* piece = member(v, name);
         if (!piece) continue;
-        take_anthropic_piece(*piece, e);
-        memory.say(*piece, "text");
+        take_anthropic_piece(*piece, e, memory);
         e.finish_reason = finish_reason_of(string_member(*piece, "stop_reason"));
     }
 }
@@ -249,10 +256,8 @@ inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
     e.finish_reason = finish_reason_of(string_member(v, "stop_reason"));
     const picojson::value* blocks = member(v, "content");
     if (!blocks || !blocks->is<picojson::array>()) return;
-    for (const picojson::value& block : blocks->get<picojson::array>()) {
-        take_anthropic_piece(block, e);
-        memory.say(block, "text");
-    }
+    for (const picojson::value& block : blocks->get<picojson::array>())
+        take_anthropic_piece(block, e, memory);
 }
 
 }  // namespace detail

@@ -55,8 +55,12 @@ inline void read_responses(const picojson::value& v, stream_event& e, stream_mem
         else if (type == "response.refusal.delta" || type == "response.output_text.delta")
             e.take_text(v, "delta");
         else e.take_call();
-        if (type == "response.output_text.delta") memory.say(v, "delta");
+        if (type.starts_with("response.reasoning")) memory.think(v, "delta");
+        else if (type == "response.output_text.delta") memory.say(v, "delta");
+        else memory.call(v, "name", "delta");
     }
+    if (const picojson::value* item = member(v, "item"); item && type.ends_with("item.added"))
+        memory.call(*item);
     for (const char* end : {"response.completed", "response.incomplete", "response.failed"})
         if (type == end) e.done = true;
     if (type == "error") {
@@ -71,8 +75,10 @@ inline void read_responses_whole(const picojson::value& v, stream_event& e,
     for (const picojson::value& item : array_member(v, "output")) {
         const std::string type = string_member(item, "type");
         if (type.ends_with("_call")) e.take_call();
+        if (type.ends_with("_call")) memory.call(item);
         for (const char* list : {"summary", "content"})
             for (const picojson::value& piece : array_member(item, list)) {
+                if (type == "reasoning") memory.think(piece, "text");
                 if (type == "reasoning") e.take_reasoning(piece, "text");
                 else if (e.take_text(piece, "text")) memory.say(piece, "text");
                 e.take_text(piece, "refusal");

@@ -121,6 +121,16 @@ inline std::string refusal_message(const picojson::value& v) {
     return reported.empty() ? string_member(v, "message") : reported;
 }
 
+/// All that was generated.
+struct generated_text {
+    std::string reasoning{}, answer{}, calls{};
+    /// As one text, in which none of them passes for another.
+    std::string joined() const {
+        return (reasoning.empty() ? "" : reasoning + '\x1e') + answer +
+               (calls.empty() ? "" : '\x1f' + calls);
+    }
+};
+
 /// What the reader of one stream remembers from event to event.
 struct stream_memory {
     std::string text{};      // the last event's, where a server repeats all text so far
@@ -129,10 +139,23 @@ struct stream_memory {
     int tokens = 0;          // so far, where each event tells its own
     asked_answer asked{};
     bool keeps_answer = false;
-    std::string answer{};    // its words, no reasoning, where they are kept
+    generated_text said{};   // where it is kept
 
-    void say(const picojson::value& v, const char* name) {
-        if (keeps_answer) answer += string_member(v, name);
+    void say(const picojson::value& v, const char* name) { keep(said.answer, v, name); }
+    void think(const picojson::value& v, const char* name) { keep(said.reasoning, v, name); }
+    /// A call, or the next piece of one: its id is another one each time.
+    void call(const picojson::value& v, const char* name = "name",
+              const char* input = "arguments") {
+        if (!keeps_answer) return;
+        if (has_text(v, name)) said.calls += '\n';
+        for (const char* field : {name, input})
+            if (const picojson::value* m = member(v, field); m && m->evaluate_as_boolean())
+                said.calls += m->is<std::string>() ? m->get<std::string>() : m->serialize();
+    }
+
+private:
+    void keep(std::string& to, const picojson::value& v, const char* name) {
+        if (keeps_answer) to += string_member(v, name);
     }
 };
 

@@ -105,7 +105,7 @@ inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vec
             keep(make_statistic(statistic_kind::value, m.id, 0));
     for (const statistic_data& s : more) keep(s);
     for (const slo& s : slos)
-        if (!is_request_fraction(s.what.metric)) keep(s.what);
+        if (may_be_relative(s.what.metric)) keep(s.what);
     return kept;
 }
 
@@ -143,7 +143,8 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
         if (is_throughput(m.id) && !(is_cost(m.id) && std::isnan(run_value(m.id, arm))))
             over_run(m.id);
     over_run(metric_id::error_rate);
-    if (!std::isnan(run_value(metric_id::accuracy, arm))) over_run(metric_id::accuracy);
+    for (const metric_id id : {metric_id::accuracy, metric_id::same_answers})
+        if (!std::isnan(run_value(id, arm))) over_run(id);
     over_run(metric_id::startup_time);
     a.statuses = status_counts(arm);
     a.failures = failure_kinds(arm);

@@ -79,7 +79,7 @@ inline double product_of_fractions(const std::vector<double>& fractions, double 
 /// Whether repeats are clusters of misses: of everything but the quantiles of fresh traffic, and
 /// answers, whose questions are the same in each.
 inline bool fails_by_repeats(const slo& s, const judging_rule& r) {
-    if (s.what.metric == metric_id::accuracy) return false;
+    if (is_of_answers(s.what.metric)) return false;
     return is_request_fraction(s.what.metric) || r.traffic != fresh;
 }
 
@@ -145,9 +145,10 @@ inline void add_flips(miss_counts& c, const evidence& e, const statistic_data& w
     for (std::size_t i = 0; i < repeats; ++i) {
         double misses = 0, n = 0;
         each(i, [&](const record& r, trial& t) {
-            t.misses += !*r.right;
+            const bool is_miss = !*is_good_answer(what.metric, r);
+            t.misses += is_miss;
             ++t.times;
-            misses += !*r.right;
+            misses += is_miss;
             ++n;
         });
         if (n > 0) fractions.push_back(misses / n);
@@ -168,7 +169,7 @@ inline void add_flips(miss_counts& c, const evidence& e, const statistic_data& w
     for (std::size_t i = 0; i < repeats; ++i) {
         std::vector<double> off;
         each(i, [&](const record& r, const trial& t) {
-            off.push_back(!*r.right - t.misses / t.times);
+            off.push_back(!*is_good_answer(what.metric, r) - t.misses / t.times);
             expected += t.misses * (t.times - t.misses) / (t.times * t.times);
         });
         const std::size_t batches = std::min<std::size_t>(20, off.size() / 5);
@@ -225,7 +226,7 @@ inline miss_counts counted_misses(const evidence& e, const terms& t, const slo& 
         if (n > 0) fractions.push_back(k / n);
     }
     if (c.n > 0) c.effect = effect_of(e, t, s, misses);
-    if (s.what.metric == metric_id::accuracy && t.rule.traffic != fresh)
+    if (is_of_answers(s.what.metric) && t.rule.traffic != fresh)
         add_flips(c, e, s.what, misses.size());
     if (fails_by_repeats(s, t.rule)) c.product = product_of_fractions(fractions, c.allowed);
     return c;
@@ -332,7 +333,7 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
         verdict outcome = d.counted->outcome();
         if (i + 1 < first) break;
         d.why.clear();
-        const bool is_early = t.rule.traffic != fresh && s.what.metric == metric_id::accuracy &&
+        const bool is_early = t.rule.traffic != fresh && is_of_answers(s.what.metric) &&
                               d.repeats < std::min(first_fail, t.rule.most);
         if (outcome == verdict::fail && is_early) {
             outcome = verdict::inconclusive;

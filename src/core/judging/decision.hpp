@@ -28,7 +28,7 @@ enum class because : unsigned char {
     // the numbers
     too_close, too_few_to_fail, all_together, cut_off, cached, cached_in_both,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
-    wrong_answers,
+    wrong_answers, answers_differ,
     no_size, no_finite_value, pairs_spread, repeats_spread, thirds,
     // values that are missing
     nothing_measured, no_value, no_value_in, not_played_out, stored_lacks,

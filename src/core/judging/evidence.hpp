@@ -81,7 +81,7 @@ inline arm_list arms_of(const evidence& e) { return {&e.candidate, &e.baseline};
 /// Those that an objective is judged on: an absolute one on the candidate's alone, whatever became
 /// of what others compare it with.
 inline arm_list arms_of(const evidence& e, const slo& s) {
-    return s.factor == 0 ? arm_list{&e.candidate} : arms_of(e);
+    return needs_baseline(s) ? arms_of(e) : arm_list{&e.candidate};
 }
 template <class F>
 void for_each_repeat(const arm_list& arms, F&& f) {

@@ -7,6 +7,7 @@
 #include "api/slo.hpp"
 #include "core/base/statistics.hpp"
 #include "core/metric/table.hpp"
+#include "core/measured/answers.hpp"
 #include "core/judging/baseline_errors.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/client_bias.hpp"
@@ -18,7 +19,7 @@
 #include "core/judging/validity.hpp"
 #include "core/judging/values.hpp"
 
-#include <algorithm>  // any_of, count_if, find_if, max, none_of
+#include <algorithm>  // any_of, count_if, find_if, max, min, none_of, sort
 #include <cmath>  // isfinite
 #include <optional>
 #include <utility>  // move
@@ -72,8 +73,32 @@ inline cause wrong_answers(const evidence& e, const statistic_data& what, std::s
     return {because::wrong_answers, {wrong, cut, unreadable, failed}};
 }
 
+/// How many answers are not the baseline's, since where, and how often the server repeats its own.
+inline cause answers_differ(const evidence& e, const statistic_data& what, std::size_t repeats) {
+    double differ = 0, all = 0, failed = 0;
+    for (std::size_t i = 0; i < std::min<std::size_t>(repeats, e.candidate.size()); ++i) {
+        const selects selected(what, e.candidate[i]);
+        for (const record& r : e.candidate[i].records) {
+            if (!selected(r) || !counts_in(what.metric, r)) continue;
+            ++all;
+            differ += !*r.same;
+            failed += has_failed(r);
+        }
+    }
+    answer_differences d = all_differences(e.candidate, repeats);
+    std::sort(d.places.begin(), d.places.end());
+    const double with_place = as_number(d.places.size());
+    return {because::answers_differ,
+            {differ, all, failed, own_agreement(e.candidate, repeats, what), with_place,
+             d.places.empty() ? not_a_number : nearest_rank(d.places, 0.5),
+             d.tokens > 0 ? 1000 * with_place / d.tokens : not_a_number,
+             static_cast<double>(d.without_place)}};
+}
+
 /// What does not pass, with what the server's own state says to that; of answers, what they lack.
 inline decision explained(decision v, const evidence& e, const std::vector<cause>& state) {
+    if (v.what.what.metric == metric_id::same_answers && v.repeats > 0)
+        v.why.push_back(answers_differ(e, v.what.what, static_cast<std::size_t>(v.repeats)));
     if (v.what.what.metric == metric_id::accuracy && v.repeats > 0)
         v.why.push_back(wrong_answers(e, v.what.what, static_cast<std::size_t>(v.repeats)));
     const bool is_open = v.outcome == verdict::fail || v.outcome == verdict::inconclusive;
@@ -138,7 +163,7 @@ inline decision judged_as_reported(const evidence& e, const terms& t, const grou
         const verdict outcome = v.outcome == verdict::fail ? verdict::fail : verdict::invalid;
         return decided(std::move(v), outcome, on.saturated);
     }
-    if (s.factor > 0 && e.has_live_baseline())
+    if (needs_baseline(s) && e.has_live_baseline())
         if (cause why = errors_of_baseline(e, t, error_limit(t.slos)))
             return decided(std::move(v), why.what == because::baseline_fails
                                              ? verdict::invalid

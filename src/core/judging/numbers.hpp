@@ -38,7 +38,7 @@ inline decision judge_repeats(const evidence& e, const terms& t, const slo& s, b
                  : by_nights             ? judge_by_nights(e, t, s, to_the_end)
                                          : judge_values(e, t, s, to_the_end);
     if (counts || mean) d.measured = pooled_value(s.what, e.candidate, t.read);
-    d.counted_in = counting_unit(t.rule, s.factor > 0 && e.has_live_baseline());
+    d.counted_in = counting_unit(t.rule, needs_baseline(s) && e.has_live_baseline());
     d.rule = t.rule;
     if (const auto at = t.noise.find(noise_name(s)); at != t.noise.end()) {
         d.calibrated_sd = at->second;

@@ -99,7 +99,7 @@ struct grounds : arms_grounds {
     answer_counts candidate{}, baseline{};
     prefix_hits cache{}, baseline_cache{};
     std::vector<cause> state{};  // what the server's own page says to its speed
-    const arms_grounds& of(const slo& s) const { return s.factor == 0 ? own : *this; }
+    const arms_grounds& of(const slo& s) const { return needs_baseline(s) ? *this : own; }
 };
 inline grounds grounds_of(const evidence& e) {
     const arms_grounds all = arms_grounds_of(e, arms_of(e));
@@ -121,7 +121,7 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
     const slo& s = v.what;
     const bool compared =
         e.has_live_baseline() || !t.stored.file.empty() || t.history.is_there();
-    if (s.factor > 0 && !compared) return {because::no_baseline};
+    if (needs_baseline(s) && !compared) return {because::no_baseline};
     if (!is_of_service(s.what.metric)) return {};
     if (is_of_sessions(s.what.metric) && !e.candidate.empty() && !e.candidate[0].plays_out)
         return {because::not_played_out, {}, whose::plan};

@@ -171,9 +171,14 @@ inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, s
     return stack.back();
 }
 
-/// Whether a measured request counts in a fraction: all do, but where answers are graded.
+/// What is known of the answer to a request, where a metric is of that.
+inline const maybe<bool>& is_good_answer(metric_id m, const record& r) {
+    return m == metric_id::same_answers ? r.same : r.right;
+}
+/// Whether a measured request counts in a fraction: all do, but where answers are graded or
+/// compared.
 inline bool counts_in(metric_id m, const record& r) {
-    return is_measured(r) && (m != metric_id::accuracy || r.right);
+    return is_measured(r) && (!is_of_answers(m) || is_good_answer(m, r));
 }
 /// Misses of a fraction, one per request that counts, in order. Throws std::invalid_argument of a
 /// goodput without a condition: whoever asks a result for one was refused by no plan.
@@ -186,9 +191,9 @@ inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
         if (!selected(r) || !counts_in(what.metric, r)) continue;
-        misses.push_back(what.metric == metric_id::goodput    ? !satisfies(what.where, d, i, how)
-                         : what.metric == metric_id::accuracy ? !*r.right
-                                                              : has_failed(r));
+        misses.push_back(what.metric == metric_id::goodput ? !satisfies(what.where, d, i, how)
+                         : is_of_answers(what.metric) ? !*is_good_answer(what.metric, r)
+                                                      : has_failed(r));
     }
     return misses;
 }

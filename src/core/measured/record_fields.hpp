@@ -3,12 +3,23 @@
 
 #include "api/result.hpp"
 #include "core/base/fields.hpp"
+#include "core/base/text.hpp"
 
+#include <charconv>  // from_chars
 #include <string>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// Sixteen digits; 0 of anything else.
+inline unsigned long long hash_in(const std::string& digits) {
+    unsigned long long hash = 0;
+    const char* const end = digits.data() + digits.size();
+    const bool is_hash = digits.size() == 16 &&
+                         std::from_chars(digits.data(), end, hash, 16).ptr == end;
+    return is_hash ? hash : 0;
+}
 
 /// A line of records.jsonl, and the gate it belongs to.
 inline void fields_of(field_visitor& v, record& r, std::string& gate) {
@@ -63,6 +74,11 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
     }
     if (v.has("graded", !r.graded.empty()))
         v.quoted({"graded", "what was read in it", at_times}, r.graded, true);
+    std::string hash = printed("%016llx", r.answer_hash);
+    if (v.has("answer_hash", r.answer_hash != 0)) {
+        v.text({"answer_hash", "of all that was generated", at_times}, hash);
+        if (v.assigns()) r.answer_hash = hash_in(hash);
+    }
     v.whole({"resends", "times it was sent again", at_times}, r.resends, few);
 }
 

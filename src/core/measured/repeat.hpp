@@ -61,6 +61,26 @@ struct side_task_seen {
     std::vector<side_step> steps{};
 };
 
+/// Where the candidate's answers differ from the baseline's in a pair.
+struct answer_differences {
+    std::vector<double> places{};  // characters before each first difference
+    double tokens = 0;             // before those, and of the answers that do not differ
+    long long without_place = 0;   // answers that differ, whose texts were too many to keep
+    void add(const answer_differences& o) {
+        places.insert(places.end(), o.places.begin(), o.places.end());
+        tokens += o.tokens;
+        without_place += o.without_place;
+    }
+};
+inline constexpr std::size_t most_shown_bytes = 2000;
+/// What the answer to a request said; where it differs from the baseline's, also what that said,
+/// and how many characters are the same before.
+struct kept_text {
+    std::size_t index = 0;
+    std::string said{}, expected{};
+    double same_characters = not_a_number;
+};
+
 /// One repeat of one arm as a whole: all that was seen beside its requests.
 struct repeat_facts {
     run_arm arm = run_arm::candidate;
@@ -96,6 +116,7 @@ struct repeat_facts {
     double usd_per_hour = 0;  // of its server, 0: nobody says
     bool plays_out = false;   // sessions that were under way at its end were played to theirs
     warmup_seen warmup{};     // where it was to end when the server is stable
+    answer_differences differences{};  // of a candidate's answers, where they are compared
 };
 
 /// The same with its requests. Nothing is judged yet.
@@ -108,6 +129,8 @@ struct repeat_data : repeat_facts {
     client_stalls bunched{};    // when the server had what the client had missed to send
     lag_counts loop_lag{};   // how late a client thread came to what it does every 20 ms
     lag_counts stamp_lag{};  // of each read: from the wake-up that told of its bytes to its stamp
+    std::vector<kept_text> texts{};  // whole, until they are held against the other arm's
+    std::vector<kept_text> shown{};  // excerpts, masked, of those that reports may show
 };
 
 inline std::size_t gap_count(const record& r) {

@@ -201,6 +201,19 @@ inline void named_fields(field_visitor& v, const field& f, std::vector<named_num
     v.end();
 }
 
+inline void fields_of(field_visitor& v, answer_differences& differ) {
+    const bool any = differ.tokens > 0 || differ.without_place > 0 || !differ.places.empty();
+    if (!v.begin({"answer_differences", "of the answers that were held against the baseline's",
+                  at_times}, any))
+        return;
+    v.numbers({"places", "characters before each first difference"}, differ.places,
+              {0, most_text_bytes}, layout::one_line);
+    v.number({"tokens", "before those, and of the answers that do not differ"}, differ.tokens);
+    v.whole({"without_place", "answers that differ, whose texts were too many to keep"},
+            differ.without_place);
+    v.end();
+}
+
 /// A repeat of one arm as result.json has it, without its requests: what was seen of it, how its
 /// counts compare with the server's, and its statistics. Its times are those of the clock.
 inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
@@ -274,6 +287,7 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     if (v.has("beside", !d.beside.empty()))
         v.list({"beside", "what else was done to the server under the load, task by task",
                 at_times}, d.beside, [&](side_task_seen& t) { fields_of(v, t, from_ns); });
+    fields_of(v, d.differences);
     if (v.has("ranks", !d.ranks.empty()))
         v.list({"ranks", "of a load that several programs sent: what each says of itself",
                 at_times}, d.ranks, [&](rank_part& r) { fields_of(v, r, from_ns); });

@@ -57,6 +57,9 @@ inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_o
     if (to.target_gone.empty()) to.target_gone = part.target_gone;
     to.interrupted = to.interrupted || part.interrupted;
     to.cut_short = to.cut_short || part.cut_short;
+    to.differences.add(part.differences);
+    to.texts.insert(to.texts.end(), part.texts.begin(), part.texts.end());
+    to.shown.insert(to.shown.end(), part.shown.begin(), part.shown.end());
     if (!to.server.is_read) to.server = part.server;
     to.ranks.insert(to.ranks.end(), part.ranks.begin(), part.ranks.end());
 }

@@ -144,6 +144,8 @@ inline constexpr metric_facts metric_table[] = {
      .of = metric_of::requests},
     {.id = metric_id::accuracy, .name = "accuracy", .unit = metric_unit::fraction,
      .side = bound_side::at_least, .of = metric_of::requests},
+    {.id = metric_id::same_answers, .name = "same_answers", .unit = metric_unit::fraction,
+     .side = bound_side::at_least, .of = metric_of::requests},
     {.id = metric_id::startup_time, .name = "startup_time", .of = metric_of::start},
     {.id = metric_id::goodput, .name = "goodput", .unit = metric_unit::fraction,
      .side = bound_side::at_least, .of = metric_of::requests},
@@ -254,6 +256,10 @@ constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::lo
 constexpr bool is_drift(metric_id m) { return facts_of(m).of == metric_of::thirds; }
 /// Of two statistics of a repeat.
 constexpr bool is_ratio(metric_id m) { return facts_of(m).of == metric_of::ratio; }
+/// Of what was answered: questions, which are the same in each repeat.
+constexpr bool is_of_answers(metric_id m) {
+    return m == metric_id::accuracy || m == metric_id::same_answers;
+}
 /// Of the same questions in both arms, so that their difficulty cancels.
 constexpr bool may_be_relative(metric_id m) {
     return !is_request_fraction(m) || m == metric_id::accuracy;
@@ -307,6 +313,10 @@ inline bool is_of_all(const statistic_data& w) {
 }
 inline bool is_of_all_errors(const slo& s) {
     return s.what.metric == metric_id::error_rate && !s.is_advisory && is_all(s.what.which);
+}
+/// Whether an objective says nothing without a baseline.
+inline bool needs_baseline(const slo& s) {
+    return s.factor > 0 || s.what.metric == metric_id::same_answers;
 }
 
 /// Whether a program of comparisons leaves one condition: every `&&` and `||` finds its two sides.

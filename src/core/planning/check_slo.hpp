@@ -32,6 +32,7 @@ struct slo_context {
     bool has_turns = false, plays_sessions = false;
     bool has_cost = false;
     bool has_questions = true;
+    std::string unlike{};  // why no answer can be held against a baseline's
     bool saturates = true;
     bool in_users = false;  // the load is a number of them
     std::string arrivals{};  // as they are told
@@ -55,6 +56,34 @@ inline std::vector<std::string> names_of(const std::vector<planned_task>& tasks)
     for (const planned_task& t : tasks) all.push_back(t.name);
     return all;
 }
+/// Why an answer cannot be held against the baseline's to the same prompt, "" where it can.
+inline std::string why_not_compared(const planned_traffic& t, bool has_live_baseline) {
+    if (!has_live_baseline)
+        return "it needs a live baseline, whose answers are there to be compared: a server, "
+               "same_server() or otherwise{...}";
+    if (!t.scores.empty()) return t.scores + " generates nothing";
+    if (t.searches()) return "a search compares no answers: ask for them at one load";
+    if (t.otherwise && (*t.otherwise).has_other_prompts)
+        return "the baseline is asked something else: leave its workload out";
+    bool any = false;
+    std::string sampled;
+    const auto look_at = [&](const plan_part& part) {
+        if (!repeats_prompts(part)) return;
+        any = true;
+        if (part.common.temperature != 0)
+            sampled = "options.temperature is " +
+                      (std::isnan(part.common.temperature)
+                           ? std::string("not set")
+                           : printed("%g", part.common.temperature)) +
+                      ": answers that are drawn by chance are not the same, set it to 0 in both "
+                      "arms";
+    };
+    for_each_part(t, look_at);
+    if (t.otherwise) for_each_part(*t.otherwise, look_at);
+    return any ? sampled
+               : "prompts differ from repeat to repeat: it needs questions{...}, prompts({...}) or "
+                 "a dataset that is not salted, of one turn each";
+}
 inline slo_context slo_context_of(const plan& p) {
     const planned_traffic& t = *p.sent;
     const planned_judging& j = *p.judged;
@@ -66,6 +95,7 @@ inline slo_context slo_context_of(const plan& p) {
             .plays_sessions = plays_sessions(*p.sent),
             .has_cost = j.usd_per_hour > 0,
             .has_questions = t.described.is_there || asks_questions(t),
+            .unlike = t.described.is_there ? "" : why_not_compared(t, j.has_baseline),
             .saturates = saturates(t.arrivals),
             .in_users = is_counted_in_users(t.arrivals),
             .arrivals = arrival_text(t.arrivals),
@@ -97,6 +127,7 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
     if (is_cost(drifting(w).metric) && !c.has_cost)
         refuse({given, "the scenario does not say what the server costs: .cost = "
                        "usd_per_hour(2.5)"});
+    if (w.metric == metric_id::same_answers && !c.unlike.empty()) refuse({given, c.unlike});
     if (w.metric == metric_id::server_metric) selector_of(str(w.gauge));
     const bool is_of_output = concerns(w, &metric_facts::needs_stream) ||
                               concerns(w, &metric_facts::counts_output);
@@ -132,7 +163,12 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
     } else {
         if (!(s.bound > 0 && std::isfinite(s.bound)))
             refuse({given, "the limit must be above zero"});
-        if (is_fraction_of_it && !(s.bound < 1)) refuse({given, "the limit must be under 100 %"});
+        if (is_fraction_of_it && !(s.bound < 1))
+            refuse({given, "the limit must be under 100 %",
+                    metric == metric_id::same_answers
+                        ? ": no number of equal answers shows that none will differ; 99_pct is "
+                          "shown by about 400 of them"
+                        : ""});
     }
 }
 

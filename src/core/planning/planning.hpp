@@ -378,6 +378,7 @@ inline maybe<planned_workloads> planned_otherwise(
                              : files;
         other = with_questions(other, own->dialogues.size(), api);
         planned_workloads w = planned_workloads_of(other, arrivals, own, api, default_seed);
+        w.has_other_prompts = is_other;
         if (!asked.model.empty())
             for_each_part(w, [&](plan_part& part) { part.common.model = str(asked.model); });
         if (asked.alone && s.beside.empty())
@@ -452,6 +453,9 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     sent.scores = api.generates ? "" : api.name;
     sent.otherwise = planned_otherwise(s, arrivals, read, api, default_seed);
     sent.limits = s.limits;
+    sent.compares_answers = std::any_of(s.slos.begin(), s.slos.end(), [](const slo& x) {
+        return x.what.metric == metric_id::same_answers;
+    });
     sent.plays_out = asks_session_time(s.slos);
     sent.client = s.client;
     planned_judging judged{.first_repeats = repeats.first,

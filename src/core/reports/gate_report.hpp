@@ -6,6 +6,7 @@
 #include "core/judging/calibrated.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/figures/foreseen.hpp"
+#include "core/figures/shown_answers.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/terms.hpp"
 #include "core/traffic/plan.hpp"
@@ -48,6 +49,7 @@ struct gate_report {
     taken_profile profile{};                // of its server, where it failed
     std::string beside{};                   // why it failed by what is no objective of its own
     gate_outcome outcome = gate_outcome::unfinished;
+    std::vector<shown_answer> answers{};    // of objectives on answers that did not pass
     rehearsal_report rehearsal{};
     bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
     double took_s = 0;                      // servers brought up and down included

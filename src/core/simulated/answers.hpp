@@ -31,16 +31,18 @@ struct answer_facts {
 };
 
 /// The words of the tokens that come next. The last two are the result of what was asked, where the
-/// answer gets that far. The others depend on the request's id and on how many came before.
+/// answer gets that far. The others depend on how many came before, and on the prompt where it is
+/// decoded greedily, else on the request's id.
 inline std::string next_words(const answer_facts& f, const engine_model::emission& e) {
     std::string words;
+    const std::uint64_t drawn_by = f.asked.words ? f.asked.words : e.id;
     for (int i = 0; i < e.tokens; ++i) {
         const int left = f.asked.output_tokens - f.output_tokens - i;
         if (f.asked.result && f.asked.stops && left <= 2)
             words += left == 2 ? " ####" : printed(" %lld", *f.asked.result + f.is_wrong);
         else
             words += std::string(" ") +
-                     prompt_words[(e.id * 7 + static_cast<std::uint64_t>(f.output_tokens + i)) %
+                     prompt_words[(drawn_by * 7 + static_cast<std::uint64_t>(f.output_tokens + i)) %
                                   std::size(prompt_words)];
     }
     return words;

@@ -35,6 +35,7 @@ struct question {
     int documents = 1;         // to be ranked, or inputs
     maybe<long long> result{};  // of the arithmetic that it is about
     double rank = 0;            // of its words among all questions, from 0 to 1
+    std::uint64_t words = 0;    // what the answer's are drawn by, 0: by the number of the request
     std::vector<std::uint64_t> blocks{};  // of the prompt, as the engine's cache knows them
 };
 
@@ -109,6 +110,17 @@ inline bool says_yes(const picojson::value* at, const char* name, bool otherwise
     const picojson::value* m = at ? member(*at, name) : nullptr;
     return m && m->is<bool>() ? m->get<bool>() : otherwise;
 }
+/// Greedy decoding: the same words for the same prompt.
+inline bool asks_for_greedy(const picojson::value& body) {
+    for (const picojson::value* at : {&body, member(body, "parameters"), member(body, "options"),
+                                      member(body, "sampling_params")}) {
+        const picojson::value* t = at ? member(*at, "temperature") : nullptr;
+        if ((t && t->is<double>() && t->get<double>() == 0) ||
+            (at && member(*at, "do_sample") && !says_yes(at, "do_sample")))
+            return true;
+    }
+    return false;
+}
 inline bool asks_for_stream(api_format api, std::string_view path, const picojson::value& body) {
     if (api == plain_text) return true;
     if (api == tgi || api == triton) return path.ends_with("generate_stream");
@@ -146,6 +158,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
     const std::vector<std::uint64_t> hashes = hashes_of(words);
     q.result = result_of(words);
     if (q.result) q.rank = generator(hashes.back(), 98).uniform();
+    if (asks_for_greedy(body) && !hashes.empty()) q.words = hashes.back();
     q.prompt_tokens = std::max(1, static_cast<int>(hashes.size()));
     for (std::size_t end = engine_model::block_tokens; end <= hashes.size();
          end += engine_model::block_tokens)

@@ -94,8 +94,7 @@ inline void fields_of(field_visitor& v, arm_figures& a, token_fit& fit, std::siz
     for (auto& [metric, value] : a.run_values) {
         const std::string about = about_unit(facts_of(metric).unit);
         const bool of_some =
-            metric == metric_id::input_throughput || metric == metric_id::accuracy ||
-            is_cost(metric);
+            metric == metric_id::input_throughput || is_of_answers(metric) || is_cost(metric);
         v.number({metric_name(metric), about.c_str(), of_some ? at_times : presence::always},
                  value, any_number);
     }

@@ -105,7 +105,7 @@ struct history_question {
     std::string oldest{};  // a newest night before that says nothing of today
     std::string card{};    // today's, "" where nobody knows it
 };
-/// Values, speeds and rates alone have repeats that spread.
+/// Values, speeds and rates have repeats that spread; so does what is held against a baseline's.
 inline history_terms history_terms_of(const history_lines& lines, const cohort& mine,
                                       const std::map<std::string, cohort>& known,
                                       const std::vector<slo>& slos, const history_question& asked) {
@@ -131,7 +131,7 @@ inline history_terms history_terms_of(const history_lines& lines, const cohort& 
             }
     h.knows_card = same_card || !any_card || asked.card.empty();
     for (const slo& s : slos) {
-        if (!is_judged_by_spread(s.what.metric) || h.of(s)) continue;
+        if (!(is_judged_by_spread(s.what.metric) || s.factor > 0) || h.of(s)) continue;
         const history_series series = series_of(lines, nights, str(s.what.name));
         h.objectives.push_back(objective_history_of(series, s, asked.appends, asked.given_sd));
     }

@@ -67,7 +67,7 @@ inline std::vector<std::string> statistics_of_a_night(const plan& p) {
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     };
     for (const slo& s : p.judged->slos)
-        if (!is_request_fraction(s.what.metric)) add(str(s.what.name));
+        if (may_be_relative(s.what.metric)) add(str(s.what.name));
     for (const char* usual :
          {"mean(tpot)", "p50(ttft)", "p90(ttft)", "p50(e2e)", "output_throughput"})
         add(usual);

@@ -87,6 +87,7 @@ struct planned_workloads : plan_part {
     std::vector<plan_part> parts{};
     std::vector<std::string> labels{};  // of the parts
     std::vector<planned_task> beside{};
+    bool has_other_prompts = false;  // than the candidate's
 };
 
 /// What one repeat sends, and when: the whole of it, whoever sends which part.
@@ -106,6 +107,7 @@ struct planned_traffic : planned_workloads {
     llmbench::limits limits{};
     bool plays_out = false;  // the sessions that are under way when the last one has begun
     client_options client{};
+    bool compares_answers = false;  // with the other arm's, to the same prompts
     bool searches() const { return arrivals.is_searched; }
     bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
 };
@@ -217,6 +219,25 @@ inline const wanted_answer* wanted_of(const plan_part& part, std::size_t convers
 inline const wanted_answer* wanted_at(const planned_traffic& p, std::size_t index) {
     const own_place of = own_place_of(p, index);
     return wanted_of(of.part, of.at.conversation);
+}
+/// Whether a part sends the same prompts in every repeat and in both arms, none of which holds an
+/// answer.
+inline bool repeats_prompts(const plan_part& part) {
+    const auto* recorded = std::get_if<recorded_dialogues>(&part.source);
+    const bool is_as_given = std::holds_alternative<given_prompts>(part.source) ||
+                             (recorded && !recorded->salted);
+    return is_as_given && part.stride == 1;
+}
+/// What becomes of the answer to a request: it is graded, or held against the other arm's.
+struct answer_use {
+    const wanted_answer* wanted = nullptr;
+    bool is_compared = false, is_greedy = false;
+    bool is_read() const { return wanted || is_compared; }
+};
+inline answer_use answer_use_at(const planned_traffic& p, std::size_t index) {
+    const own_place of = own_place_of(p, index);
+    return {wanted_of(of.part, of.at.conversation), p.compares_answers && repeats_prompts(of.part),
+            of.part.common.temperature == 0};
 }
 /// Whether questions are asked, perhaps among other things.
 inline bool asks_questions(const planned_traffic& p) {

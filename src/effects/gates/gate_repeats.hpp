@@ -3,7 +3,9 @@
 
 #include "api/result.hpp"
 #include "core/base/random.hpp"
+#include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
+#include "core/measured/answers.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/settling.hpp"
 #include "core/judging/decision.hpp"
@@ -22,6 +24,7 @@
 #include "core/reports/profile.hpp"
 #include "core/reports/text.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/system/settings.hpp"
 #include "effects/targets/fingerprint.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/page_watch.hpp"
@@ -38,7 +41,7 @@
 #include <cstdint>  // uint64_t
 #include <optional>
 #include <string>
-#include <utility>  // move
+#include <utility>  // exchange, move
 #include <vector>
 
 namespace llmbench {
@@ -164,8 +167,24 @@ private:
                              (p_.judged->has_baseline ? std::string(", ") + to_string(arm) : ""));
             whole = repeat_on(arm, slot, number, what, probe);
         }
+        if (whole && arms.size() > 1) hold_answers_together();
+        for (std::vector<kept_text>& texts : texts_) texts.clear();
         slots_.end({&all_.seen}, probe ? -1 : slot, number, whole);
         return whole;
+    }
+    /// Of the pair that stands last. Without answers that are compared nothing is done.
+    void hold_answers_together() {
+        const repeat_data& theirs = all_.seen.baseline.back();
+        if (!has_hashes(theirs)) return;
+        std::vector<std::string> secrets = servers_.on(run_arm::candidate).load().secrets;
+        for (const std::string& s : servers_.on(run_arm::baseline).load().secrets)
+            secrets.push_back(s);
+        const answers_shown show = answers_shown_of(environment("LLMBENCH_ANSWERS"));
+        all_.seen.candidate.change_last([&](repeat_data& mine) {
+            compare_answers(mine, theirs, texts_[0], texts_[1],
+                            show == answers_shown::none ? 0 : most_answers_shown,
+                            [&](std::string s) { return without_secrets(std::move(s), secrets); });
+        });
     }
     /// False where the time ended in its middle.
     bool repeat_on(run_arm arm, int slot, int number, const plan& what, const probe_order* probe) {
@@ -192,6 +211,7 @@ private:
         }
         note_warmup(d);
         const bool whole = !d.cut_short;
+        texts_[arm == run_arm::baseline ? 1 : 0] = std::exchange(d.texts, {});
         all_.seen.arm(arm).push_back(std::move(d));
         return whole;
     }
@@ -213,6 +233,7 @@ private:
     long long slowest_ns_ = 0;  // of the repeats so far
     bool is_assessed_ = false;  // the findings are those of the repeats so far
     progress_meter& meter_;
+    std::vector<kept_text> texts_[2]{};  // of the arms of the pair that is being measured
 };
 
 }  // namespace detail

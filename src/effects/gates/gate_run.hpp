@@ -129,7 +129,7 @@ private:
         again.shard = {};  // rank 0 sends all of it
         all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
             return run_repeat(again, failed, run_arm::candidate, repeats_.next_number(), gate,
-                              {until_ns, most_gaps_kept, nullptr, &meter_, {}})
+                              {until_ns, most_gaps_kept, nullptr, &meter_, {}, answers_shown::none})
                 .records.size();
         });
         if (all_.profile.goes_on && !failed.is_process())

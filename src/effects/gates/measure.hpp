@@ -23,6 +23,7 @@
 #include "core/planning/planning.hpp"
 #include "core/figures/definitions.hpp"
 #include "core/figures/gate_figures.hpp"
+#include "core/figures/shown_answers.hpp"
 #include "core/stored/stored.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/gate_report.hpp"
@@ -89,11 +90,6 @@ inline void mark_skipped(std::vector<slo_verdict>& verdicts, bool relative_only,
     }
 }
 
-/// What is left of a part, of which nothing can be said by itself.
-inline void mark_all_skipped(std::vector<slo_verdict>& verdicts, const std::string& why) {
-    for (slo_verdict& v : verdicts) v = without_advice(v, verdict::skipped, why);
-}
-
 /// Why what was measured is no baseline, "" where it is one.
 inline std::string fault_of(const measured_gate& m) {
     for (const std::string& why : {described(m.found.on.invalid),
@@ -133,14 +129,15 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
         g.calibration = calibration_of(m.seen, m.judged_by);
         mark_skipped(g.verdicts, false, "a calibration run judges nothing");
     }
-    if (!asked.shard.is_whole() && !m.found.on.invalid)
-        mark_all_skipped(g.verdicts,
-                         shard_text(asked.shard));
+    if (!asked.shard.is_whole() && !m.found.on.invalid)  // of a part nothing can be said by itself
+        for (slo_verdict& v : g.verdicts)
+            v = without_advice(v, verdict::skipped, shard_text(asked.shard));
     g.figures = p.searches() ? figures_of_search(p, m.seen, m.judged_by)
                              : figures_of(p, m.seen, p.judged->slos);
     if (!p.sent->is_read && !p.searches())
         g.figures.others =
             shown_as_all(asked.show_as, m.seen.candidate, m.target.api, p.sent->common.stream);
+    g.answers = shown_answers_of(p, m.seen.candidate, g.verdicts, asked.answers);
     g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
     if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/judging/outcome.hpp"
+#include "core/reports/answers.hpp"
 #include "core/reports/ci_files.hpp"
 #include "core/reports/comparison_report.hpp"
 #include "core/reports/console.hpp"
@@ -133,6 +134,8 @@ public:
                       result_json(gates_, environment_, records_.index(), exit_code_of(so_far),
                                   comparisons_, curves_));
             files.add(dir / "metrics.txt", open_metrics(gates_));
+            if (const std::string lines = answers_jsonl(gates_); !lines.empty())
+                files.add(dir / "answers.jsonl", lines);
             const auto is_calibrated = [](const gate_report& g) { return !g.calibration.empty(); };
             if (std::any_of(gates_.begin(), gates_.end(), is_calibrated))
                 files.add(dir / "calibration.json", calibration_json(gates_));

@@ -40,7 +40,7 @@ inline void report_not_whole(const std::string& directory, const std::string& wh
 /// calibration.json stays, for the next program may be asked to read it.
 inline constexpr const char* reports_of_a_program[] = {"result.json", "junit.xml", "summary.md",
                                                        "metrics.txt", "report.html",
-                                                       "curves.csv"};
+                                                       "curves.csv", "answers.jsonl"};
 inline void remove_reports(const std::filesystem::path& directory) {
     for (const char* name : reports_of_a_program)
         for (const char* draft : {"", ".tmp"})

@@ -5,6 +5,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/traffic/plan.hpp"
 #include "effects/system/ranks.hpp"
+#include "effects/system/settings.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/ranked_repeat.hpp"
@@ -33,7 +34,8 @@ inline repeat_data recorded_repeat(const plan& what, live_target& target, run_ar
                                    int gate, long long deadline_ns, progress_meter& meter) {
     session& program = session::of_this_program();
     record_writer writer(program.records(), what.name);
-    const repeat_terms terms{deadline_ns, program.room_for_gaps(), &writer.box(), &meter, {}};
+    const repeat_terms terms{deadline_ns, program.room_for_gaps(), &writer.box(), &meter, {},
+                             answers_shown_of(environment("LLMBENCH_ANSWERS"))};
     repeat_data d = sent_with_others(what, target, arm, number, gate, terms);
     program.note_gaps(d.gaps.size());
     return d;

@@ -7,6 +7,7 @@
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/wire/request_id.hpp"
+#include "core/measured/answers.hpp"
 #include "core/measured/client_stalls.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/ranks.hpp"
@@ -144,6 +145,7 @@ struct repeat_terms {
     outbox* out = nullptr;                     // where the records go while the load runs
     progress_meter* meter = nullptr;
     std::function<long long()> start{};  // of a load that is shared: when to begin it
+    answers_shown show = answers_shown::open;
 };
 
 /// What this program says of its part in a load that it shares.
@@ -249,6 +251,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     state.deadline_ns = terms.deadline_ns;
     state.most_gaps = terms.most_gaps;
     state.out = terms.out;
+    state.show = terms.show;
     const progress_watch watched(terms.meter, state);
     tasks_under_load beside(p, target, state, gate_number);
     request_log all;

@@ -8,6 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/answers/timeline.hpp"
+#include "core/measured/answers.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
@@ -131,6 +132,10 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
                                     d.index, g.name.c_str())});
             });
         }
+    for (std::size_t i = 0; i < std::min(g.seen.candidate.size(), g.seen.baseline.size()); ++i)
+        if (has_hashes(g.seen.baseline[i]))
+            g.seen.candidate.change(
+                i, [&](repeat_data& d) { mark_same_answers(d, g.seen.baseline[i]); });
     if (number < reported.offsets.size())
         refuse({printed("%s has %zu whole lines, the result beside it reports %zu", file.c_str(),
                         number, reported.offsets.size())});

@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "core/dialects/table.hpp"
+#include "core/measured/answers.hpp"
 #include "core/measured/credible.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/tokens.hpp"
@@ -126,6 +127,8 @@ struct load_state {
     std::atomic<std::uint64_t> gaps{0};  // of all requests done
     std::uint64_t most_gaps = 0;         // to be kept one by one
     outbox* out = nullptr;               // where delivered requests go too
+    std::atomic<std::size_t> text_bytes{0}, texts_shown{0};  // of answers that are kept
+    answers_shown show = answers_shown::open;
     settling_watch settling{};           // of a warm-up that ends when the server is stable
     long long start_ns = 0;
     long long deadline_ns = 0;  // of the whole program, 0: none

@@ -160,6 +160,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     for (const auto& w : workers) {
         const client_io& io = w->io();
         log.take(std::move(w->finished()));
+        w->answers().move_into(into);
         into.connections_opened += io.connections_opened;
         into.hang_ups += io.hang_ups - order.target->hang_ups;
         into.used_once = into.used_once || !io.keeps_connections();

@@ -16,6 +16,7 @@
 #include "effects/system/run_queue.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/load/agenda.hpp"
+#include "effects/load/answer_keeper.hpp"
 #include "effects/load/connection.hpp"
 #include "effects/load/order.hpp"
 #include "effects/load/pool.hpp"
@@ -69,6 +70,7 @@ public:
           shared_(shared),
           agenda_(order, shared, index, count),
           book_(order, shared),
+          answers_(order, shared),
           io_(*order.target, *order.what),
           pool_(io_, *this),
           most_ready_bytes_(most_ready_bytes_of_all / count) {}
@@ -121,6 +123,7 @@ public:
     }
 
     request_log& finished() { return book_.finished(); }
+    answer_keeper& answers() { return answers_; }
     const client_io& io() const { return io_; }
     const lag_counts& loop_lag() const { return loop_lag_; }
     double cpu_utilization() const { return cpu_utilization_; }
@@ -172,9 +175,9 @@ private:
         const long long now = now_ns();
         io_.alert.on_step(now);
         agenda_.on_dispatched(next.what, now);
-        pool_.take().start({next.what, std::move(r.bytes), now, now - next.possible_ns,
-                            agenda_.goes_on(index) || wanted_at(sent_, index), r.asked,
-                            r.leaves_after_s});
+        const bool is_read = agenda_.goes_on(index) || answer_use_at(sent_, index).is_read();
+        pool_.take().start({next.what, std::move(r.bytes), now, now - next.possible_ns, is_read,
+                            r.asked, r.leaves_after_s});
     }
     /// Building a long prompt takes longer than sending it, so it is done before the send is due:
     /// of one request in each turn. False where none is left to be built.
@@ -205,7 +208,7 @@ private:
     void on_delivered(const planned_request& w, record&& r, const answer_reader& a) override {
         const request_status status = r.status;
         const long long end = r.end_ns;
-        if (const wanted_answer* wanted = wanted_at(sent_, w.index)) grade(r, *wanted, a.words());
+        answers_.on_answer(w, r, a);
         if (shared_.settling.is_on() && phase_of(order_, shared_, w) == run_phase::warmup)
             shared_.settling.on_ended(w.index, r, shared_.start_ns);
         book_.add(w, std::move(r), a.timeline().gaps_us());
@@ -266,6 +269,7 @@ private:
     load_state& shared_;
     agenda agenda_;
     request_book book_;
+    answer_keeper answers_;
     client_io io_;
     connection_pool pool_;
     std::deque<ready_request> ready_{};  // in the order in which they will be due

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/text.hpp"
+#include "core/measured/answers.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/traffic/shard.hpp"
 #include "core/figures/definitions.hpp"
@@ -70,6 +71,7 @@ struct settings {
     progress_mode progress = progress_mode::automatic;
     load_shard shard{};     // what this program sends of the load
     double start_at_s = 0;  // of its first repeat, Unix time; shards alone
+    answers_shown answers = answers_shown::open;
     std::vector<other_tool> show_as{};  // in whose definitions reports show our numbers, too
     history_settings history{};
     bisect_settings bisect{};
@@ -121,6 +123,14 @@ inline inconclusive_means inconclusive_of(const std::string& s) {
     if (!s.empty() && s != "warn")
         refuse({"LLMBENCH_INCONCLUSIVE is \"", printable(s), "\": it must be warn, fail or skip"});
     return inconclusive_means::warn;
+}
+inline answers_shown answers_shown_of(const std::string& s) {
+    if (s == "all") return answers_shown::all;
+    if (s == "none") return answers_shown::none;
+    if (!s.empty())
+        refuse({"LLMBENCH_ANSWERS is \"", printable(s, 40), "\": it must be all or none, or not be "
+                "set, for those that keep an objective from passing"});
+    return answers_shown::open;
 }
 inline progress_mode progress_of(const std::string& s) {
     if (s == "off") return progress_mode::off;
@@ -212,6 +222,7 @@ inline settings settings_of(const variable_lookup& look_up) {
     s.bisect = bisect_settings_of(look_up, s.write_baseline);
     s.rehearse = rehearsal_of(look_up("LLMBENCH_REHEARSE"));
     s.progress = progress_of(look_up("LLMBENCH_PROGRESS"));
+    s.answers = answers_shown_of(look_up("LLMBENCH_ANSWERS"));
     s.show_as = tools_named(look_up("LLMBENCH_SHOW_AS"));
     s.history = history_settings_of(look_up);
     s.shard = shard_of(look_up("LLMBENCH_SHARD"));
@@ -276,6 +287,7 @@ inline constexpr known_variable known_variables[] = {
     {"LLMBENCH_MACHINE", "a name for the server's machine, for histories"},
     {"LLMBENCH_BISECT", "1, or a statistic: exit codes of git bisect run"},
     {"LLMBENCH_BISECT_GOOD", "the good commit's file; LLMBENCH_WRITE_BASELINE=1 writes it"},
+    {"LLMBENCH_ANSWERS", "all or none: whose texts are written; default: of what does not pass"},
     {"LLMBENCH_SHOW_AS", "vllm, sglang, guidellm, aiperf: our numbers in their definitions, too"}};
 
 inline std::string variables_help() {

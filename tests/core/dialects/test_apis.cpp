@@ -38,7 +38,7 @@ std::string answer_text(const std::string& data) {
     body_reader r;
     r.reset(traits_of(openai_chat), true, true);
     r.feed("data: " + data + "\n\n", [](const stream_event&) {});
-    return r.answer();
+    return r.said().answer;
 }
 std::string message(const picojson::value& body, std::size_t i, const char* field) {
     return body.get("messages").get(i).get(field).get<std::string>();

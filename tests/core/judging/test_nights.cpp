@@ -83,6 +83,32 @@ TEST_CASE("a run that does what main does passes, one that is slower fails") {
     CHECK(verdict_against({105, 105.5, 104.5}, h).outcome == verdict::inconclusive);
 }
 
+TEST_CASE("a share of right answers is held against those of nights") {
+    const slo no_worse = accuracy >= 0.97 * baseline;
+    history_lines lines = nights_at(30, always);
+    for (std::size_t i = 0; i < lines.runs.size(); ++i) {
+        const double x = i % 2 == 0 ? 0.932 : 0.928;
+        lines.runs[i].values = {{"accuracy", {x, x + 0.002, x - 0.002}}};
+    }
+    const history_terms h = terms_of(lines, {.folder = "h"}, {no_worse});
+    const auto verdict_at = [&](int right) {
+        std::vector<repeat_data> repeats;
+        for (int k = 0; k < 3; ++k) {
+            repeat_data d = steady_repeat(50, 1000);
+            for (std::size_t i = 0; i < d.records.size(); ++i)
+                d.records[i].right = static_cast<int>(i) < right + k;
+            repeats.push_back(d);
+        }
+        measurement m = measured(repeats, {no_worse});
+        m.history = h;
+        return judged(m, no_worse);
+    };
+    CHECK(verdict_at(930).outcome == verdict::pass);
+    CHECK(verdict_at(930).estimate.value == doctest::Approx(1).epsilon(0.01));
+    CHECK(verdict_at(880).outcome == verdict::fail);
+    CHECK(verdict_at(903).outcome == verdict::inconclusive);
+}
+
 TEST_CASE("more repeats are waited for where they would decide, only") {
     const history_terms h = terms_of(nights_at(30, always));
     const auto at_its_end = [&](const std::vector<double>& ms) {

@@ -39,6 +39,7 @@ const char* name_of(speed_metric m) {
 const char* name_of(answer_metric m) {
     switch (m) {
     case accuracy: return "accuracy";
+    case same_answers: return "same_answers";
     }
     return nullptr;
 }
@@ -85,7 +86,7 @@ TEST_CASE("each metric has the row that its name says") {
     CHECK(std::string(metric_name(id_of(request_throughput))) == "request_throughput");
     CHECK(std::string(metric_name(id_of(error_rate))) == "error_rate");
     CHECK(std::string(metric_name(id_of(session_time))) == "session_time");
-    check_names<answer_metric>(metric_id::accuracy);
+    check_names<answer_metric>(metric_id::same_answers);
     CHECK(std::string(metric_name(id_of(startup_time))) == "startup_time");
     check_names<server_time>(metric_id::server_decode_time);
     CHECK(std::string(metric_name(id_of(queued_requests))) == "queued_requests");

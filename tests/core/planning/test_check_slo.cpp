@@ -161,6 +161,8 @@ TEST_CASE("without questions nothing is right, alone or beside a baseline") {
                   "workload is not questions{...}");
     CHECK_REFUSED(refusal_of_relative_slo(accuracy >= 0.98 * baseline), "accuracy",
                   "workload is not questions{...}");
+    CHECK_REFUSED(refusal_of_slo(same_answers >= 90_pct), "same_answers >= 90 %", "live baseline");
+    CHECK_REFUSED(refusal_of_relative_slo(same_answers >= 90_pct), "prompts differ from repeat");
 }
 
 TEST_CASE("a throughput below saturation only measures the arrival rate and is refused") {

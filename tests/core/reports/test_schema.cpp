@@ -30,13 +30,15 @@ gate_report gate_with_all_rows() {
         a.distributions.back().row.metric = m;
     }
     g.figures.table_rows = a.distributions.size();
-    for (const metric_id m : {metric_id::cost_per_million_tokens, metric_id::accuracy})
+    for (const metric_id m : {metric_id::cost_per_million_tokens, metric_id::accuracy,
+                              metric_id::same_answers})
         a.run_values.insert(a.run_values.end() - 1, {m, 0});
     a.statuses.clear();
     for (int k = 0; k <= static_cast<int>(request_status::left); ++k)
         a.statuses.push_back({static_cast<request_status>(k), 0, ""});
     a.repeats[0].plays_out = true;
     a.repeats[0].usd_per_hour = 1;
+    a.repeats[0].differences.tokens = 1;
     g.figures.baseline = a;
     return g;
 }

@@ -90,16 +90,18 @@ TEST_CASE("whatever a struct holds is read back as it was written, byte by byte"
 
 TEST_CASE("a record's list has all that a record has") {
     record r;
-    // One more member, and this does not compile: it is a field as well.
+    // One more member, and this does not compile: it is a field as well, but for `same`, which follows
+    // from the records of both arms.
     auto& [id, arm, phase, repeat, scheduled, dispatched, connected, sent, first, last, end, second,
            answer, late, prompt, output, source, events, first_tokens, status, http, finish, error,
            cached, reasoning, hidden, conversation, turn, depth, workload_part, reads, first_read,
-           bytes, most_prompt, choices, right, graded, resends] = r;
+           bytes, most_prompt, choices, right, graded, hash, same, resends] = r;
     id = "x";
     right = true;  // written where there was a question
     graded = "7";
+    hash = 7;
     depth = workload_part = 1;  // written where they are not 0
-    CHECK(parsed(written(true, r, std::string())).get<picojson::object>().size() == 38 + 1);
+    CHECK(parsed(written(true, r, std::string())).get<picojson::object>().size() == 39 + 1);
 }
 
 TEST_CASE("a clock that moves moves every time, and nothing else") {

@@ -15,6 +15,7 @@
 #include "core/reports/profile.hpp"
 #include "core/reports/rehearsal.hpp"
 #include "core/reports/text.hpp"
+#include "core/reports/page/answers.hpp"
 #include "core/reports/page/assets.hpp"
 #include "core/reports/page/distributions.hpp"
 #include "core/reports/page/load_curves.hpp"
@@ -92,7 +93,7 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
                                               : "<h3>Run it again</h3>\n<pre><code>" +
                                                     xml_escaped(command) + "</code></pre>\n";
     if (!g.refusal.empty()) return h + again + "</section>\n";
-    h += search_html(g);
+    h += search_html(g) + answers_html(g);
     h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
     h += "<h3>More</h3>\n";
     const bool has_client = g.target.kind != target_kind::files && !g.target.is_virtual;

@@ -1,0 +1,99 @@
+// answers that reports show
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "core/base/text.hpp"
+#include "core/wire/request_id.hpp"
+#include "core/dialects/stream_event.hpp"
+#include "core/answers/grading.hpp"
+#include "core/measured/answers.hpp"
+#include "core/measured/metrics.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/requests.hpp"
+
+#include <algorithm>  // any_of
+#include <cmath>  // isnan
+#include <cstddef>  // size_t
+#include <map>
+#include <string>
+#include <utility>  // pair
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What was asked, what would have been right or the baseline's, and what was said instead.
+struct shown_answer {
+    std::string id{};  // of the first request whose answer it was
+    std::string is{};  // right, wrong, cut off, unreadable or different
+    std::string question{}, wanted{}, read{}, answer{}, baseline_answer{};
+    double same_characters = not_a_number;  // before the first difference
+    long long times = 0, asked = 0;         // in how many repeats it was so, of how many
+};
+
+inline std::string what_is_wrong(const record& r) {
+    if (*r.right) return "right";
+    if (stream_event::is_at_length(r.finish_reason.c_str())) return "cut off";
+    return r.graded.empty() ? "unreadable" : "wrong";
+}
+
+/// Each question once: those that keep an objective from passing, or all whose texts were kept.
+inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& arm,
+                                                  const std::vector<slo_verdict>& verdicts,
+                                                  answers_shown show) {
+    const auto is_open = [&](metric_id m) {
+        return std::any_of(verdicts.begin(), verdicts.end(), [m](const slo_verdict& v) {
+            return v.what.what.metric == m && (v.outcome == verdict::fail ||
+                                               v.outcome == verdict::inconclusive);
+        });
+    };
+    const bool all = show == answers_shown::all, none = show == answers_shown::none;
+    std::vector<shown_answer> rows;
+    for (const metric_id m : {metric_id::accuracy, metric_id::same_answers}) {
+        if (p.sent->is_read || none || !(all || is_open(m))) continue;
+        std::map<std::pair<std::size_t, long long>, std::size_t> row_of;  // of a question
+        for (std::size_t i = 0; i < arm.size(); ++i) {
+            const plan sent = plan_of_repeat(p, static_cast<int>(i));
+            const std::size_t stage = p.judged->rule.traffic == fresh ? i : 0;
+            std::map<std::size_t, const record*> records;
+            for (const record& r : arm[i].records)
+                if (is_measured(r) && is_good_answer(m, r))
+                    if (const auto at = place_of(r.id.c_str())) records[*at] = &r;
+            for (const kept_text& t : arm[i].shown) {
+                const auto at = records.find(t.index);
+                const bool differs = !std::isnan(t.same_characters);
+                if (at == records.end() || differs != (m == metric_id::same_answers)) continue;
+                const record& r = *at->second;
+                if (!all && rows.size() >= most_answers_shown) break;
+                if (!row_of.emplace(std::pair(stage, r.conversation), rows.size()).second)
+                    continue;
+                const wanted_answer* wanted = wanted_at(*sent.sent, t.index);
+                const auto prompt = request_of(sent, run_arm::candidate, arm[i].index, t.index);
+                rows.push_back({str(r.id), differs ? "different" : what_is_wrong(r),
+                                excerpt(prompt.prompt, most_shown_bytes),
+                                wanted ? excerpt(wanted->key, most_shown_bytes) : "",
+                                differs ? "" : str(r.graded), t.said, t.expected,
+                                t.same_characters, 0, 0});
+            }
+        }
+        for (std::size_t i = 0; i < arm.size(); ++i)
+            for (const record& r : arm[i].records) {
+                if (!is_measured(r) || !is_good_answer(m, r)) continue;
+                const std::size_t stage = p.judged->rule.traffic == fresh ? i : 0;
+                const auto at = row_of.find({stage, r.conversation});
+                if (at == row_of.end()) continue;
+                ++rows[at->second].asked;
+                rows[at->second].times +=
+                    *is_good_answer(m, r) == (rows[at->second].is == "right");
+            }
+    }
+    return rows;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
