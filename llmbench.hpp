@@ -163,79 +163,80 @@
 //   [C136] from a scenario to its plan
 //   [C137] a plan in words
 //   [C138] where a gate's server stood
-//   [C139] what of a scenario does not go with a curve, and its load at each point of one
-//   [C140] what of a scenario does not go with several settings
-//   [C141] JSON files of other tools
-//   [C142] one run of another tool, as its file tells it
-//   [C143] result files of AIPerf
-//   [C144] result files of guidellm
-//   [C145] files that tell of their requests in lists, one value of each request in each
-//   [C146] result files of SGLang's bench_serving
-//   [C147] result files of vLLM bench serve
-//   [C148] which tool wrote a result file, and what it tells
-//   [C149] runs of another tool as the repeats of one gate
-//   [C150] engine model
-//   [C151] what a request asks the simulated server
-//   [C152] answers of the simulated server
-//   [C153] the simulated server's page of metrics
-//   [C154] what the simulated server says besides answers
-//   [C155] an engine with the pace of a server that was measured
-//   [C156] our requests in other tools' definitions
-//   [C157] the rows of a table: each metric over the repeats of an arm
-//   [C158] points and round steps of drawings
-//   [C159] distributions: quantiles as lines, of each repeat and of all
-//   [C160] the curve of a search: objectives over the load
-//   [C161] how requests ended, and what their answers say of tokens
-//   [C162] how long made-up prompts were to be, and were
-//   [C163] what each of several programs did, over all repeats
-//   [C164] what a server told of itself, over all repeats
-//   [C165] what was done beside the load of an arm
-//   [C166] timelines: repeats in windows of equal length
-//   [C167] all that reports tell of a gate's numbers, computed once
-//   [C168] what other runs of a gate would find
-//   [C169] answers that reports show
-//   [C170] what a result keeps of the nights that it was held against
-//   [C171] the fields of a gate: its servers, its load, what it was judged by
-//   [C172] stored results
-//   [C173] the fields of what was measured on a server
-//   [C174] calibration.json
-//   [C175] what result.json tells of events.bin
-//   [C176] the fields of a verdict
-//   [C177] from a gate that was measured to its line of a history
-//   [C178] one line of records.jsonl
-//   [C179] shards of a load, put together
-//   [C180] a repeat as bytes, for another program of the same run
-//   [C181] from the lines of a history to what a gate is held against
-//   [C182] the progress line
-//   [C183] what reports tell of several settings
-//   [C184] several settings in result.json
-//   [C185] several settings on the console
-//   [C186] what came of a profile
-//   [C187] what reports are made of
-//   [C188] how gates are headed
-//   [C189] words in Markdown
-//   [C190] what reports tell of a server's loads, one after the other
-//   [C191] rehearsals: gates on a model of their server
-//   [C192] result.json and calibration.json
-//   [C193] several settings in summary.md
-//   [C194] what reports say of the nights that a gate was held against
-//   [C195] words of reports
-//   [C196] junit.xml, summary.md, annotations, metrics.txt
-//   [C197] what a console can show
-//   [C198] the console
-//   [C199] answers in reports: answers.jsonl, and their section of the page
-//   [C200] the pace of a server in the result of a run
-//   [C201] the report page: drawings
-//   [C202] the report page: verdicts
-//   [C203] the report page: what else a gate has to say
-//   [C204] the report page: answers
-//   [C205] the report page: style, icons and script
-//   [C206] the report page: distributions
-//   [C207] the report page: gates beside each other
-//   [C208] the report page: what a search found
-//   [C209] the report page: several settings beside each other
-//   [C210] the report page: timelines
-//   [C211] the report page: the whole
+//   [C139] sessions that a server has no room for
+//   [C140] what of a scenario does not go with a curve, and its load at each point of one
+//   [C141] what of a scenario does not go with several settings
+//   [C142] JSON files of other tools
+//   [C143] one run of another tool, as its file tells it
+//   [C144] result files of AIPerf
+//   [C145] result files of guidellm
+//   [C146] files that tell of their requests in lists, one value of each request in each
+//   [C147] result files of SGLang's bench_serving
+//   [C148] result files of vLLM bench serve
+//   [C149] which tool wrote a result file, and what it tells
+//   [C150] runs of another tool as the repeats of one gate
+//   [C151] engine model
+//   [C152] what a request asks the simulated server
+//   [C153] answers of the simulated server
+//   [C154] the simulated server's page of metrics
+//   [C155] what the simulated server says besides answers
+//   [C156] an engine with the pace of a server that was measured
+//   [C157] our requests in other tools' definitions
+//   [C158] the rows of a table: each metric over the repeats of an arm
+//   [C159] points and round steps of drawings
+//   [C160] distributions: quantiles as lines, of each repeat and of all
+//   [C161] the curve of a search: objectives over the load
+//   [C162] how requests ended, and what their answers say of tokens
+//   [C163] how long made-up prompts were to be, and were
+//   [C164] what each of several programs did, over all repeats
+//   [C165] what a server told of itself, over all repeats
+//   [C166] what was done beside the load of an arm
+//   [C167] timelines: repeats in windows of equal length
+//   [C168] all that reports tell of a gate's numbers, computed once
+//   [C169] what other runs of a gate would find
+//   [C170] answers that reports show
+//   [C171] what a result keeps of the nights that it was held against
+//   [C172] the fields of a gate: its servers, its load, what it was judged by
+//   [C173] stored results
+//   [C174] the fields of what was measured on a server
+//   [C175] calibration.json
+//   [C176] what result.json tells of events.bin
+//   [C177] the fields of a verdict
+//   [C178] from a gate that was measured to its line of a history
+//   [C179] one line of records.jsonl
+//   [C180] shards of a load, put together
+//   [C181] a repeat as bytes, for another program of the same run
+//   [C182] from the lines of a history to what a gate is held against
+//   [C183] the progress line
+//   [C184] what reports tell of several settings
+//   [C185] several settings in result.json
+//   [C186] several settings on the console
+//   [C187] what came of a profile
+//   [C188] what reports are made of
+//   [C189] how gates are headed
+//   [C190] words in Markdown
+//   [C191] what reports tell of a server's loads, one after the other
+//   [C192] rehearsals: gates on a model of their server
+//   [C193] result.json and calibration.json
+//   [C194] several settings in summary.md
+//   [C195] what reports say of the nights that a gate was held against
+//   [C196] words of reports
+//   [C197] junit.xml, summary.md, annotations, metrics.txt
+//   [C198] what a console can show
+//   [C199] the console
+//   [C200] answers in reports: answers.jsonl, and their section of the page
+//   [C201] the pace of a server in the result of a run
+//   [C202] the report page: drawings
+//   [C203] the report page: verdicts
+//   [C204] the report page: what else a gate has to say
+//   [C205] the report page: answers
+//   [C206] the report page: style, icons and script
+//   [C207] the report page: distributions
+//   [C208] the report page: gates beside each other
+//   [C209] the report page: what a search found
+//   [C210] the report page: several settings beside each other
+//   [C211] the report page: timelines
+//   [C212] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -13139,8 +13140,8 @@ enum class because : unsigned char {
     client_without, client_is_busy, client_off_rate, read_together, sent_late, client_part,
     client_in_probes,
     // the server's answers
-    over_saturated, no_such_turns, none_selected, label_failed, gaps_of_all, lacks_values,
-    context_full, stops_early, stops_by_itself,
+    over_saturated, over_saturated_by_sessions, no_such_turns, none_selected, label_failed,
+    gaps_of_all, lacks_values, context_full, stops_early, stops_by_itself,
     too_long, filtered, several_choices, known_prompts, usage_over_content, usage_may_hide,
     usage_over_prompt, in_one_piece, in_a_lump, comes_in_lumps, baseline_fails,
     baseline_may_fail,
@@ -15239,43 +15240,99 @@ inline trend trend_of(const std::vector<double>& values) {
     return r;
 }
 
-/// How the load outgrew the server in one repeat, nothing where that is not shown. Requests in
-/// flight must have grown by a tenth of the arrivals, and by more than the random walk does that a
-/// server at exactly its capacity makes of this traffic (level 0.1 %); ttft must have grown with
-/// them. The time that the first answers took is left out: until then every load fills up.
-inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
-    std::vector<long long> ends;
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        ends.push_back(d.records[i].end_ns);
-        order.push_back(i);
-    }
-    std::sort(ends.begin(), ends.end());
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        const long long at = d.records[a].scheduled_ns, other = d.records[b].scheduled_ns;
-        return at != other ? at < other : a < b;
+/// What a load starts: requests, or sessions of several steps.
+struct load_unit {
+    long long scheduled_ns = 0, end_ns = 0;
+    double waited_ns = 0;  // by its steps for their first tokens, beyond what is usual
+    double tokens = 0;
+    bool is_measured = true, all_ok = true;
+};
+/// Whether its requests are steps of sessions. A search sends what is over the server's capacity on
+/// purpose, in probes of few sessions: there each request counts.
+inline bool starts_sessions(const repeat_data& d) {
+    return d.load == 0 && std::any_of(d.records.begin(), d.records.end(), [](const record& r) {
+        return r.conversation >= 0 && (r.turn > 0 || r.depth > 0);
     });
+}
+/// The longest that nine in ten of the first tenth of the requests waited for their first token.
+inline double usual_wait_ns(const repeat_data& d) {
+    std::vector<std::pair<long long, double>> waits;
+    for (const record& r : d.records)
+        if (r.status == request_status::ok)
+            waits.emplace_back(r.scheduled_ns,
+                               static_cast<double>(r.first_token_ns - r.scheduled_ns));
+    std::sort(waits.begin(), waits.end());
     std::vector<double> early;
-    for (std::size_t k = 0; k < order.size() / 4; ++k)
-        if (const record& r = d.records[order[k]]; r.status == request_status::ok)
-            early.push_back(static_cast<double>(r.end_ns - r.scheduled_ns));
-    if (early.empty()) return {};
+    for (std::size_t i = 0; i < (waits.size() + 9) / 10; ++i) early.push_back(waits[i].second);
     std::sort(early.begin(), early.end());
-    const long long filled = d.records[order[0]].scheduled_ns +
-                             static_cast<long long>(nearest_rank(early, 0.5));
+    return early.empty() ? 0 : nearest_rank(early, 0.9);
+}
+inline std::vector<load_unit> started_by(const repeat_data& d, bool sessions) {
+    std::vector<load_unit> units;
+    const double usual_ns = sessions ? usual_wait_ns(d) : infinity;
+    std::map<long long, std::size_t> of_session;
+    for (const record& r : d.records) {
+        std::size_t at = units.size();
+        if (sessions && r.conversation >= 0)
+            at = of_session.emplace(r.conversation, at).first->second;
+        if (at == units.size()) units.push_back({r.scheduled_ns, r.end_ns});
+        load_unit& u = units[at];
+        u.scheduled_ns = std::min(u.scheduled_ns, r.scheduled_ns);
+        u.end_ns = std::max(u.end_ns, r.end_ns);
+        u.tokens += r.output_tokens;
+        if (r.status == request_status::ok)
+            u.waited_ns += std::max(
+                0.0, static_cast<double>(r.first_token_ns - r.scheduled_ns) - usual_ns);
+        u.is_measured = u.is_measured && is_measured(r);
+        u.all_ok = u.all_ok && r.status == request_status::ok;
+    }
+    std::stable_sort(units.begin(), units.end(), [](const load_unit& a, const load_unit& b) {
+        return a.scheduled_ns < b.scheduled_ns;
+    });
+    return units;
+}
+
+/// How the load outgrew the server in one repeat, nothing where that is not shown. Requests in
+/// flight, or sessions, must have grown by a tenth of the arrivals, and by more than the random
+/// walk does that a server at exactly its capacity makes of this traffic (level 0.1 %); ttft must
+/// have grown with them. The time that the first answers took is left out: until then every load
+/// fills up. Of sessions, which differ more, it is that of nine in ten, without what their steps
+/// waited longer for first tokens than those of the beginning did: that is the server's.
+inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
+    const bool sessions = starts_sessions(d);
+    const std::vector<load_unit> units = started_by(d, sessions);
+    std::vector<long long> ends;
+    std::vector<double> early;
+    for (const load_unit& u : units) {
+        ends.push_back(u.end_ns);
+        if (ends.size() <= units.size() / 4 && u.all_ok)
+            early.push_back(static_cast<double>(u.end_ns - u.scheduled_ns) - u.waited_ns);
+    }
+    if (early.empty()) return {};
+    std::sort(ends.begin(), ends.end());
+    std::sort(early.begin(), early.end());
+    const long long filled = units[0].scheduled_ns +
+                             static_cast<long long>(nearest_rank(early, sessions ? 0.9 : 0.5));
     std::vector<double> in_flight, ttft_s, tokens;
-    for (std::size_t k = 0; k < order.size(); ++k) {
-        const record& r = d.records[order[k]];
-        if (!is_measured(r) || r.scheduled_ns < filled) continue;
-        const auto ended = std::upper_bound(ends.begin(), ends.end(), r.scheduled_ns);
+    for (std::size_t k = 0; k < units.size(); ++k) {
+        const load_unit& u = units[k];
+        if (!u.is_measured || u.scheduled_ns < filled) continue;
+        const auto ended = std::upper_bound(ends.begin(), ends.end(), u.scheduled_ns);
         in_flight.push_back(static_cast<double>(k + 1) -
                             static_cast<double>(ended - ends.begin()));
-        if (r.status != request_status::ok) continue;
-        ttft_s.push_back(static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
-        tokens.push_back(r.output_tokens);
+        if (u.all_ok) tokens.push_back(u.tokens);
     }
+    std::vector<std::pair<long long, double>> first_tokens;  // while any were started
+    for (const record& r : d.records)
+        if (is_pooled(r) && r.scheduled_ns >= filled &&
+            r.scheduled_ns <= units.back().scheduled_ns)
+            first_tokens.emplace_back(
+                r.scheduled_ns, static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
+    std::stable_sort(first_tokens.begin(), first_tokens.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [at, seconds] : first_tokens) ttft_s.push_back(seconds);
     const double n = static_cast<double>(in_flight.size());
-    if (n < 40 || ttft_s.size() < 20) return {};
+    if (n < (sessions ? 100 : 40) || ttft_s.size() < 20 || tokens.size() < 20) return {};
     const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
     // The slope over a random walk has a variance of 6/5 n; arrivals that start and end on time, as
     // planned ones do, 1/5 n.
@@ -15285,7 +15342,8 @@ inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
     const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
     if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
         return {};
-    return {because::over_saturated, {0, growth, n, 10 * slower.per_batch}};
+    return {sessions ? because::over_saturated_by_sessions : because::over_saturated,
+            {0, growth, n, 10 * slower.per_batch}};
 }
 
 /// Why the load was more than the server can take, nothing where that is not shown in most repeats.
@@ -16225,6 +16283,9 @@ inline constexpr cause_sentence cause_sentences[] = {
 
     {because::over_saturated, "over_saturated", "{baseline |}over-saturated: requests in flight "
      "grew by {0} while {0} were sent, and ttft by {t}: the load is over the server's capacity"},
+    {because::over_saturated_by_sessions, "over_saturated_by_sessions", "{baseline |}over-saturated"
+     ": sessions in flight grew by {0} while {0} were started, and the ttft of their steps by {t}: "
+     "the load is over the server's capacity"},
     {because::no_such_turns, "no_such_turns", "no request was one that {m} is of"},
     {because::none_selected, "none_selected", "no measured request is one of {w}"},
     {because::label_failed, "label_failed", "none of the {0} requests of {w} succeeded"},
@@ -18190,12 +18251,16 @@ private:
                                      : steps_[a].at_s < steps_[before].at_s;
     }
     /// Of ended steps that have the first tokens of a node in common: of a model, the earliest for
-    /// each number of tokens. One that has fewer and began later is none that anybody asks for.
+    /// each number of tokens. One that has fewer and began later is none that anybody asks for,
+    /// here and in all pieces before, which are the longer one's, too.
     void note_end(std::uint32_t s) {
+        bool is_known = false;
         tree_.each_piece(steps_[s].prompt, [&](std::uint32_t node, int, int to) {
+            if (is_known) return;
             std::map<int, std::uint32_t>& found = ended_in_[{node, steps_[s].model}];
             const auto longer = found.lower_bound(to);
-            if (longer != found.end() && longer->second < s) return;
+            is_known = longer != found.end() && longer->second < s;
+            if (is_known) return;
             auto at = found.insert_or_assign(to, s).first;
             while (at != found.begin() && std::prev(at)->second > s) found.erase(std::prev(at));
         });
@@ -18540,6 +18605,30 @@ struct workload_files {
     std::vector<workload_files> of_baseline{};  // one, where it has another workload
     session_corpus sessions{};
 };
+
+/// The sessions of a corpus in the order in which they began.
+inline std::vector<std::uint32_t> order_of_starts(const session_corpus& c) {
+    std::vector<std::uint32_t> order(c.sessions.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return c.sessions[a].start_s < c.sessions[b].start_s;
+    });
+    return order;
+}
+/// When the first `most` of them began, as a trace whose rows start sessions.
+inline recorded_trace trace_of_starts(const session_corpus& c, std::size_t most,
+                                      const std::string& name) {
+    recorded_trace t{.format = c.format};
+    for (const std::uint32_t i : order_of_starts(c)) {
+        const double start_s = c.sessions[i].start_s;
+        if (start_s < 0)
+            refuse({name, " (", c.format, "): a replay starts sessions when they were recorded to "
+                    "begin, which Bailian's and Mooncake's lines say and these do not"});
+        if (t.rows.size() < most) t.rows.push_back({.at_s = start_s});
+    }
+    for (std::size_t i = t.rows.size(); i-- > 0;) t.rows[i].at_s -= t.rows[0].at_s;
+    return t;
+}
 
 // ===== [C108] questions and their keys ===========================================================
 
@@ -20049,10 +20138,13 @@ private:
 /// one message of the user: recordings are not fed the server's answers.
 struct recorded_sessions {
     std::size_t most_turns = 1;
-    std::size_t begin = 0;  // stages of fresh traffic begin elsewhere
+    std::size_t begin = 0;  // stages of fresh traffic begin elsewhere, and a replay's warm-up
     double most_wait_s = 0;
     std::shared_ptr<const std::vector<std::uint32_t>> order{};  // of those that are played
     std::vector<std::string> models{};                          // by the corpus's ones
+    std::string name{};          // of the file
+    std::string left_out_by{};   // a server's model, and how many
+    long long left_out = 0;      // of those that would be played, by that
 
     const session_entry& at(std::size_t conversation, const trace_terms& t) const {
         return t.files.sessions.sessions[(*order)[(begin + conversation) % order->size()]];
@@ -20084,7 +20176,7 @@ struct recorded_sessions {
     void fill(request_spec& r, const trace_place& place, const trace_terms& t,
               const prompt_terms& w) const {
         const session_step& s = recorded(place, t);
-        const std::uint64_t play = (begin + place.conversation) / order->size();
+        const std::uint64_t play = place.conversation / order->size();
         const bool is_new = play > 0 && !at(place.conversation, t).shares;
         const prompt_terms words{is_new ? mixed(w.salt ^ mixed(play)) : w.salt, w.fit, w.answers};
         r.max_tokens = s.output_tokens;
@@ -20097,7 +20189,7 @@ struct recorded_sessions {
     /// Words at the end of a prompt that no other one has.
     int fresh_words(const trace_place& place, const trace_terms& t, const token_fit& fit) const {
         const session_step& s = recorded(place, t);
-        const bool is_again = begin + place.conversation >= order->size();
+        const bool is_again = place.conversation >= order->size();
         if (is_again && at(place.conversation, t).shares) return 0;
         return std::max(0, fit.words_of_prompt(s.prompt.tokens) - fit.words_in(s.prompt.kept));
     }
@@ -20119,6 +20211,39 @@ struct recorded_sessions {
         }
     }
     void hash_conversation(fnv1a&, std::size_t, const trace_terms&) const {}
+    /// How many, and how large they are.
+    std::string text(const session_corpus& c) const {
+        double steps = 0;
+        int longest = 0;
+        for (const std::uint32_t i : *order) {
+            const session_entry& s = c.sessions[i];
+            steps += s.steps;
+            for (std::uint32_t k = 0; k < s.steps; ++k)
+                longest = std::max(longest, c.steps[s.first + k].prompt.tokens);
+        }
+        const auto n = static_cast<double>(order->size());
+        return printed("%.0f sessions of ", n) + name + " (" + c.format + ")" +
+               (c.left_out > 0 ? printed(", %lld left out by max_context", c.left_out) : "") +
+               (left_out > 0 ? printed(", %lld left out by ", left_out) + left_out_by : "") +
+               printed(", %.1f steps each, prompts of up to %d tokens, waits of up to %.9g s",
+                       steps / n, longest, most_wait_s);
+    }
+    /// Leaves out whole the sessions with a step that a model has no room for. `room`: of the
+    /// models of the recording, tokens of a prompt and its answer; 0 where nobody knows.
+    void leave_out(const session_corpus& c, const std::vector<int>& room) {
+        std::vector<std::uint32_t> fits;
+        for (const std::uint32_t i : *order) {
+            const auto first = c.steps.begin() + c.sessions[i].first;
+            const bool is_out = std::any_of(first, first + c.sessions[i].steps,
+                                            [&](const session_step& s) {
+                const int most = room[s.model];
+                return most > 0 && s.prompt.tokens + s.output_tokens > most;
+            });
+            if (!is_out) fits.push_back(i);
+        }
+        left_out = static_cast<long long>(order->size() - fits.size());
+        order = std::make_shared<const std::vector<std::uint32_t>>(std::move(fits));
+    }
 };
 
 /// The sessions that are played, in the order of the seed.
@@ -20130,6 +20255,14 @@ inline std::shared_ptr<const std::vector<std::uint32_t>> drawn_order(std::size_t
     generator random(seed, streams::turns);
     for (std::size_t i = sessions; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
     if (most > 0 && most < sessions) order.resize(most);
+    return std::make_shared<const std::vector<std::uint32_t>>(std::move(order));
+}
+
+/// The same in the order in which they began.
+inline std::shared_ptr<const std::vector<std::uint32_t>> recorded_order(const session_corpus& c,
+                                                                        std::size_t most) {
+    std::vector<std::uint32_t> order = order_of_starts(c);
+    if (most > 0 && most < order.size()) order.resize(most);
     return std::make_shared<const std::vector<std::uint32_t>>(std::move(order));
 }
 
@@ -20810,19 +20943,24 @@ inline void check_sessions(const sessions& w) {
     if (w.max_items && !(*w.max_items >= 1 && *w.max_items <= 1000000))
         refuse({printed("workload.max_items is %d: it runs from 1 to 1000000", *w.max_items)});
 }
-inline planned_workload workload_of(const sessions& w, const scenario& s, std::uint64_t seed,
-                                    const session_corpus& corpus) {
+/// What is said of them behind how many and how large they are.
+inline std::string rest_of_sessions(bool is_forced) {
+    return std::string(is_forced ? "" : ", answers as long as they get") +
+           "; answers of the server are not fed back, so none of their tokens is found cached";
+}
+inline planned_workload workload_of(const sessions& w, const scenario& s, const arrival_data& a,
+                                    std::uint64_t seed, const session_corpus& corpus) {
     check_sessions(w);
     if (corpus.sessions.empty()) refuse({str(w.path), " was not read"});
-    if (s.arrivals.data().kind == arrival_kind::replay)
-        refuse({"workload is sessions and arrivals is ", arrival_text(s.arrivals.data()),
-                ": give arrivals that start sessions at a rate, or users that play them"});
+    const auto most = static_cast<std::size_t>(w.max_items ? *w.max_items : 0);
+    const bool as_recorded = a.kind == arrival_kind::replay;
     recorded_sessions source{
         .most_turns = corpus.most_steps,
         .most_wait_s = w.most_wait.seconds(),
-        .order = drawn_order(corpus.sessions.size(),
-                             static_cast<std::size_t>(w.max_items ? *w.max_items : 0), seed),
-        .models = std::vector<std::string>(corpus.models.size())};
+        .order = as_recorded ? recorded_order(corpus, most)
+                             : drawn_order(corpus.sessions.size(), most, seed),
+        .models = std::vector<std::string>(corpus.models.size()),
+        .name = file_name(str(w.path))};
     for (const model_name& m : w.models) {
         const auto at = std::find(corpus.models.begin(), corpus.models.end(), str(m.recorded));
         if (at == corpus.models.end())
@@ -20830,21 +20968,17 @@ inline planned_workload workload_of(const sessions& w, const scenario& s, std::u
                     "is of such a model"});
         source.models[static_cast<std::size_t>(at - corpus.models.begin())] = str(m.asked);
     }
-    double steps = 0, longest = 0;
-    for (const std::uint32_t i : *source.order) steps += corpus.sessions[i].steps;
-    for (const session_step& x : corpus.steps)
-        longest = std::max(longest, static_cast<double>(x.prompt.tokens));
-    const auto n = static_cast<double>(source.order->size());
-    const std::string left_out =
-        corpus.left_out > 0 ? printed(", %lld left out by max_context", corpus.left_out) : "";
+    // What warms up are the last ones, so that each of the others begins when it did.
+    if (as_recorded) {
+        if (s.warmup.requests() > 0)
+            refuse({printed("workload is sessions and arrivals is a replay of them, with a warm-up "
+                            "of %lld requests: they begin when they did, so give a time, or 0",
+                            static_cast<long long>(s.warmup.requests()))});
+        const std::size_t n = source.order->size();
+        source.begin = (n - warmup_sends(a, 0, s.warmup.seconds()) % n) % n;
+    }
     return {.source = source,
-            .text = printed("%.0f sessions of ", n) + file_name(str(w.path)) + " (" +
-                    corpus.format + ")" + left_out + printed(", %.1f steps each", steps / n) +
-                    printed(", prompts of up to %.0f tokens, waits of up to %.9g s", longest,
-                            w.most_wait.seconds()) +
-                    (w.force_output ? "" : ", answers as long as they get") +
-                    "; answers of the server are not fed back, so none of their tokens is found "
-                    "cached",
+            .text = source.text(corpus) + rest_of_sessions(w.force_output),
             .forces_length = w.force_output || s.options.ignore_eos};
 }
 
@@ -20917,7 +21051,8 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
     if (const auto* talk = w.get<conversations>()) return workload_of(*talk, s.options);
     if (const auto* graphs = w.get<sessions>()) {
         const long long seed = s.seed;
-        return workload_of(*graphs, s, seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
+        return workload_of(*graphs, s, arrivals,
+                           seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
                            files.sessions);
     }
     if (const auto* made = w.get<synthetic>())
@@ -21141,10 +21276,9 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
 inline load_conditions load_conditions_of(const plan& p) {
     const planned_traffic& t = *p.sent;
     load_conditions c;
-    const bool as_planned = t.arrivals.max_in_flight == 0 && t.stride == 1;
+    const bool as_planned = t.arrivals.max_in_flight == 0;
     c.arrival_cv2 = as_planned ? arrival_cv2_of(t.arrivals) : not_a_number;
-    // Turns come in batches as large as a conversation at most. Only a search is in need of that:
-    // it sends more than the server can take on purpose.
+    // In a search each request counts, and turns come in batches of a conversation at most.
     if (p.searches() && t.stride > 1)
         c.arrival_cv2 = arrival_cv2_of(t.arrivals) + static_cast<double>(t.stride);
     c.short_outputs_expected = expects_short_outputs(p);
@@ -23833,7 +23967,63 @@ struct target_facts {
     bool is_rehearsal = false;  // and instead of another server
 };
 
-// ===== [C139] what of a scenario does not go with a curve, and its load at each point of one =====
+// ===== [C139] sessions that a server has no room for =============================================
+
+/// Leaves out of a part the sessions with a step that the models asked have no room for. How many.
+/// `room`: of a model by its name in requests, "" where they name the target's.
+template <class Room>
+long long leave_out_long(plan_part& part, const Room& room) {
+    auto* source = std::get_if<recorded_sessions>(&part.source);
+    if (!source) return 0;
+    const session_corpus& corpus = part.files->sessions;
+    std::vector<int> of_models;
+    int largest = 0;
+    for (const std::string& asked : source->models) {
+        of_models.push_back(room(asked.empty() ? part.common.model : asked));
+        largest = std::max(largest, of_models.back());
+    }
+    const auto all = static_cast<long long>(source->order->size()) + corpus.left_out;
+    source->leave_out(corpus, of_models);
+    if (source->left_out == 0) return 0;
+    source->left_out_by = printed("the server's max_model_len of %d", largest);
+    if (2 * (source->left_out + corpus.left_out) > all)
+        refuse({"workload.path, ", source->name,
+                printed(": %lld of %lld sessions have a step for which the server has no room (its "
+                        "max_model_len is %d tokens, prompt and answer), and over half of them are "
+                        "too many to leave out", source->left_out, all, largest)});
+    part.workload_text = source->text(corpus) + rest_of_sessions(part.forces_length);
+    return source->left_out;
+}
+
+/// The plan without the sessions that have a step for which its servers have no room: those that
+/// /v1/models gives a max_model_len. What the plan was found sound by is asked again.
+template <class Room>
+plan without_long_sessions(const plan& p, const Room& room) {
+    long long left_out = 0;
+    plan shorter = with_traffic(p, [&](planned_traffic& t) {
+        const auto shorten = [&](plan_part& part) { left_out += leave_out_long(part, room); };
+        for_each_part(t, shorten);
+        if (t.otherwise) {
+            planned_workloads other = *t.otherwise;
+            for_each_part(other, shorten);
+            t.otherwise = std::move(other);
+        }
+        t.hash.clear();
+    });
+    if (left_out == 0) return p;
+    if (p.sent->arrivals.kind == arrival_kind::replay)
+        refuse({printed("arrivals is a replay, and the server has no room for %lld sessions: give "
+                        "workload.max_context, by which they are left out with their starts",
+                        left_out)});
+    shorter = with_traffic(std::move(shorter), [](planned_traffic& t) { t.hash = trace_hash(t); });
+    check_young_sessions(*shorter.sent);
+    const slo_context context = slo_context_of(shorter);
+    for (const auto* objectives : {&shorter.judged->slos, &shorter.judged->search.objectives_held})
+        for (const slo& x : *objectives) check_slo(x, context);
+    return shorter;
+}
+
+// ===== [C140] what of a scenario does not go with a curve, and its load at each point of one =====
 
 inline constexpr std::size_t fewest_loads = 2, most_loads = 16;
 
@@ -23886,7 +24076,7 @@ inline arrival_pattern arrivals_at(arrival_data a, const offered_load& load) {
     return open_loop(a);
 }
 
-// ===== [C140] what of a scenario does not go with several settings ===============================
+// ===== [C141] what of a scenario does not go with several settings ===============================
 
 inline void check_names(const list<setting>& settings) {
     if (!(settings.size() >= fewest_settings && settings.size() <= most_settings))
@@ -23937,7 +24127,7 @@ inline scenario scenario_of_a_setting(scenario s) {
     return s;
 }
 
-// ===== [C141] JSON files of other tools ==========================================================
+// ===== [C142] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -24087,7 +24277,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
     else return m ? member_at(*m, more...) : nullptr;
 }
 
-// ===== [C142] one run of another tool, as its file tells it ======================================
+// ===== [C143] one run of another tool, as its file tells it ======================================
 
 /// Metrics that a file cannot support for one reason.
 using metric_group = std::vector<metric_id>;
@@ -24344,7 +24534,7 @@ inline repeat_data repeat_of(imported_run& run, int index) {
     return d;
 }
 
-// ===== [C143] result files of AIPerf =============================================================
+// ===== [C144] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -24630,7 +24820,7 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
     return run;
 }
 
-// ===== [C144] result files of guidellm ===========================================================
+// ===== [C145] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -24854,7 +25044,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
     return run;
 }
 
-// ===== [C145] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C146] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 /// The lists of one file. All are as long as `ttfts`.
@@ -24974,7 +25164,7 @@ struct odd_answers {
     }
 };
 
-// ===== [C146] result files of SGLang's bench_serving =============================================
+// ===== [C147] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 inline bool is_sglang_file(const picojson::value& v) {
@@ -25108,7 +25298,7 @@ inline imported_run read_sglang_run(const picojson::value& v, const std::string&
     return run;
 }
 
-// ===== [C147] result files of vLLM bench serve ===================================================
+// ===== [C148] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 and 0.33.0 do.
 
 inline bool is_vllm_file(const picojson::value& v) {
@@ -25314,7 +25504,7 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
     return run;
 }
 
-// ===== [C148] which tool wrote a result file, and what it tells ==================================
+// ===== [C149] which tool wrote a result file, and what it tells ==================================
 
 /// The bytes of a file that may stand beside another one; nothing where there is none.
 using file_beside = std::function<std::optional<std::string>(const std::string& path)>;
@@ -25364,7 +25554,7 @@ inline imported_run read_imported_run(std::string_view bytes, const std::string&
     return run;
 }
 
-// ===== [C149] runs of another tool as the repeats of one gate ====================================
+// ===== [C150] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -25614,7 +25804,7 @@ inline terms terms_of_files(const plan& p) {
     return t;
 }
 
-// ===== [C150] engine model =======================================================================
+// ===== [C151] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -25660,6 +25850,7 @@ public:
           random_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 77),
           capacity_(kv_capacity_tokens(e.kv)) {}
 
+    const engine& settings() const { return e_; }
     admission submit(double now, request r) {
         const double tokens = r.prompt_tokens + r.output_tokens;
         if (tokens > static_cast<double>(e_.max_model_len) || tokens > capacity_)
@@ -25821,7 +26012,7 @@ private:
     counters counters_{};
 };
 
-// ===== [C151] what a request asks the simulated server ===========================================
+// ===== [C152] what a request asks the simulated server ===========================================
 
 /// One request for tokens, whichever API it came by.
 struct question {
@@ -25982,7 +26173,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
     return q;
 }
 
-// ===== [C152] answers of the simulated server ====================================================
+// ===== [C153] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 /// All that the bytes of an answer are made of.
@@ -26322,7 +26513,7 @@ inline std::string whole_answer(const answer_facts& f) {
     return openai_whole(f);
 }
 
-// ===== [C153] the simulated server's page of metrics =============================================
+// ===== [C154] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 /// Why the engine gave no more tokens; what a client gave up on is `abort`.
@@ -26486,7 +26677,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
     return w.page();
 }
 
-// ===== [C154] what the simulated server says besides answers =====================================
+// ===== [C155] what the simulated server says besides answers =====================================
 
 /// A body of known length.
 struct reply {
@@ -26527,7 +26718,10 @@ inline reply about_server(std::string_view path, const engine_model& m, const ta
     for (const char* ready : {"/health", "/api/version", "/v2/health/ready", "/readyz"})
         if (path == ready) return json("{}");
     if (path == "/v1/models")
-        return json(R"({"object":"list","data":[{"id":"simulated","object":"model"}]})");
+        return {200, "application/json",
+                printed(R"({"object":"list","data":[{"id":"simulated","object":"model",)"
+                        R"("max_model_len":%lld}]})",
+                        static_cast<long long>(m.settings().max_model_len))};
     if (path == "/api/tags") return json(R"({"models":[{"name":"simulated"}]})");
     if (path == "/info") return json(R"({"model_id":"simulated"})");
     if (path == "/metrics")
@@ -26570,7 +26764,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
                     max_model_len)};
 }
 
-// ===== [C155] an engine with the pace of a server that was measured ==============================
+// ===== [C156] an engine with the pace of a server that was measured ==============================
 
 /// How a server answered a load on the average: seconds, tokens of a request, requests a second.
 struct measured_pace {
@@ -26613,7 +26807,7 @@ inline engine engine_at_pace(const measured_pace& m) {
     return e;
 }
 
-// ===== [C156] our requests in other tools' definitions ===========================================
+// ===== [C157] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -26786,7 +26980,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
     return all;
 }
 
-// ===== [C157] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C158] the rows of a table: each metric over the repeats of an arm ========================
 
 /// Over all repeats of an arm together.
 struct metric_row {
@@ -26807,7 +27001,7 @@ inline double run_value(metric_id id, const repeat_list& arm) {
     return pooled_value(make_statistic(statistic_kind::value, id, 0), arm);
 }
 
-// ===== [C158] points and round steps of drawings =================================================
+// ===== [C159] points and round steps of drawings =================================================
 
 /// A point of a curve, in the units of its axes.
 struct curve_point {
@@ -26829,7 +27023,7 @@ inline double elapsed_step(double least) {
     return round_step(least);
 }
 
-// ===== [C159] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C160] distributions: quantiles as lines, of each repeat and of all =======================
 
 /// A metric of one arm: its row of numbers and its quantiles as a line, of all repeats together,
 /// and the line of each repeat.
@@ -26886,7 +27080,7 @@ inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
     return out;
 }
 
-// ===== [C160] the curve of a search: objectives over the load ====================================
+// ===== [C161] the curve of a search: objectives over the load ====================================
 
 /// One probe as reports tell it.
 struct load_point {
@@ -26937,7 +27131,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
     return c;
 }
 
-// ===== [C161] how requests ended, and what their answers say of tokens ===========================
+// ===== [C162] how requests ended, and what their answers say of tokens ===========================
 
 struct status_count {
     request_status status;
@@ -27053,7 +27247,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
     return kinds;
 }
 
-// ===== [C162] how long made-up prompts were to be, and were ======================================
+// ===== [C163] how long made-up prompts were to be, and were ======================================
 
 /// Lengths in tokens.
 struct length_figures {
@@ -27092,7 +27286,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
     return {true, length_figures_of(std::move(asked)), length_figures_of(std::move(counted))};
 }
 
-// ===== [C163] what each of several programs did, over all repeats ================================
+// ===== [C164] what each of several programs did, over all repeats ================================
 
 /// Of each program the worst of its repeats, and all of its requests; in the order of their
 /// numbers.
@@ -27157,7 +27351,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
     return t;
 }
 
-// ===== [C164] what a server told of itself, over all repeats =====================================
+// ===== [C165] what a server told of itself, over all repeats =====================================
 
 struct reported_value {
     statistic_data what{};
@@ -27236,7 +27430,7 @@ inline std::string cross_check_text(const server_account& a) {
     return "the server counts what we do";
 }
 
-// ===== [C165] what was done beside the load of an arm ============================================
+// ===== [C166] what was done beside the load of an arm ============================================
 
 /// One task over all repeats.
 struct task_figures {
@@ -27278,7 +27472,7 @@ inline std::string task_figures_text(const task_figures& t) {
     return all;
 }
 
-// ===== [C166] timelines: repeats in windows of equal length ======================================
+// ===== [C167] timelines: repeats in windows of equal length ======================================
 
 /// What a server's pages said when they were read, NaN where they did not.
 struct server_timeline {
@@ -27404,7 +27598,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
     return t;
 }
 
-// ===== [C167] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C168] all that reports tell of a gate's numbers, computed once ===========================
 
 /// One repeat as reports tell it.
 struct repeat_figures : repeat_facts {
@@ -27606,7 +27800,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
     return g;
 }
 
-// ===== [C168] what other runs of a gate would find ===============================================
+// ===== [C169] what other runs of a gate would find ===============================================
 
 /// What a gate of all its repeats would find of an objective, run after run, by what one run saw.
 struct foreseen {
@@ -27777,7 +27971,7 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
            " on" + (says_more ? printed(", %.3g %% outside the limit", beyond) : "");
 }
 
-// ===== [C169] answers that reports show ==========================================================
+// ===== [C170] answers that reports show ==========================================================
 
 /// What was asked, what would have been right or the baseline's, and what was said instead.
 struct shown_answer {
@@ -27847,7 +28041,7 @@ inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_li
     return rows;
 }
 
-// ===== [C170] what a result keeps of the nights that it was held against =========================
+// ===== [C171] what a result keeps of the nights that it was held against =========================
 // All that the rule needs: to judge again takes no folder, and gives the same bits.
 
 inline void fields_of(field_visitor& v, main_moved& m) {
@@ -27897,7 +28091,7 @@ inline void fields_of(field_visitor& v, history_terms& h) {
     v.list({"objectives"}, h.objectives, [&](objective_history& o) { fields_of(v, o); });
 }
 
-// ===== [C171] the fields of a gate: its servers, its load, what it was judged by =================
+// ===== [C172] the fields of a gate: its servers, its load, what it was judged by =================
 
 inline void fields_of(field_visitor& v, target_facts& t) {
     v.choice({"kind", "endpoint, process, simulated, stored, same server, other options (of the "
@@ -28122,7 +28316,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }
 
-// ===== [C172] stored results =====================================================================
+// ===== [C173] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 /// One gate of a result.json; the repeats have no records yet.
@@ -28442,7 +28636,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     }
 }
 
-// ===== [C173] the fields of what was measured on a server ========================================
+// ===== [C174] the fields of what was measured on a server ========================================
 
 inline void fields_of(field_visitor& v, length_figures& f) {
     v.number({"mean"}, f.mean);
@@ -28596,7 +28790,7 @@ inline void fields_of(field_visitor& v, other_view& o) {
     v.texts({"notes", "what was not recorded for them"}, o.notes);
 }
 
-// ===== [C174] calibration.json ===================================================================
+// ===== [C175] calibration.json ===================================================================
 
 inline constexpr const char* calibration_schema = "llmbench/calibration/1";
 /// More than this between repeats of one server is no noise that limits could be held under.
@@ -28653,7 +28847,7 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
     return noise;
 }
 
-// ===== [C175] what result.json tells of events.bin ===============================================
+// ===== [C176] what result.json tells of events.bin ===============================================
 
 /// Where each record's gaps lie in events.bin, how long that is, and the hash of so much of it.
 struct event_index {
@@ -28671,7 +28865,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
                   {1, 0});
 }
 
-// ===== [C176] the fields of a verdict ============================================================
+// ===== [C177] the fields of a verdict ============================================================
 
 /// Which side of the limit is the good one.
 enum class good_side : unsigned char { at_most, at_least };
@@ -28740,7 +28934,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"line"}, of.what.at.line);
 }
 
-// ===== [C177] from a gate that was measured to its line of a history =============================
+// ===== [C178] from a gate that was measured to its line of a history =============================
 
 /// What is added where nobody asks for another number of repeats: from two a night has no spread of
 /// its own to speak of.
@@ -28855,7 +29049,7 @@ inline history_entry history_entry_of(const plan& p, cohort in, const fingerprin
     return e;
 }
 
-// ===== [C178] one line of records.jsonl ==========================================================
+// ===== [C179] one line of records.jsonl ==========================================================
 
 /// Refuses the times of an answer that cannot have been: what an answer took is the difference of
 /// two of them, and one that is complete has them all, but for what it may lack: a second event, an
@@ -28901,7 +29095,7 @@ inline record read_record(const std::string& line, std::string& gate) {
     return r;
 }
 
-// ===== [C179] shards of a load, put together =====================================================
+// ===== [C180] shards of a load, put together =====================================================
 
 /// What one program left of the load that it shared, with its requests.
 struct stored_shard {
@@ -29042,7 +29236,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
     return g;
 }
 
-// ===== [C180] a repeat as bytes, for another program of the same run =============================
+// ===== [C181] a repeat as bytes, for another program of the same run =============================
 
 /// As result.json, records.jsonl and events.bin have it: the facts on the first line, then a line a
 /// request, an empty one, and the gaps of all in that order. Every gap must be listed.
@@ -29095,7 +29289,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
     return d;
 }
 
-// ===== [C181] from the lines of a history to what a gate is held against =========================
+// ===== [C182] from the lines of a history to what a gate is held against =========================
 
 inline std::string short_commit(const history_night& n) {
     return n.commit.empty() ? n.at.substr(0, 10) : n.commit.substr(0, 8);
@@ -29212,7 +29406,7 @@ inline history_terms history_terms_of(const history_lines& lines, const cohort& 
     return h;
 }
 
-// ===== [C182] the progress line ==================================================================
+// ===== [C183] the progress line ==================================================================
 
 /// What a gate can tell of itself while it runs.
 struct progress_facts {
@@ -29267,7 +29461,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     return is_reported && parts >= parts_in_short ? line : line_in_short;
 }
 
-// ===== [C183] what reports tell of several settings ==============================================
+// ===== [C184] what reports tell of several settings ==============================================
 
 /// A comparison as every report shows it, beside the gates of its settings.
 struct comparison_report {
@@ -29276,7 +29470,7 @@ struct comparison_report {
     settings_comparison found{};
 };
 
-// ===== [C184] several settings in result.json ====================================================
+// ===== [C185] several settings in result.json ====================================================
 
 inline void fields_of(field_visitor& v, setting_ratio& r, settings_comparison& c) {
     std::string of = c.settings[r.second].name, to = c.settings[r.first].name;
@@ -29343,7 +29537,7 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
     v.list({"statistics"}, c.statistics, [&](compared_statistic& s) { fields_of(v, s, c); });
 }
 
-// ===== [C185] several settings on the console ====================================================
+// ===== [C186] several settings on the console ====================================================
 
 /// What tables show of one setting: its value, and where there is one its ratio to the first.
 struct comparison_cell {
@@ -29430,7 +29624,7 @@ inline std::string comparison_text(const comparison_report& r) {
     return out;
 }
 
-// ===== [C186] what came of a profile =============================================================
+// ===== [C187] what came of a profile =============================================================
 
 /// A question to the server's profiler, by HTTP or by a command.
 struct profile_step {
@@ -29485,7 +29679,7 @@ inline void fields_of(field_visitor& v, taken_profile& t) {
     v.object({"stop", "", presence::always, "profile_step"}, true, t.stop);
 }
 
-// ===== [C187] what reports are made of ===========================================================
+// ===== [C188] what reports are made of ===========================================================
 
 /// What came of a gate on a model of its server.
 struct rehearsal_report {
@@ -29529,7 +29723,7 @@ struct environment_facts {
     std::string program{};  // as it was called
 };
 
-// ===== [C188] how gates are headed ===============================================================
+// ===== [C189] how gates are headed ===============================================================
 
 /// What is said over a gate: its outcome, and where that is no failure how much of a pass it is.
 /// Exit codes know the outcome alone. In the order in which a reader should hear of them.
@@ -29612,7 +29806,7 @@ inline std::string headline_text(const gate_report& g) {
     return printed("inconclusive, %zu of %s", open, plural(all, "objective").c_str());
 }
 
-// ===== [C189] words in Markdown ==================================================================
+// ===== [C190] words in Markdown ==================================================================
 
 inline std::string markdown_escaped(const std::string& s) {
     std::string out;
@@ -29640,7 +29834,7 @@ inline std::string markdown_code(const std::string& s) {
     return fence + room + words + room + fence;
 }
 
-// ===== [C190] what reports tell of a server's loads, one after the other =========================
+// ===== [C191] what reports tell of a server's loads, one after the other =========================
 
 /// One load, which is a gate of its own, and what its verdicts show together.
 struct judged_load {
@@ -29870,7 +30064,7 @@ inline void fields_of(field_visitor& v, curve_report& c) {
     });
 }
 
-// ===== [C191] rehearsals: gates on a model of their server =======================================
+// ===== [C192] rehearsals: gates on a model of their server =======================================
 
 /// "a rehearsal: pass on the model; inconclusive in 3 % of the runs; ...".
 inline std::string rehearsed_text(const slo_verdict& v, const foreseen& f) {
@@ -29933,7 +30127,7 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
     });
 }
 
-// ===== [C192] result.json and calibration.json ===================================================
+// ===== [C193] result.json and calibration.json ===================================================
 
 /// What LLMBENCH_CALIBRATION reads.
 inline std::string calibration_json(const std::vector<gate_report>& gates) {
@@ -30052,7 +30246,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
     return j.close().text() + "\n";
 }
 
-// ===== [C193] several settings in summary.md =====================================================
+// ===== [C194] several settings in summary.md =====================================================
 
 inline std::string comparison_md(const comparison_report& r) {
     const settings_comparison& c = r.found;
@@ -30086,7 +30280,7 @@ inline std::string comparison_md(const comparison_report& r) {
     return out + "\n";
 }
 
-// ===== [C194] what reports say of the nights that a gate was held against ========================
+// ===== [C195] what reports say of the nights that a gate was held against ========================
 
 inline constexpr double wide_nights_sd = 0.03;  // from which on a live comparison sees far more
 
@@ -30135,7 +30329,7 @@ inline std::vector<std::string> nights_lines(const gate_report& g) {
     return lines;
 }
 
-// ===== [C195] words of reports ===================================================================
+// ===== [C196] words of reports ===================================================================
 
 /// What the tokens are that a throughput is of.
 inline const char* throughput_kind(const gate_report& g) {
@@ -30435,7 +30629,7 @@ inline std::string span_text(double least, double most) {
                         : printed("about %.0f s", most);
 }
 
-// ===== [C196] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C197] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 /// Where an objective was written; the guard on errors stands at its gate.
 inline std::string place_of(const slo_verdict& v, const std::string& gate_place) {
@@ -30744,7 +30938,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
            metrics + "# EOF\n";
 }
 
-// ===== [C197] what a console can show ============================================================
+// ===== [C198] what a console can show ============================================================
 
 /// How the console may be written to.
 struct console_style {
@@ -30765,7 +30959,7 @@ inline console_style style_of(const console_facts& c) {
             same_ignoring_case(charset, ".utf-8") || same_ignoring_case(charset, ".utf8")};
 }
 
-// ===== [C198] the console ========================================================================
+// ===== [C199] the console ========================================================================
 
 /// An objective as a gate file has it: "mean(tpot) <= 25_ms" of "mean(tpot) <= 25 ms".
 inline std::string written_in_code(const std::string& words) {
@@ -30947,7 +31141,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
     return printed("\n%zu gates:%s\n", gates.size(), counts.c_str()) + names + last;
 }
 
-// ===== [C199] answers in reports: answers.jsonl, and their section of the page ===================
+// ===== [C200] answers in reports: answers.jsonl, and their section of the page ===================
 
 /// answers.jsonl: a line for each answer that a gate shows.
 inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
@@ -30967,7 +31161,7 @@ inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
     return lines;
 }
 
-// ===== [C200] the pace of a server in the result of a run ========================================
+// ===== [C201] the pace of a server in the result of a run ========================================
 
 /// What a gate of an earlier run tells of its server.
 struct reported_pace {
@@ -31022,7 +31216,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
     return t;
 }
 
-// ===== [C201] the report page: drawings ==========================================================
+// ===== [C202] the report page: drawings ==========================================================
 
 /// A place in a drawing: tenths of a pixel, never "nan", "inf" or "-0".
 inline std::string pixels(double v) {
@@ -31278,7 +31472,7 @@ private:
     std::vector<curve_point> labelled_{};
 };
 
-// ===== [C202] the report page: verdicts ==========================================================
+// ===== [C203] the report page: verdicts ==========================================================
 
 inline std::string icon(const char* name) {
     return printed("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-%s\"/></svg>", name);
@@ -31443,7 +31637,7 @@ inline std::string page_table(const std::string& name, const std::vector<std::st
 }
 inline std::string number_cell(const std::string& s) { return "<td class=\"n\">" + s + "</td>"; }
 
-// ===== [C203] the report page: what else a gate has to say =======================================
+// ===== [C204] the report page: what else a gate has to say =======================================
 
 inline std::string failures_html(const arm_figures& arm, const char* who) {
     std::size_t all = 0;
@@ -31659,7 +31853,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
     return t + " " + shell_quoted("--test-case=" + pattern);
 }
 
-// ===== [C204] the report page: answers ===========================================================
+// ===== [C205] the report page: answers ===========================================================
 
 inline std::string answer_html(const shown_answer& a) {
     const bool differs = !std::isnan(a.same_characters);
@@ -31693,7 +31887,7 @@ inline std::string answers_html(const gate_report& g) {
     return h + folded(printed("%zu more", g.answers.size() - most_at_once), "", false, more);
 }
 
-// ===== [C205] the report page: style, icons and script ===========================================
+// ===== [C206] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -31895,7 +32089,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 })();
 )js";
 
-// ===== [C206] the report page: distributions =====================================================
+// ===== [C207] the report page: distributions =====================================================
 
 inline std::string arms_key(bool has_baseline) {
     return has_baseline
@@ -32004,7 +32198,7 @@ inline std::string latency_table(const gate_report& g) {
     return page_table("Latency of " + g.what.name, head, rows, both ? 2 : 1);
 }
 
-// ===== [C207] the report page: gates beside each other ===========================================
+// ===== [C208] the report page: gates beside each other ===========================================
 
 inline bool is_of_a_curve(const gate_report& g, const std::vector<curve_report>& curves) {
     for (const curve_report& c : curves)
@@ -32184,7 +32378,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates,
     return h;
 }
 
-// ===== [C208] the report page: what a search found ===============================================
+// ===== [C209] the report page: what a search found ===============================================
 
 /// The colour of a probe: of what it shows, else of nobody.
 inline const char* style_of(const load_point& p) {
@@ -32264,7 +32458,7 @@ inline std::string search_html(const gate_report& g) {
     return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 3);
 }
 
-// ===== [C209] the report page: several settings beside each other ================================
+// ===== [C210] the report page: several settings beside each other ================================
 
 /// One statistic of all settings, "" where none has a value.
 inline std::string settings_figure(const settings_comparison& c, const compared_statistic& s) {
@@ -32351,7 +32545,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
     return h;
 }
 
-// ===== [C210] the report page: timelines =========================================================
+// ===== [C211] the report page: timelines =========================================================
 
 /// All repeats of a gate over time, one drawing for each thing that changes.
 class timeline_figures {
@@ -32513,7 +32707,7 @@ private:
     const std::vector<repeat_timeline>&mine_, &other_;
 };
 
-// ===== [C211] the report page: the whole =========================================================
+// ===== [C212] the report page: the whole =========================================================
 
 /// Tables and drawings of what was measured.
 inline std::string numbers_html(const gate_report& g) {
@@ -34493,6 +34687,18 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
     const arrival_data& a = s.arrivals.data();
     if (a.kind == arrival_kind::replay) {
         check_arrivals(a);
+        if (const auto* graphs = w.get<sessions>()) {
+            if (!(a.file == graphs->path))
+                refuse({"workload is sessions of ", str(graphs->path),
+                        " and arrivals is a replay of ", str(a.file),
+                        ": sessions begin when their own recording says"});
+            f.trace = trace_of_starts(f.sessions,
+                                      static_cast<std::size_t>(graphs->max_items
+                                                                   ? *graphs->max_items
+                                                                   : most_corpus_steps),
+                                      str(a.file));
+            return f;
+        }
         byte_stream in = bytes_of(str(a.file), "arrivals, replay's file,");
         f.trace = read_trace(in);
     }
@@ -38490,26 +38696,34 @@ inline std::string inquiry_path(const load_target& to, const char* path) {
 
 // ---- which models it has
 
+/// A model, and the tokens that a prompt and its answer have at most; 0 where nothing says so.
+struct listed_model {
+    std::string name{};
+    int room = 0;
+};
 /// The models that an answer names.
-inline std::vector<std::string> listed_models(const api_traits& api, const http_answer& a) {
-    std::vector<std::string> models;
+inline std::vector<listed_model> listed_models(const api_traits& api, const http_answer& a) {
+    std::vector<listed_model> models;
     picojson::value v;
     if (!*api.models || a.status != 200 || !parse_json(a.body, v)) return models;
     if (!*api.models_in) {
-        if (has_text(v, api.model_as)) models.push_back(string_member(v, api.model_as));
+        if (has_text(v, api.model_as)) models.push_back({string_member(v, api.model_as)});
         return models;
     }
-    if (const picojson::value* list = member(v, api.models_in);
-        list && list->is<picojson::array>())
-        for (const picojson::value& m : list->get<picojson::array>())
-            models.push_back(string_member(m, api.model_as));
+    for (const picojson::value& m : array_member(v, api.models_in))
+        models.push_back({string_member(m, api.model_as),
+                          std::max(0, count_member(m, "max_model_len"))});
     return models;
 }
+inline bool is_named(const std::vector<listed_model>& models, const std::string& name) {
+    return std::any_of(models.begin(), models.end(),
+                       [&](const listed_model& m) { return m.name == name; });
+}
 
-inline std::string names_of(const std::vector<std::string>& models, const load_target& to) {
+inline std::string names_of(const std::vector<listed_model>& models, const load_target& to) {
     std::string names;
-    for (const std::string& m : models)
-        names += (names.empty() ? "" : ", ") + printable(without_secrets(m, to.secrets), 100);
+    for (const listed_model& m : models)
+        names += (names.empty() ? "" : ", ") + printable(without_secrets(m.name, to.secrets), 100);
     return names;
 }
 /// Where a server is asked first of all: for its list of models, or whether it is ready.
@@ -38521,8 +38735,8 @@ inline std::string first_path(const load_target& to) {
 /// that takes no model has its name for the reports, "" where it cannot be had.
 inline std::string only_model(const load_target& to, const http_answer& a,
                               const std::string& url) {
-    const std::vector<std::string> models = listed_models(*to.api, a);
-    if (models.size() == 1) return models[0];
+    const std::vector<listed_model> models = listed_models(*to.api, a);
+    if (models.size() == 1) return models[0].name;
     if (!to.api->needs_model) return {};
     const std::string why = why_not_served(to, "GET", first_path(to), a, url);
     if (!why.empty() && *to.api->models)
@@ -38538,10 +38752,8 @@ inline std::string only_model(const load_target& to, const http_answer& a,
 }
 /// What is to be said of a model that was named and is not listed, "" where there is nothing.
 inline std::string unlisted_text(const load_target& to, const http_answer& a) {
-    const std::vector<std::string> models = listed_models(*to.api, a);
-    const bool is_listed =
-        models.empty() || std::find(models.begin(), models.end(), to.model) != models.end();
-    return is_listed ? std::string()
+    const std::vector<listed_model> models = listed_models(*to.api, a);
+    return models.empty() || is_named(models, to.model) ? std::string()
                      : "the server does not list this model; it lists " + names_of(models, to);
 }
 
@@ -39439,6 +39651,14 @@ public:
         const auto* s = std::get_if<simulated_engine>(&server_);
         return s ? &s->settings : nullptr;
     }
+    /// Tokens that a prompt and its answer have at most, of a model by its name in requests, "" of
+    /// those that name the target's; 0 where it is not listed with that.
+    int room_of(const std::string& model) const {
+        const std::string& asked = model.empty() ? load_.model : model;
+        for (const listed_model& m : models_)
+            if (m.name == asked) return m.room;
+        return 0;
+    }
     const load_target& load() const { return load_; }
     const target_facts& facts() const { return facts_; }
 
@@ -39500,6 +39720,7 @@ private:
     /// heard of here in either case.
     void find_model() {
         const http_answer first = first_answer(load_, facts_.url, proxy_);
+        models_ = listed_models(*load_.api, first);
         load_.model = at_.model.empty() ? only_model(load_, first, facts_.url) : str(at_.model);
         if (const std::string note = unlisted_text(load_, first); !note.empty())
             facts_.notes.push_back(facts_.url + ": " + note);
@@ -39514,6 +39735,7 @@ private:
     endpoint at_{};  // what the server is once it is up
     load_target load_{};
     target_facts facts_{};
+    std::vector<listed_model> models_{};
     std::string proxy_{};  // what is to be said of one that is not used
     std::string page_{};  // of a process, whose port is not known yet
     server_pages pages_{};
@@ -40774,6 +40996,17 @@ public:
     }
     live_target& on(run_arm arm) { return arm == run_arm::baseline ? *baseline_ : candidate_; }
     live_target& candidate() { return candidate_; }
+    /// What both arms have room for, 0 where neither says.
+    int room_of(const std::string& model) const {
+        int least = candidate_.room_of(model);
+        const auto take = [&](int room) {
+            if (room > 0 && (least == 0 || room < least)) least = room;
+        };
+        if (other_) take(other_->room_of(model));
+        if (p_.sent->otherwise && model.empty())
+            take(candidate_.room_of((*p_.sent->otherwise).common.model));
+        return least;
+    }
     bool has_baseline() const { return baseline_ != nullptr; }
     /// Each that is a server of its own.
     template <class F>
@@ -42379,7 +42612,8 @@ private:
 /// The servers of a gate, and what is measured on them.
 class gate_run {
 public:
-    gate_run(const plan& p, const scenario& s, const run_mode& mode, progress_mode progress)
+    /// The plan is fitted to what its servers say that they have room for.
+    gate_run(plan& p, const scenario& s, const run_mode& mode, progress_mode progress)
         : p_(p),
           mode_(mode),
           servers_(p, s, mode),
@@ -42403,6 +42637,8 @@ public:
         servers_.each([&](live_target& t) { t.bring_up(left_s()); });
         servers_.each([&](const live_target& t) { end_profiles_on(t); });
         servers_.check_two_servers();
+        p_ = without_long_sessions(
+            p_, [&](const std::string& model) { return servers_.room_of(model); });
         servers_.each([&](live_target& t) {
             t.check_answers(*p_.sent);
             t.learn_tokens(p_, left_s());
@@ -42513,7 +42749,7 @@ private:
         });
     }
 
-    const plan& p_;
+    plan& p_;
     const planned_judging& judged_ = *p_.judged;
     const run_mode& mode_;
     measured_gate all_{};
@@ -42969,7 +43205,7 @@ public:
             check_rehearsal(scenario_);
         }
         if (model_ || is_made_up(scenario_)) enter_virtual_time();
-        const gate_to_run what = prepared();
+        gate_to_run what = prepared();
         if (stop_asked.load()) throw no_server("the run was interrupted before this gate began");
         gate_run run(what.asked, scenario_, what.mode, shown_progress());
         if (run.bring_up()) run.measure();
@@ -43589,6 +43825,7 @@ private:
             s.server.bring_up(seconds_left());
             if (std::exchange(s.is_known, true)) return;
             check_images(s.what, *s.server.load().api);
+            check_room(s);
             s.server.check_answers(*s.what.sent);
             s.server.learn_tokens(s.what, seconds_left());
             s.server.check_reports_metrics(s.what.judged->slos, s.what.sent->common);
@@ -43613,6 +43850,14 @@ private:
         } catch (const std::exception& e) {
             lose(gate_outcome::invalid, false, e);
         }
+    }
+    /// Settings are compared on the same sessions, those of all of them.
+    static void check_room(const setting_under_test& s) {
+        const plan fitted = without_long_sessions(
+            s.what, [&](const std::string& model) { return s.server.room_of(model); });
+        if (trace_hash(fitted) != trace_hash(s.what))
+            refuse({"its server has no room for all sessions, which are the same of all settings: ",
+                    fitted.sent->workload_text, "; give workload.max_context"});
     }
     /// Two settings that are one server differ in nothing.
     void check_servers() const {

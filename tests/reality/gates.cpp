@@ -15,7 +15,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <string>
+#include <vector>
 
 using namespace llmbench;
 
@@ -278,6 +280,50 @@ TEST_CASE("cache: cached tokens of a shared start are counted") {
                            "answers " + std::to_string(all_cached / all * 100) + " %");
     }
     met("cache", std::to_string(cached) + " of 256 prompt tokens cached");
+}
+
+TEST_CASE("cache: turns find what was said, their helpers the system prompt alone, and no step comes too early") {
+    scenario s = few(taken(conversations{.turns = fixed(3), .user_tokens = fixed(64), .output_tokens = fixed(8),
+                                         .system_tokens = fixed(96), .helped = 100_pct, .helpers = 2,
+                                         .helper_turns = 2}));
+    s.requests = 22;  // two conversations of 3 turns, the first two of which have 2 helpers of 2 turns
+    const result r = run(s);
+    all_ok(r);
+    double all_cached = 0, all = 0;
+    std::map<long long, std::vector<record>> steps_of;
+    for (const record& x : r.requests()) {
+        steps_of[x.conversation].push_back(x);
+        all_cached += x.cached_tokens;
+        all += x.prompt_tokens;
+    }
+    CHECK(steps_of.size() == 2);
+    for (const auto& [number, steps] : steps_of) {
+        std::map<int, record> own;  // by turn
+        for (const record& x : steps)
+            if (x.depth == 0) own[x.turn] = x;
+        REQUIRE(own.size() == 3);
+        for (const record& x : steps) {
+            CAPTURE(x.turn);
+            CAPTURE(x.depth);
+            if (x.depth == 0 && x.turn > 0) {
+                // It waited for the turn before it and for all helpers of that.
+                CHECK(x.scheduled_ns >= own[x.turn - 1].end_ns);
+                CHECK(x.cached_tokens > own[x.turn - 1].prompt_tokens / 2);
+            }
+            if (x.depth == 1) {
+                const int behind = x.scheduled_ns >= own[1].end_ns ? 1 : 0;
+                CHECK(x.scheduled_ns >= own[behind].end_ns);
+                CHECK(x.end_ns <= own[behind + 1].scheduled_ns);
+                // No history: what it can have found of others' is the system prompt, and the template around it.
+                if (x.turn == 0) CHECK(x.cached_tokens <= x.prompt_tokens - 64);
+            }
+        }
+    }
+    const double share = r.measured(of(cached_share, turns(1)));
+    CHECK(share == doctest::Approx(all_cached / all).epsilon(0.001));
+    if (!reported("SERVER_PAGE").empty())
+        CHECK(r.measured(prefix_cache_hits) == doctest::Approx(all_cached / all).epsilon(0.05));
+    met("fan-outs", std::to_string(all_cached / all * 100) + " % of the prompt tokens of helped conversations cached");
 }
 
 TEST_CASE("model: a wrong name is told in the server's words") {

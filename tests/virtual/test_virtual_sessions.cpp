@@ -2,6 +2,7 @@
 // of their graphs, what the prefix cache has of them, and what becomes of one whose step fails.
 #include "support/effects.hpp"
 #include "support/environment.hpp"
+#include "support/rejudged.hpp"
 #include "support/live.hpp"
 #include "support/scratch.hpp"
 #include "support/texts.hpp"
@@ -136,6 +137,7 @@ TEST_CASE("a session goes on behind a step that fails") {
     engine e = at_once();
     e.max_model_len = 500;
     s.target = simulated(e);
+    s.workload = sessions{.path = file, .models = {{"", "unlisted"}}};  // whose room nobody knows
     s.arrivals = closed_loop(2);
     s.requests = 40;
     s.slos = {error_rate <= 50_pct};
@@ -189,6 +191,85 @@ TEST_CASE("users begin in the middle of a session, and what they begin with warm
     CHECK(warm >= 8);
 }
 
+TEST_CASE("sessions that the server has no room for are left out whole, and counted in the reports") {
+    const files::scratch here;
+    const std::string file = here.file("corpus.jsonl");
+    write_corpus(file);
+    scenario s = plays(file);
+    engine e = at_once();
+    e.max_model_len = 300;  // prompts have up to 130 tokens: answers of over 170 have no room
+    s.target = simulated(e);
+    s.requests = 170 * 6;
+    {
+        const heard console;
+        const result r = run(s);
+        check_passes(r);
+        for (const record& x : r.requests()) CHECK(x.output_tokens <= 170);
+        CHECK(by_session(r, 0).size() == 170);
+        CHECK(holds(texts::unwrapped(console.text()), "170 sessions of corpus.jsonl (Weka), 30 left out by the server's max_model_len of "
+                                    "300, 6.0 steps each"));
+    }
+    e.max_model_len = 230;  // for half of them
+    s.target = simulated(e);
+    s.requests = 600;
+    CHECK(by_session(run(s), 0).size() == 100);  // the first of them twice
+    e.max_model_len = 228;
+    s.target = simulated(e);
+    CHECK(refusal_of(s).find("102 of 200 sessions have a step for which the server has no room (its max_model_len is "
+                             "228 tokens, prompt and answer)") != std::string::npos);
+    // What the plan was found sound by is asked again: there are fewer of the selected requests.
+    e.max_model_len = 300;
+    s.target = simulated(e);
+    s.requests = 186;
+    s.slos = {p90(session_time) <= 60_s};
+    check_passes(run(s));
+}
+
+TEST_CASE("the same sessions are played on both arms: those that both servers have room for") {
+    const files::scratch here;
+    const std::string file = here.file("corpus.jsonl");
+    write_corpus(file);
+    scenario s = plays(file);
+    engine smaller = at_once();
+    smaller.max_model_len = 300;
+    s.baseline = simulated(smaller);
+    s.requests = 600;
+    s.repeats = 4;
+    s.slos = {p50(ttft) <= 2 * baseline};
+    const result r = run(s);
+    CHECK(r.measured(error_rate) == 0);
+    for (const record& x : r.requests()) CHECK(x.output_tokens <= 170);
+    s.baseline = {};
+    s.target = {};
+    s.slos = {};
+    s.repeats = 2;
+    const heard console;
+    comparison_result c;
+    refusal_by([&] { c = compare(s, {{"large", simulated(at_once())}, {"small", simulated(smaller)}}); });
+    CHECK(holds(texts::unwrapped(console.text()), "small: its server has no room for all sessions, which are the same of all settings: 170 "
+                                "sessions of"));
+    CHECK(c["large"].requests().size() > 0);
+    CHECK(c["small"].requests().size() == 0);
+}
+
+TEST_CASE("an open loop of sessions over the server's capacity is over-saturated, and nothing but errors can pass") {
+    const files::scratch here;
+    scenario s = plays(here.file(""));
+    engine e = quick_engine();
+    e.slots = 4;
+    s.target = simulated(e);
+    s.workload = conversations{.turns = uniform(3, 6), .user_tokens = fixed(60), .output_tokens = fixed(40)};
+    s.requests = 3000;
+    s.slos = {p50(ttft) <= 1000_s};
+    s.arrivals = poisson(3_rps);  // it takes about 1.7 of them a second
+    const slo_verdict over = run(s).verdicts()[0];
+    CAPTURE(std::string(over.reason.c_str()));
+    CHECK(over.outcome == verdict::invalid);
+    CHECK(std::string(over.reason.c_str()).find("over-saturated: sessions in flight grew by") == 0);
+    s.arrivals = poisson(1_rps);
+    CHECK(run(s).verdicts()[0].outcome == verdict::pass);
+}
+
 TEST_CASE("sessions that cannot be played are refused") {
     const files::scratch here;
     const std::string file = here.file("corpus.jsonl");
@@ -207,7 +288,10 @@ TEST_CASE("sessions that cannot be played are refused") {
     CHECK(refused(sessions{.path = file, .max_items = 0}).find("max_items is 0") != std::string::npos);
     CHECK(refused(sessions{.path = file, .models = {{"other", "x"}}}).find("no step of the recording") !=
           std::string::npos);
-    CHECK(refused(sessions{.path = file}, replay("data/mooncake.jsonl")).find("workload is sessions and") !=
+    CHECK(refused(sessions{.path = file}, replay("data/mooncake.jsonl"))
+              .find("arrivals is a replay of data/mooncake.jsonl: sessions begin when their own recording says") !=
+          std::string::npos);
+    CHECK(refused(sessions{.path = file}, replay(file)).find("corpus.jsonl (Weka): a replay starts sessions when") !=
           std::string::npos);
     CHECK(refused(mix({{.name = "agents", .workload = sessions{.path = file}}, {.name = "chat"}}))
               .find("part \"agents\" of the mix: its workload is sessions") != std::string::npos);
@@ -296,6 +380,7 @@ TEST_CASE("a failed step makes its session infinite, and so does what limits.dra
     engine e = at_once();
     e.max_model_len = 300;  // for prompts of up to 130 tokens: the sessions with longer answers fail
     s.target = simulated(e);
+    s.workload = sessions{.path = file, .models = {{"big", "unlisted"}}};
     s.requests = 1200;
     s.slos = {p50(session_time) <= 60_s, p90(session_time) <= 60_s, error_rate <= 50_pct};
     const result failing = run(s);
@@ -478,4 +563,129 @@ TEST_CASE("{session} in a header is an id of each line") {
     }
     CHECK(lines_of[2] == 2 * 4);
     CHECK(lines_of[3] == 2);
+}
+
+// ---- starts as they were recorded ----------------------------------------------------------------
+
+TEST_CASE("a replay starts sessions when they were recorded to begin, and its warm-up plays the last ones") {
+    const files::scratch here;
+    const std::string file = here.file("chats.jsonl");
+    std::ofstream corpus(file);
+    std::vector<double> starts;  // of chats of three turns; the length of its answers tells which it is
+    for (int chat = 0; chat < 60; ++chat) starts.push_back(chat * 0.5 + (chat % 7) * 0.03);
+    for (int turn = 0; turn < 3; ++turn)
+        for (int chat = 0; chat < 60; ++chat) {
+            const int id = 3 * chat + turn;
+            corpus << R"({"chat_id":)" << id << R"(,"parent_chat_id":)" << (turn > 0 ? id - 1 : -1) << R"(,"timestamp":)"
+                   << 100 + starts[static_cast<std::size_t>(chat)] + turn << R"(,"input_length":)" << 16 * (turn + 1)
+                   << R"(,"output_length":)" << chat + 1 << R"(,"turn":)" << turn + 1 << R"(,"hash_ids":[)" << 10 * chat;
+            for (int block = 1; block <= turn; ++block) corpus << "," << 10 * chat + block;
+            corpus << "]}\n";
+        }
+    corpus.close();
+    scenario s = plays(file);
+    s.arrivals = replay(file);
+    CHECK(refusal_of(s).find("nine in ten sessions take up to 2 s of waits alone") != std::string::npos);
+    s.warmup = 4_s;
+    const result r = run(s);
+    check_passes(r);
+    std::map<int, long long> began;  // by the length of its answers, of what was measured
+    std::set<int> warm;
+    for (const auto& [number, steps] : by_session(r, 0)) {
+        CHECK(steps.size() == 3);
+        const record& first = steps.at(16);
+        if (first.phase == run_phase::measure) began[first.output_tokens] = first.scheduled_ns;
+        else warm.insert(first.output_tokens);
+        // Not before their recorded offsets, nor before what they wait for has ended.
+        CHECK(steps.at(48).scheduled_ns == std::max(first.scheduled_ns + 2000000000, steps.at(32).end_ns));
+    }
+    REQUIRE(began.size() == 60);
+    for (const auto& [answer, at] : began)
+        CHECK(std::abs(static_cast<double>(at - began.at(1)) / 1e9 -
+                       (starts[static_cast<std::size_t>(answer - 1)] - starts[0])) < 1e-6);
+    CHECK(warm.size() == 8);
+    CHECK(*warm.begin() == 53);
+    s.arrivals = replay(file).speed(2);
+    CHECK(run(s).requests().size() > 2 * 3 * 60);
+    s.warmup = 10;
+    CHECK(refusal_of(s).find("they begin when they did, so give a time, or 0") != std::string::npos);
+    s.warmup = 4_s;
+    engine e = at_once();
+    e.max_model_len = 80;
+    s.target = simulated(e);
+    CHECK(refusal_of(s).find("arrivals is a replay, and the server has no room for") != std::string::npos);
+}
+
+// ---- gates of every kind -------------------------------------------------------------------------
+
+TEST_CASE("sessions are judged again from their records: by depth, by label, by session") {
+    const files::scratch here;
+    const std::string file = here.file("ours.jsonl");
+    std::ofstream corpus(file);
+    for (int i = 0; i < 40; ++i) {
+        const std::string of = R"({"session":"s)" + std::to_string(i) + R"(",)";
+        corpus << of << R"("step":"a","prompt_tokens":64,"output_tokens":4})" "\n"
+               << of << R"("step":"b","after":["a"],"prompt_tokens":32,"output_tokens":4,"label":"look"})" "\n"
+               << of << R"("step":"c","after":["a","b"],"wait":0.1,"keeps":["a",64],"prompt_tokens":96,"output_tokens":4})" "\n";
+    }
+    corpus.close();
+    scenario s = plays(file);
+    s.name = "agents judged again";
+    s.requests = 360;
+    s.repeats = 3;
+    s.slos = {p50(session_time) <= 60_s, p90(ttft).of(depth(1)) <= 60_s, p90(ttft).of("look") <= 60_s,
+              p50(e2e).of(turns(2)) <= 60_s, of(cached_share, turns(2)) >= 50_pct, max(session_time) <= 1_ms};
+    const result r = run(s);
+    CHECK(r.verdicts()[5].outcome == verdict::fail);
+    for (std::size_t i = 0; i < 5; ++i) CHECK(r.verdicts()[i].outcome == verdict::pass);
+    check_rejudged(r, s.slos);
+}
+
+TEST_CASE("sessions are compared with a baseline, searched for a capacity, and come fresh") {
+    const files::scratch here;
+    const std::string file = here.file("corpus.jsonl");
+    write_corpus(file, 400);
+    scenario s = plays(file);
+    s.name = "agents against another server";
+    s.requests = 600;
+    s.repeats = 4;
+    engine slow = at_once();
+    slow.decode_step = 2_ms;
+    s.baseline = simulated(slow);
+    s.slos = {p50(session_time) <= 1 * baseline, p50(tpot).of(depth(1)) <= 0.7 * baseline, p50(tpot) <= 0.4 * baseline};
+    const result r = run(s);
+    CHECK(r.verdicts()[0].outcome == verdict::pass);
+    CHECK(r.verdicts()[1].outcome == verdict::pass);
+    CHECK(r.verdicts()[2].outcome == verdict::fail);
+
+    s.name = "how many agents";
+    s.baseline = {};
+    s.repeats = 0;
+    s.arrivals = closed_loop(up_to(64));
+    s.requests = 0;
+    s.slos = {p50(tpot) <= 10_ms};
+    engine narrow = at_once();
+    narrow.slots = 4;
+    narrow.step_per_sequence = 1_ms;
+    s.target = simulated(narrow);
+    s.slos = {p90(ttft) <= 300_ms};
+    const capacity_result c = find_capacity(s);
+    CAPTURE(std::string(c.line().c_str()));
+    CHECK(c.low() >= 2);
+    CHECK(c.high() <= 64);
+
+    s = plays(file);
+    s.name = "fresh agents";
+    s.traffic = fresh;
+    s.requests = 600;
+    s.repeats = 0;
+    s.slos = {p90(ttft) <= 60_s};
+    const result f = run(s);
+    check_passes(f);
+    std::set<int> played;  // by the length of its answers: the stages have other sessions
+    for (int stage = 0; stage < 2; ++stage)
+        for (const auto& [number, steps] : by_session(f, stage)) {
+            CHECK(played.insert(steps.at(64).output_tokens).second);
+            for (const auto& [length, x] : steps) CHECK(x.cached_tokens == graph.at(length).kept);
+        }
 }

@@ -125,6 +125,9 @@ inline constexpr cause_sentence cause_sentences[] = {
 
     {because::over_saturated, "over_saturated", "{baseline |}over-saturated: requests in flight "
      "grew by {0} while {0} were sent, and ttft by {t}: the load is over the server's capacity"},
+    {because::over_saturated_by_sessions, "over_saturated_by_sessions", "{baseline |}over-saturated"
+     ": sessions in flight grew by {0} while {0} were started, and the ttft of their steps by {t}: "
+     "the load is over the server's capacity"},
     {because::no_such_turns, "no_such_turns", "no request was one that {m} is of"},
     {because::none_selected, "none_selected", "no measured request is one of {w}"},
     {because::label_failed, "label_failed", "none of the {0} requests of {w} succeeded"},

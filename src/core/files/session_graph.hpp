@@ -123,12 +123,16 @@ private:
                                      : steps_[a].at_s < steps_[before].at_s;
     }
     /// Of ended steps that have the first tokens of a node in common: of a model, the earliest for
-    /// each number of tokens. One that has fewer and began later is none that anybody asks for.
+    /// each number of tokens. One that has fewer and began later is none that anybody asks for,
+    /// here and in all pieces before, which are the longer one's, too.
     void note_end(std::uint32_t s) {
+        bool is_known = false;
         tree_.each_piece(steps_[s].prompt, [&](std::uint32_t node, int, int to) {
+            if (is_known) return;
             std::map<int, std::uint32_t>& found = ended_in_[{node, steps_[s].model}];
             const auto longer = found.lower_bound(to);
-            if (longer != found.end() && longer->second < s) return;
+            is_known = longer != found.end() && longer->second < s;
+            if (is_known) return;
             auto at = found.insert_or_assign(to, s).first;
             while (at != found.begin() && std::prev(at)->second > s) found.erase(std::prev(at));
         });

@@ -9,9 +9,9 @@
 #include "core/files/prefix_tree.hpp"
 #include "core/files/session_graph.hpp"
 
-#include <algorithm>  // max, min, sort
+#include <algorithm>  // max, min, sort, stable_sort
 #include <cmath>  // fabs, isnan
-#include <cstdint>  // uint64_t
+#include <cstdint>  // uint32_t, uint64_t
 #include <cstring>  // strchr
 #include <string>
 #include <string_view>
@@ -188,6 +188,30 @@ struct workload_files {
     std::vector<workload_files> of_baseline{};  // one, where it has another workload
     session_corpus sessions{};
 };
+
+/// The sessions of a corpus in the order in which they began.
+inline std::vector<std::uint32_t> order_of_starts(const session_corpus& c) {
+    std::vector<std::uint32_t> order(c.sessions.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return c.sessions[a].start_s < c.sessions[b].start_s;
+    });
+    return order;
+}
+/// When the first `most` of them began, as a trace whose rows start sessions.
+inline recorded_trace trace_of_starts(const session_corpus& c, std::size_t most,
+                                      const std::string& name) {
+    recorded_trace t{.format = c.format};
+    for (const std::uint32_t i : order_of_starts(c)) {
+        const double start_s = c.sessions[i].start_s;
+        if (start_s < 0)
+            refuse({name, " (", c.format, "): a replay starts sessions when they were recorded to "
+                    "begin, which Bailian's and Mooncake's lines say and these do not"});
+        if (t.rows.size() < most) t.rows.push_back({.at_s = start_s});
+    }
+    for (std::size_t i = t.rows.size(); i-- > 0;) t.rows[i].at_s -= t.rows[0].at_s;
+    return t;
+}
 
 }  // namespace detail
 }  // inline namespace v0

@@ -41,8 +41,8 @@ enum class because : unsigned char {
     client_without, client_is_busy, client_off_rate, read_together, sent_late, client_part,
     client_in_probes,
     // the server's answers
-    over_saturated, no_such_turns, none_selected, label_failed, gaps_of_all, lacks_values,
-    context_full, stops_early, stops_by_itself,
+    over_saturated, over_saturated_by_sessions, no_such_turns, none_selected, label_failed,
+    gaps_of_all, lacks_values, context_full, stops_early, stops_by_itself,
     too_long, filtered, several_choices, known_prompts, usage_over_content, usage_may_hide,
     usage_over_prompt, in_one_piece, in_a_lump, comes_in_lumps, baseline_fails,
     baseline_may_fail,

@@ -7,9 +7,10 @@
 #include "core/judging/decision.hpp"
 #include "core/judging/evidence.hpp"
 
-#include <algorithm>  // sort, upper_bound, max
+#include <algorithm>  // any_of, max, min, sort, stable_sort, upper_bound
 #include <cmath>  // sqrt, pow, isnan
-#include <utility>  // move
+#include <map>
+#include <utility>  // move, pair
 #include <vector>
 
 namespace llmbench {
@@ -44,43 +45,99 @@ inline trend trend_of(const std::vector<double>& values) {
     return r;
 }
 
-/// How the load outgrew the server in one repeat, nothing where that is not shown. Requests in
-/// flight must have grown by a tenth of the arrivals, and by more than the random walk does that a
-/// server at exactly its capacity makes of this traffic (level 0.1 %); ttft must have grown with
-/// them. The time that the first answers took is left out: until then every load fills up.
-inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
-    std::vector<long long> ends;
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        ends.push_back(d.records[i].end_ns);
-        order.push_back(i);
-    }
-    std::sort(ends.begin(), ends.end());
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        const long long at = d.records[a].scheduled_ns, other = d.records[b].scheduled_ns;
-        return at != other ? at < other : a < b;
+/// What a load starts: requests, or sessions of several steps.
+struct load_unit {
+    long long scheduled_ns = 0, end_ns = 0;
+    double waited_ns = 0;  // by its steps for their first tokens, beyond what is usual
+    double tokens = 0;
+    bool is_measured = true, all_ok = true;
+};
+/// Whether its requests are steps of sessions. A search sends what is over the server's capacity on
+/// purpose, in probes of few sessions: there each request counts.
+inline bool starts_sessions(const repeat_data& d) {
+    return d.load == 0 && std::any_of(d.records.begin(), d.records.end(), [](const record& r) {
+        return r.conversation >= 0 && (r.turn > 0 || r.depth > 0);
     });
+}
+/// The longest that nine in ten of the first tenth of the requests waited for their first token.
+inline double usual_wait_ns(const repeat_data& d) {
+    std::vector<std::pair<long long, double>> waits;
+    for (const record& r : d.records)
+        if (r.status == request_status::ok)
+            waits.emplace_back(r.scheduled_ns,
+                               static_cast<double>(r.first_token_ns - r.scheduled_ns));
+    std::sort(waits.begin(), waits.end());
     std::vector<double> early;
-    for (std::size_t k = 0; k < order.size() / 4; ++k)
-        if (const record& r = d.records[order[k]]; r.status == request_status::ok)
-            early.push_back(static_cast<double>(r.end_ns - r.scheduled_ns));
-    if (early.empty()) return {};
+    for (std::size_t i = 0; i < (waits.size() + 9) / 10; ++i) early.push_back(waits[i].second);
     std::sort(early.begin(), early.end());
-    const long long filled = d.records[order[0]].scheduled_ns +
-                             static_cast<long long>(nearest_rank(early, 0.5));
+    return early.empty() ? 0 : nearest_rank(early, 0.9);
+}
+inline std::vector<load_unit> started_by(const repeat_data& d, bool sessions) {
+    std::vector<load_unit> units;
+    const double usual_ns = sessions ? usual_wait_ns(d) : infinity;
+    std::map<long long, std::size_t> of_session;
+    for (const record& r : d.records) {
+        std::size_t at = units.size();
+        if (sessions && r.conversation >= 0)
+            at = of_session.emplace(r.conversation, at).first->second;
+        if (at == units.size()) units.push_back({r.scheduled_ns, r.end_ns});
+        load_unit& u = units[at];
+        u.scheduled_ns = std::min(u.scheduled_ns, r.scheduled_ns);
+        u.end_ns = std::max(u.end_ns, r.end_ns);
+        u.tokens += r.output_tokens;
+        if (r.status == request_status::ok)
+            u.waited_ns += std::max(
+                0.0, static_cast<double>(r.first_token_ns - r.scheduled_ns) - usual_ns);
+        u.is_measured = u.is_measured && is_measured(r);
+        u.all_ok = u.all_ok && r.status == request_status::ok;
+    }
+    std::stable_sort(units.begin(), units.end(), [](const load_unit& a, const load_unit& b) {
+        return a.scheduled_ns < b.scheduled_ns;
+    });
+    return units;
+}
+
+/// How the load outgrew the server in one repeat, nothing where that is not shown. Requests in
+/// flight, or sessions, must have grown by a tenth of the arrivals, and by more than the random
+/// walk does that a server at exactly its capacity makes of this traffic (level 0.1 %); ttft must
+/// have grown with them. The time that the first answers took is left out: until then every load
+/// fills up. Of sessions, which differ more, it is that of nine in ten, without what their steps
+/// waited longer for first tokens than those of the beginning did: that is the server's.
+inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
+    const bool sessions = starts_sessions(d);
+    const std::vector<load_unit> units = started_by(d, sessions);
+    std::vector<long long> ends;
+    std::vector<double> early;
+    for (const load_unit& u : units) {
+        ends.push_back(u.end_ns);
+        if (ends.size() <= units.size() / 4 && u.all_ok)
+            early.push_back(static_cast<double>(u.end_ns - u.scheduled_ns) - u.waited_ns);
+    }
+    if (early.empty()) return {};
+    std::sort(ends.begin(), ends.end());
+    std::sort(early.begin(), early.end());
+    const long long filled = units[0].scheduled_ns +
+                             static_cast<long long>(nearest_rank(early, sessions ? 0.9 : 0.5));
     std::vector<double> in_flight, ttft_s, tokens;
-    for (std::size_t k = 0; k < order.size(); ++k) {
-        const record& r = d.records[order[k]];
-        if (!is_measured(r) || r.scheduled_ns < filled) continue;
-        const auto ended = std::upper_bound(ends.begin(), ends.end(), r.scheduled_ns);
+    for (std::size_t k = 0; k < units.size(); ++k) {
+        const load_unit& u = units[k];
+        if (!u.is_measured || u.scheduled_ns < filled) continue;
+        const auto ended = std::upper_bound(ends.begin(), ends.end(), u.scheduled_ns);
         in_flight.push_back(static_cast<double>(k + 1) -
                             static_cast<double>(ended - ends.begin()));
-        if (r.status != request_status::ok) continue;
-        ttft_s.push_back(static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
-        tokens.push_back(r.output_tokens);
+        if (u.all_ok) tokens.push_back(u.tokens);
     }
+    std::vector<std::pair<long long, double>> first_tokens;  // while any were started
+    for (const record& r : d.records)
+        if (is_pooled(r) && r.scheduled_ns >= filled &&
+            r.scheduled_ns <= units.back().scheduled_ns)
+            first_tokens.emplace_back(
+                r.scheduled_ns, static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
+    std::stable_sort(first_tokens.begin(), first_tokens.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [at, seconds] : first_tokens) ttft_s.push_back(seconds);
     const double n = static_cast<double>(in_flight.size());
-    if (n < 40 || ttft_s.size() < 20) return {};
+    if (n < (sessions ? 100 : 40) || ttft_s.size() < 20 || tokens.size() < 20) return {};
     const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
     // The slope over a random walk has a variance of 6/5 n; arrivals that start and end on time, as
     // planned ones do, 1/5 n.
@@ -90,7 +147,8 @@ inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
     const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
     if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
         return {};
-    return {because::over_saturated, {0, growth, n, 10 * slower.per_batch}};
+    return {sessions ? because::over_saturated_by_sessions : because::over_saturated,
+            {0, growth, n, 10 * slower.per_batch}};
 }
 
 /// Why the load was more than the server can take, nothing where that is not shown in most repeats.

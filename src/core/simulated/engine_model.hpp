@@ -61,6 +61,7 @@ public:
           random_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 77),
           capacity_(kv_capacity_tokens(e.kv)) {}
 
+    const engine& settings() const { return e_; }
     admission submit(double now, request r) {
         const double tokens = r.prompt_tokens + r.output_tokens;
         if (tokens > static_cast<double>(e_.max_model_len) || tokens > capacity_)

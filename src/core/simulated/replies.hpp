@@ -56,7 +56,10 @@ inline reply about_server(std::string_view path, const engine_model& m, const ta
     for (const char* ready : {"/health", "/api/version", "/v2/health/ready", "/readyz"})
         if (path == ready) return json("{}");
     if (path == "/v1/models")
-        return json(R"({"object":"list","data":[{"id":"simulated","object":"model"}]})");
+        return {200, "application/json",
+                printed(R"({"object":"list","data":[{"id":"simulated","object":"model",)"
+                        R"("max_model_len":%lld}]})",
+                        static_cast<long long>(m.settings().max_model_len))};
     if (path == "/api/tags") return json(R"({"models":[{"name":"simulated"}]})");
     if (path == "/info") return json(R"({"model_id":"simulated"})");
     if (path == "/metrics")

@@ -18,10 +18,9 @@ namespace detail {
 inline load_conditions load_conditions_of(const plan& p) {
     const planned_traffic& t = *p.sent;
     load_conditions c;
-    const bool as_planned = t.arrivals.max_in_flight == 0 && t.stride == 1;
+    const bool as_planned = t.arrivals.max_in_flight == 0;
     c.arrival_cv2 = as_planned ? arrival_cv2_of(t.arrivals) : not_a_number;
-    // Turns come in batches as large as a conversation at most. Only a search is in need of that:
-    // it sends more than the server can take on purpose.
+    // In a search each request counts, and turns come in batches of a conversation at most.
     if (p.searches() && t.stride > 1)
         c.arrival_cv2 = arrival_cv2_of(t.arrivals) + static_cast<double>(t.stride);
     c.short_outputs_expected = expects_short_outputs(p);

@@ -247,19 +247,24 @@ inline void check_sessions(const sessions& w) {
     if (w.max_items && !(*w.max_items >= 1 && *w.max_items <= 1000000))
         refuse({printed("workload.max_items is %d: it runs from 1 to 1000000", *w.max_items)});
 }
-inline planned_workload workload_of(const sessions& w, const scenario& s, std::uint64_t seed,
-                                    const session_corpus& corpus) {
+/// What is said of them behind how many and how large they are.
+inline std::string rest_of_sessions(bool is_forced) {
+    return std::string(is_forced ? "" : ", answers as long as they get") +
+           "; answers of the server are not fed back, so none of their tokens is found cached";
+}
+inline planned_workload workload_of(const sessions& w, const scenario& s, const arrival_data& a,
+                                    std::uint64_t seed, const session_corpus& corpus) {
     check_sessions(w);
     if (corpus.sessions.empty()) refuse({str(w.path), " was not read"});
-    if (s.arrivals.data().kind == arrival_kind::replay)
-        refuse({"workload is sessions and arrivals is ", arrival_text(s.arrivals.data()),
-                ": give arrivals that start sessions at a rate, or users that play them"});
+    const auto most = static_cast<std::size_t>(w.max_items ? *w.max_items : 0);
+    const bool as_recorded = a.kind == arrival_kind::replay;
     recorded_sessions source{
         .most_turns = corpus.most_steps,
         .most_wait_s = w.most_wait.seconds(),
-        .order = drawn_order(corpus.sessions.size(),
-                             static_cast<std::size_t>(w.max_items ? *w.max_items : 0), seed),
-        .models = std::vector<std::string>(corpus.models.size())};
+        .order = as_recorded ? recorded_order(corpus, most)
+                             : drawn_order(corpus.sessions.size(), most, seed),
+        .models = std::vector<std::string>(corpus.models.size()),
+        .name = file_name(str(w.path))};
     for (const model_name& m : w.models) {
         const auto at = std::find(corpus.models.begin(), corpus.models.end(), str(m.recorded));
         if (at == corpus.models.end())
@@ -267,21 +272,17 @@ inline planned_workload workload_of(const sessions& w, const scenario& s, std::u
                     "is of such a model"});
         source.models[static_cast<std::size_t>(at - corpus.models.begin())] = str(m.asked);
     }
-    double steps = 0, longest = 0;
-    for (const std::uint32_t i : *source.order) steps += corpus.sessions[i].steps;
-    for (const session_step& x : corpus.steps)
-        longest = std::max(longest, static_cast<double>(x.prompt.tokens));
-    const auto n = static_cast<double>(source.order->size());
-    const std::string left_out =
-        corpus.left_out > 0 ? printed(", %lld left out by max_context", corpus.left_out) : "";
+    // What warms up are the last ones, so that each of the others begins when it did.
+    if (as_recorded) {
+        if (s.warmup.requests() > 0)
+            refuse({printed("workload is sessions and arrivals is a replay of them, with a warm-up "
+                            "of %lld requests: they begin when they did, so give a time, or 0",
+                            static_cast<long long>(s.warmup.requests()))});
+        const std::size_t n = source.order->size();
+        source.begin = (n - warmup_sends(a, 0, s.warmup.seconds()) % n) % n;
+    }
     return {.source = source,
-            .text = printed("%.0f sessions of ", n) + file_name(str(w.path)) + " (" +
-                    corpus.format + ")" + left_out + printed(", %.1f steps each", steps / n) +
-                    printed(", prompts of up to %.0f tokens, waits of up to %.9g s", longest,
-                            w.most_wait.seconds()) +
-                    (w.force_output ? "" : ", answers as long as they get") +
-                    "; answers of the server are not fed back, so none of their tokens is found "
-                    "cached",
+            .text = source.text(corpus) + rest_of_sessions(w.force_output),
             .forces_length = w.force_output || s.options.ignore_eos};
 }
 
@@ -354,7 +355,8 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
     if (const auto* talk = w.get<conversations>()) return workload_of(*talk, s.options);
     if (const auto* graphs = w.get<sessions>()) {
         const long long seed = s.seed;
-        return workload_of(*graphs, s, seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
+        return workload_of(*graphs, s, arrivals,
+                           seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
                            files.sessions);
     }
     if (const auto* made = w.get<synthetic>())

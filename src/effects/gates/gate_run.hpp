@@ -13,6 +13,7 @@
 #include "core/judging/values.hpp"
 #include "core/traffic/load_conditions.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/left_out.hpp"
 #include "core/planning/profiled.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/stored/stored.hpp"
@@ -46,7 +47,8 @@ namespace detail {
 /// The servers of a gate, and what is measured on them.
 class gate_run {
 public:
-    gate_run(const plan& p, const scenario& s, const run_mode& mode, progress_mode progress)
+    /// The plan is fitted to what its servers say that they have room for.
+    gate_run(plan& p, const scenario& s, const run_mode& mode, progress_mode progress)
         : p_(p),
           mode_(mode),
           servers_(p, s, mode),
@@ -70,6 +72,8 @@ public:
         servers_.each([&](live_target& t) { t.bring_up(left_s()); });
         servers_.each([&](const live_target& t) { end_profiles_on(t); });
         servers_.check_two_servers();
+        p_ = without_long_sessions(
+            p_, [&](const std::string& model) { return servers_.room_of(model); });
         servers_.each([&](live_target& t) {
             t.check_answers(*p_.sent);
             t.learn_tokens(p_, left_s());
@@ -180,7 +184,7 @@ private:
         });
     }
 
-    const plan& p_;
+    plan& p_;
     const planned_judging& judged_ = *p_.judged;
     const run_mode& mode_;
     measured_gate all_{};

@@ -37,6 +37,17 @@ public:
     }
     live_target& on(run_arm arm) { return arm == run_arm::baseline ? *baseline_ : candidate_; }
     live_target& candidate() { return candidate_; }
+    /// What both arms have room for, 0 where neither says.
+    int room_of(const std::string& model) const {
+        int least = candidate_.room_of(model);
+        const auto take = [&](int room) {
+            if (room > 0 && (least == 0 || room < least)) least = room;
+        };
+        if (other_) take(other_->room_of(model));
+        if (p_.sent->otherwise && model.empty())
+            take(candidate_.room_of((*p_.sent->otherwise).common.model));
+        return least;
+    }
     bool has_baseline() const { return baseline_ != nullptr; }
     /// Each that is a server of its own.
     template <class F>

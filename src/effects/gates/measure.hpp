@@ -322,7 +322,7 @@ public:
             check_rehearsal(scenario_);
         }
         if (model_ || is_made_up(scenario_)) enter_virtual_time();
-        const gate_to_run what = prepared();
+        gate_to_run what = prepared();
         if (stop_asked.load()) throw no_server("the run was interrupted before this gate began");
         gate_run run(what.asked, scenario_, what.mode, shown_progress());
         if (run.bring_up()) run.measure();

@@ -197,6 +197,7 @@ private:
             s.server.bring_up(seconds_left());
             if (std::exchange(s.is_known, true)) return;
             check_images(s.what, *s.server.load().api);
+            check_room(s);
             s.server.check_answers(*s.what.sent);
             s.server.learn_tokens(s.what, seconds_left());
             s.server.check_reports_metrics(s.what.judged->slos, s.what.sent->common);
@@ -221,6 +222,14 @@ private:
         } catch (const std::exception& e) {
             lose(gate_outcome::invalid, false, e);
         }
+    }
+    /// Settings are compared on the same sessions, those of all of them.
+    static void check_room(const setting_under_test& s) {
+        const plan fitted = without_long_sessions(
+            s.what, [&](const std::string& model) { return s.server.room_of(model); });
+        if (trace_hash(fitted) != trace_hash(s.what))
+            refuse({"its server has no room for all sessions, which are the same of all settings: ",
+                    fitted.sent->workload_text, "; give workload.max_context"});
     }
     /// Two settings that are one server differ in nothing.
     void check_servers() const {

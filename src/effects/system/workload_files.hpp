@@ -129,6 +129,18 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
     const arrival_data& a = s.arrivals.data();
     if (a.kind == arrival_kind::replay) {
         check_arrivals(a);
+        if (const auto* graphs = w.get<sessions>()) {
+            if (!(a.file == graphs->path))
+                refuse({"workload is sessions of ", str(graphs->path),
+                        " and arrivals is a replay of ", str(a.file),
+                        ": sessions begin when their own recording says"});
+            f.trace = trace_of_starts(f.sessions,
+                                      static_cast<std::size_t>(graphs->max_items
+                                                                   ? *graphs->max_items
+                                                                   : most_corpus_steps),
+                                      str(a.file));
+            return f;
+        }
         byte_stream in = bytes_of(str(a.file), "arrivals, replay's file,");
         f.trace = read_trace(in);
     }

@@ -16,7 +16,7 @@
 #include "effects/load/order.hpp"
 #include "effects/targets/first_words.hpp"
 
-#include <algorithm>  // find
+#include <algorithm>  // any_of, max
 #include <functional>  // how a server is asked
 #include <stdexcept>  // runtime_error
 #include <string>
@@ -43,26 +43,34 @@ inline std::string inquiry_path(const load_target& to, const char* path) {
 
 // ---- which models it has
 
+/// A model, and the tokens that a prompt and its answer have at most; 0 where nothing says so.
+struct listed_model {
+    std::string name{};
+    int room = 0;
+};
 /// The models that an answer names.
-inline std::vector<std::string> listed_models(const api_traits& api, const http_answer& a) {
-    std::vector<std::string> models;
+inline std::vector<listed_model> listed_models(const api_traits& api, const http_answer& a) {
+    std::vector<listed_model> models;
     picojson::value v;
     if (!*api.models || a.status != 200 || !parse_json(a.body, v)) return models;
     if (!*api.models_in) {
-        if (has_text(v, api.model_as)) models.push_back(string_member(v, api.model_as));
+        if (has_text(v, api.model_as)) models.push_back({string_member(v, api.model_as)});
         return models;
     }
-    if (const picojson::value* list = member(v, api.models_in);
-        list && list->is<picojson::array>())
-        for (const picojson::value& m : list->get<picojson::array>())
-            models.push_back(string_member(m, api.model_as));
+    for (const picojson::value& m : array_member(v, api.models_in))
+        models.push_back({string_member(m, api.model_as),
+                          std::max(0, count_member(m, "max_model_len"))});
     return models;
 }
+inline bool is_named(const std::vector<listed_model>& models, const std::string& name) {
+    return std::any_of(models.begin(), models.end(),
+                       [&](const listed_model& m) { return m.name == name; });
+}
 
-inline std::string names_of(const std::vector<std::string>& models, const load_target& to) {
+inline std::string names_of(const std::vector<listed_model>& models, const load_target& to) {
     std::string names;
-    for (const std::string& m : models)
-        names += (names.empty() ? "" : ", ") + printable(without_secrets(m, to.secrets), 100);
+    for (const listed_model& m : models)
+        names += (names.empty() ? "" : ", ") + printable(without_secrets(m.name, to.secrets), 100);
     return names;
 }
 /// Where a server is asked first of all: for its list of models, or whether it is ready.
@@ -74,8 +82,8 @@ inline std::string first_path(const load_target& to) {
 /// that takes no model has its name for the reports, "" where it cannot be had.
 inline std::string only_model(const load_target& to, const http_answer& a,
                               const std::string& url) {
-    const std::vector<std::string> models = listed_models(*to.api, a);
-    if (models.size() == 1) return models[0];
+    const std::vector<listed_model> models = listed_models(*to.api, a);
+    if (models.size() == 1) return models[0].name;
     if (!to.api->needs_model) return {};
     const std::string why = why_not_served(to, "GET", first_path(to), a, url);
     if (!why.empty() && *to.api->models)
@@ -91,10 +99,8 @@ inline std::string only_model(const load_target& to, const http_answer& a,
 }
 /// What is to be said of a model that was named and is not listed, "" where there is nothing.
 inline std::string unlisted_text(const load_target& to, const http_answer& a) {
-    const std::vector<std::string> models = listed_models(*to.api, a);
-    const bool is_listed =
-        models.empty() || std::find(models.begin(), models.end(), to.model) != models.end();
-    return is_listed ? std::string()
+    const std::vector<listed_model> models = listed_models(*to.api, a);
+    return models.empty() || is_named(models, to.model) ? std::string()
                      : "the server does not list this model; it lists " + names_of(models, to);
 }
 

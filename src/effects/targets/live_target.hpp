@@ -186,6 +186,14 @@ public:
         const auto* s = std::get_if<simulated_engine>(&server_);
         return s ? &s->settings : nullptr;
     }
+    /// Tokens that a prompt and its answer have at most, of a model by its name in requests, "" of
+    /// those that name the target's; 0 where it is not listed with that.
+    int room_of(const std::string& model) const {
+        const std::string& asked = model.empty() ? load_.model : model;
+        for (const listed_model& m : models_)
+            if (m.name == asked) return m.room;
+        return 0;
+    }
     const load_target& load() const { return load_; }
     const target_facts& facts() const { return facts_; }
 
@@ -247,6 +255,7 @@ private:
     /// heard of here in either case.
     void find_model() {
         const http_answer first = first_answer(load_, facts_.url, proxy_);
+        models_ = listed_models(*load_.api, first);
         load_.model = at_.model.empty() ? only_model(load_, first, facts_.url) : str(at_.model);
         if (const std::string note = unlisted_text(load_, first); !note.empty())
             facts_.notes.push_back(facts_.url + ": " + note);
@@ -261,6 +270,7 @@ private:
     endpoint at_{};  // what the server is once it is up
     load_target load_{};
     target_facts facts_{};
+    std::vector<listed_model> models_{};
     std::string proxy_{};  // what is to be said of one that is not used
     std::string page_{};  // of a process, whose port is not known yet
     server_pages pages_{};

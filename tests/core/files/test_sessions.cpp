@@ -1,6 +1,8 @@
 // Sessions as graphs: their rules, how a graph is derived, and the formats that they are read from.
 #include "core/files/session_files.hpp"
 
+#include "support/texts.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -324,6 +326,32 @@ TEST_CASE("requests of Mooncake's are sessions by their session_id, with delays 
     CHECK(c.sessions[1].start_s == 1.3);
 }
 
+TEST_CASE("the lines that examples/sessions/*.jq make of others' recordings are sessions") {
+    const auto converted = [](const std::string& name) {
+        return read(texts::content_of("data/sessions/" + name + ".ours.jsonl"));
+    };
+    const session_corpus rounds = converted("tracelab");
+    REQUIRE(rounds.sessions.size() == 2);
+    CHECK(step(rounds, 1).wait_s == 1.5);
+    CHECK(step(rounds, 1).prompt.kept == 900);
+    const session_corpus streams = converted("tpu_inference");
+    REQUIRE(streams.sessions.size() == 2);
+    CHECK(step(streams, 2).prompt.tokens == 7570 + 399 + 65 + 23 + 942);
+    CHECK(step(streams, 2).prompt.kept == 7570 + 399 + 23);
+    CHECK(step(streams, 2).wait_s == 0.25);
+    // A turn spawns two children, of which one is joined by the next turn and one by the turn after it; the last turn
+    // forks.
+    const session_corpus tree = converted("dag_jsonl");
+    REQUIRE(tree.sessions.size() == 1);
+    REQUIRE(tree.steps.size() == 7);
+    CHECK(after(tree, 4) == steps{0, 2});
+    CHECK(step(tree, 4).wait_s == 1.5);
+    CHECK(after(tree, 5) == steps{4, 3});
+    CHECK(step(tree, 6).prompt.kept == step(tree, 5).prompt.tokens);
+    CHECK(step(tree, 1).prompt.kept == 0);
+    CHECK(tree.deepest == 1);
+}
+
 // ---- size ----------------------------------------------------------------------------------------
 
 TEST_CASE("of 472 sessions and 113,254 requests the index is small") {
@@ -379,7 +407,6 @@ TEST_CASE("a hostile corpus ends within bounds") {
 
 TEST_CASE("a session of 10,000 steps is derived in time, whatever its shape") {
     std::string line, fan;
-    std::string blocks;
     for (int i = 0; i < 10000; ++i) {
         const std::string comma = i ? "," : "";
         line += comma + R"({"t":)" + std::to_string(i) + R"(,"in":)" + std::to_string(10 + i / 10) +
@@ -388,6 +415,20 @@ TEST_CASE("a session of 10,000 steps is derived in time, whatever its shape") {
                R"(,"in":10,"out":1,"api_time":9000,"hash_ids":[)" + std::to_string(i) + "]}";
     }
     CHECK(read(weka(line)).steps.size() == 10000);
+    // Each goes on from the one before with a block of its own: prompts of up to 4,000 pieces.
+    std::vector<recorded_step> deep;
+    prefix_tree tree;
+    tree_prompt p;
+    for (int i = 0; i < 4000; ++i) {
+        p = tree.branch(p.node, p.tokens, p.tokens + 10);
+        recorded_step s;
+        s.at_s = i;
+        s.end_s = i + 0.5;
+        s.prompt = p;
+        deep.push_back(s);
+    }
+    derived_graph derived(deep, tree);
+    CHECK(derived.links()[3999].after == std::vector<std::uint32_t>{3998});
     const session_corpus c = read(weka(fan));
     CHECK(after(c, 9999).size() <= most_steps_before);
 }

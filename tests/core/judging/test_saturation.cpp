@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <queue>
 #include <string>
 #include <vector>
 
@@ -307,4 +309,101 @@ TEST_CASE("a ramp over the capacity is not called over-saturated, since it grows
         CHECK_FALSE(is_flagged({}, up, 300, seed, arrival_cv2_of(up)));
         CHECK(is_flagged({}, up, 300, seed, 1));  // as it would be, were it not known
     }
+}
+
+// ---- sessions, whose turns follow turns --------------------------------------------------------
+
+namespace {
+
+/// Sessions of 3 to 8 turns that begin at a rate, with 1 s of thinking on the average before each
+/// later turn, on the engine model.
+repeat_data sessions_at(double per_second, int sessions, std::uint64_t seed) {
+    struct turn_due {
+        double at = 0;
+        int session = 0, turn = 0;
+        bool operator>(const turn_due& o) const { return at > o.at; }
+    };
+    const virtual_load load;
+    engine e = load.server;
+    e.seed = static_cast<long long>(seed);
+    engine_model model(e);
+    generator random(seed, 5);
+    std::priority_queue<turn_due, std::vector<turn_due>, std::greater<>> due;
+    std::vector<int> turns;
+    const arrival_data arrivals = poisson(request_rate(per_second)).data();
+    for (const double at : open_loop_schedule(arrivals, 0, 0, sessions, 0, seed).at) {
+        due.push({at, static_cast<int>(turns.size()), 0});
+        turns.push_back(3 + static_cast<int>(random.below(6)));
+    }
+    repeat_data d;
+    while (!due.empty() || model.step_end() < infinity) {
+        if (!due.empty() && due.top().at <= model.step_end()) {
+            const turn_due t = due.top();
+            due.pop();
+            record r;
+            r.phase = run_phase::measure;
+            r.status = request_status::ok;
+            r.scheduled_ns = r.dispatched_ns = r.sent_ns = at_ms(t.at * 1000);
+            r.conversation = t.session;
+            r.turn = t.turn;
+            r.prompt_tokens = drawn_length(load.prompts, random, 1);
+            r.output_tokens = drawn_length(load.outputs, random, 2);
+            r.events = r.first_event_tokens = 1;
+            model.submit(t.at, {d.records.size(), r.prompt_tokens, r.output_tokens, {}});
+            d.records.push_back(r);
+            d.gap_offsets.push_back(0);
+            continue;
+        }
+        const double now = model.step_end();
+        for (const engine_model::emission& out : model.finish_step()) {
+            record& r = d.records[out.id];
+            if (r.first_token_ns == 0) r.first_token_ns = at_ms(now * 1000);
+            r.last_token_ns = at_ms(now * 1000);
+            if (!out.finished) continue;
+            r.end_ns = r.last_token_ns;
+            const auto s = static_cast<std::size_t>(r.conversation);
+            if (r.turn + 1 < turns[s])
+                due.push({now + random.exponential(), static_cast<int>(s), r.turn + 1});
+        }
+    }
+    return d;
+}
+/// Of so many seeds. A session has 5.5 turns on the average.
+int sessions_flagged_of(int seeds, double fraction_of_capacity, int sessions) {
+    const double rate = fraction_of_capacity * capacity_of({}) / 5.5;
+    int flagged = 0;
+    for (int seed = 1; seed <= seeds; ++seed) {
+        const repeat_data d = sessions_at(rate, sessions, static_cast<std::uint64_t>(seed));
+        measurement m = measured({d, d});
+        m.arrival_cv2 = 1;
+        const std::string why = over_saturation_reason(m);
+        if (!why.empty()) CHECK(why.find("over-saturated: sessions in flight grew by ") == 0);
+        flagged += !why.empty();
+    }
+    return flagged;
+}
+
+}  // namespace
+
+TEST_CASE("sessions that the engine can take are never called over-saturated, though they fill up") {
+    CHECK(sessions_flagged_of(20, 0.60, 250) == 0);
+    CHECK(sessions_flagged_of(20, 0.85, 250) == 0);
+    CHECK(sessions_flagged_of(5, 0.85, 800) == 0);
+    CHECK(sessions_flagged_of(20, 0.95, 400) <= 1);
+}
+
+TEST_CASE("sessions over the engine's capacity are called over-saturated") {
+    CHECK(sessions_flagged_of(10, 1.2, 800) >= 9);
+    CHECK(sessions_flagged_of(20, 1.5, 400) >= 19);
+    CHECK(sessions_flagged_of(20, 2.0, 400) >= 19);
+}
+
+TEST_CASE("sessions of a search count request by request, and one session alone shows nothing") {
+    repeat_data d = sessions_at(1.5 * capacity_of({}) / 5.5, 400, 1);
+    CHECK(oversaturation_of(d, 1).what == because::over_saturated_by_sessions);
+    d.load = 4;
+    CHECK(oversaturation_of(d, 1).what != because::over_saturated_by_sessions);
+    d.load = 0;
+    for (record& r : d.records) r.conversation = 0;
+    CHECK_FALSE(oversaturation_of(d, 1));
 }

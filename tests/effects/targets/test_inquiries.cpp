@@ -19,7 +19,11 @@ using words = std::vector<std::string>;
 
 http_answer ok(const std::string& body) { return {.status = 200, .body = body}; }
 
-words models_by(api_format api, const http_answer& a) { return listed_models(traits_of(api), a); }
+words models_by(api_format api, const http_answer& a) {
+    words names;
+    for (const listed_model& m : listed_models(traits_of(api), a)) names.push_back(m.name);
+    return names;
+}
 
 load_target target_of(api_format api, const std::string& path = "") {
     load_target to;
