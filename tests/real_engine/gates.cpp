@@ -5,6 +5,8 @@
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
 
+#include <fstream>  // questions
+#include <iostream>  // what was found
 #include <string>  // commands
 
 using namespace llmbench;
@@ -114,4 +116,41 @@ TEST_CASE("tokens: letters of two tokens make fewer events") {
         fewer += x.events < x.output_tokens;
     }
     CHECK(fewer > 0);
+}
+
+// ---- answers: the model is random, so it knows nothing, and says the same whenever it is asked
+
+/// Half of them are right where an answer ends in a word of the first half of the alphabet, the
+/// others where it does not: whatever is answered, chance makes half of that right.
+static questions asked_of_chance() {
+    std::ofstream file("chance.jsonl");
+    for (int i = 0; i < 100; ++i)
+        file << "{\"question\": \"Where is house number " << i << " of the old road?\", \"pattern\": \"(^|[^a-z])"
+             << (i % 2 ? "[a-m]" : "[n-z]") << "[a-z]*[^a-z]*$\"}\n";
+    return {.path = "chance.jsonl"};
+}
+static scenario of_chance(int users) {
+    return {
+        .name = "answers to " + std::to_string(users),
+        .target = engine_with(8),
+        .baseline = same_server(),
+        .workload = asked_of_chance(),
+        .arrivals = closed_loop(users),
+        .warmup = 8,
+        .slos = {accuracy >= 90_pct, advisory(same_answers >= 95_pct), error_rate <= 5_pct},
+        .options = {.max_tokens = 24},
+    };
+}
+
+TEST_CASE("answers: what is random is right by chance, and the same when it is asked again") {
+    for (const int users : {1, 8}) {
+        CAPTURE(users);
+        const result r = run(of_chance(users));
+        CHECK(r.verdicts()[0].outcome == verdict::fail);
+        CHECK(r.measured(accuracy) > 0.3);
+        CHECK(r.measured(accuracy) < 0.7);
+        CHECK(r.measured(same_answers) > (users == 1 ? 0.95 : 0.3));  // alone there is no batch
+        std::cout << users << " users: " << r.verdicts()[0].line() << "\n"
+                  << users << " users: " << r.verdicts()[1].line() << "\n";
+    }
 }

@@ -2,17 +2,17 @@
 # Installs the real engine, runs the gates of gates.cpp against it and checks what came out: exit
 # codes and the verdicts in result.json. Where a llama-server is at hand ($LLAMA_SERVER or PATH), the
 # same gates run on it, too.
-#   tests/real_engine/run.sh PROGRAM BUILD_DIR [healthy|crippled|tokens...]    default: all three
+#   tests/real_engine/run.sh PROGRAM BUILD_DIR [healthy|crippled|tokens|answers...]    default: all four
 # Exits 77 where the engine cannot be had, or the machine stalled the client beside it.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/support/too_busy.sh
 source "$here/../support/too_busy.sh"
-program=$(realpath "${1:?usage: run.sh PROGRAM BUILD_DIR [healthy|crippled|tokens...]}")
-mkdir -p "${2:?usage: run.sh PROGRAM BUILD_DIR [healthy|crippled|tokens...]}"
+program=$(realpath "${1:?usage: run.sh PROGRAM BUILD_DIR [healthy|crippled|tokens|answers...]}")
+mkdir -p "${2:?usage: run.sh PROGRAM BUILD_DIR [healthy|crippled|tokens|answers...]}"
 build=$(cd "$2" && pwd)
 parts=("${@:3}")
-if ((${#parts[@]} == 0)); then parts=(healthy crippled tokens); fi
+if ((${#parts[@]} == 0)); then parts=(healthy crippled tokens answers); fi
 reports=${LLMBENCH_REPORT_DIR:-$build/llmbench-report}
 # What a caller has set for gates of its own must not reach these.
 unset "${!LLMBENCH_@}"
@@ -81,7 +81,7 @@ check_on() {
                 grep -qxF "fail: p50(ttft) <= 3 * baseline" <<< "$found" ||
                     wrong "the miss was not seen; the verdicts are: $found"
                 ;;
-            tokens) run_part tokens 0 "$report" ;;
+            tokens | answers) run_part "$part" 0 "$report" ;;
             *) wrong "there is no part '$part'" ;;
         esac
     done
