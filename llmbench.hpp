@@ -74,169 +74,170 @@
 //   [C47] what a server's prefix cache had of the prompts
 //   [C48] bounds on what was measured where the client may have been late
 //   [C49] tokens and requests per second
-//   [C50] how long sessions took
-//   [C51] metrics that a server reports of itself
-//   [C52] metrics of requests and of repeats
-//   [C53] how a run changes from its first third to its last
-//   [C54] statistics of several repeats together
-//   [C55] the fields of a repeat
-//   [C56] when a thread of the client did not run, as it knows itself
-//   [C57] the fields of a record
-//   [C58] one repeat of the parts that several programs sent of it
-//   [C59] what a history says of one statistic of one gate
-//   [C60] from which night on a level holds
-//   [C61] what a history knows: its level, what nights and repeats differ by
-//   [C62] which levels were accepted, and what they drifted by
-//   [C63] a run held against a history
-//   [C64] what a history says of the noise of repeats, for limits that are no baseline's
-//   [C65] lines of a history's files
-//   [C66] what runs must have in common to be nights of one history
-//   [C67] what a server and its machine say of themselves, for a history
-//   [C68] from the lines of a history to its nights
-//   [C69] the rule: interim analyses, bounds, prior noise
-//   [C70] what is decided on an objective, and why
-//   [C71] what verdicts are given on
-//   [C72] the history that a gate is held against
-//   [C73] what evidence is held against
-//   [C74] counts: fractions, and quantiles of fresh traffic
-//   [C75] errors of a baseline
-//   [C76] what the client can say against its own numbers
-//   [C77] verdicts on a drift
-//   [C78] distances from a limit
-//   [C79] repeats whose noise a history knows
-//   [C80] pairs: repeats in turns with those of a baseline
-//   [C81] values: times, speeds and rates
-//   [C82] a run held against the nights of main
-//   [C83] what the numbers alone say of an objective
-//   [C84] verdicts that the client may have decided
-//   [C85] how many requests a verdict rests on at least
-//   [C86] what a server's answers can say against its numbers
-//   [C87] verdicts that stand although tokens were buffered
-//   [C88] servers that cannot keep up
-//   [C89] what a server's state explains
-//   [C90] the cross-check of our numbers with the server's
-//   [C91] what makes a measurement invalid
-//   [C92] the verdicts of a gate
-//   [C93] what a calibration finds
-//   [C94] limits that have become too easy
-//   [C95] from verdicts to an exit code
-//   [C96] calibration
-//   [C97] a sentence for each cause
-//   [C98] decisions in sentences
-//   [C99] verdicts in words
-//   [C100] settings beside each other: turns, ratios, what differs significantly
-//   [C101] settings beside each other: from what was measured of each
-//   [C102] settings beside each other, in words
-//   [C103] files of others' making, value by value
-//   [C104] datasets
-//   [C105] what recorded prompts have in common
-//   [C106] sessions as graphs of model calls
-//   [C107] traces
-//   [C108] questions and their keys
-//   [C109] recorded sessions, in the formats of others and in ours
-//   [C110] lengths
-//   [C111] when requests are sent
-//   [C112] arrivals
-//   [C113] prompts of a given number of tokens
-//   [C114] places of a trace
-//   [C115] the part of a load that one of several programs sends
-//   [C116] conversations, recorded and made up
-//   [C117] prompts that stand alone
-//   [C118] recorded sessions as traffic
-//   [C119] where prompts come from
-//   [C120] the plan of a gate
-//   [C121] from a workload to its part of the plan
-//   [C122] the hash of all that a plan sends
-//   [C123] the requests of a plan
-//   [C124] what of its prompts a workload lets a prefix cache have
-//   [C125] what a plan says of the evidence that it will bring
-//   [C126] the search for a capacity
-//   [C127] what probes say of a load
-//   [C128] the capacity that probes show
-//   [C129] the capacity of a candidate beside that of a baseline
-//   [C130] a capacity held against a live baseline's
-//   [C131] a load that is searched
-//   [C132] which SLOs a scenario can have
-//   [C133] the options of requests
-//   [C134] the load that is profiled
-//   [C135] what a scenario does beside its load
-//   [C136] from a scenario to its plan
-//   [C137] a plan in words
-//   [C138] where a gate's server stood
-//   [C139] sessions that a server has no room for
-//   [C140] what of a scenario does not go with a curve, and its load at each point of one
-//   [C141] what of a scenario does not go with several settings
-//   [C142] JSON files of other tools
-//   [C143] one run of another tool, as its file tells it
-//   [C144] result files of AIPerf
-//   [C145] result files of guidellm
-//   [C146] files that tell of their requests in lists, one value of each request in each
-//   [C147] result files of SGLang's bench_serving
-//   [C148] result files of vLLM bench serve
-//   [C149] which tool wrote a result file, and what it tells
-//   [C150] runs of another tool as the repeats of one gate
-//   [C151] engine model
-//   [C152] what a request asks the simulated server
-//   [C153] answers of the simulated server
-//   [C154] the simulated server's page of metrics
-//   [C155] what the simulated server says besides answers
-//   [C156] an engine with the pace of a server that was measured
-//   [C157] our requests in other tools' definitions
-//   [C158] the rows of a table: each metric over the repeats of an arm
-//   [C159] points and round steps of drawings
-//   [C160] distributions: quantiles as lines, of each repeat and of all
-//   [C161] the curve of a search: objectives over the load
-//   [C162] how requests ended, and what their answers say of tokens
-//   [C163] how long made-up prompts were to be, and were
-//   [C164] what each of several programs did, over all repeats
-//   [C165] what a server told of itself, over all repeats
-//   [C166] what was done beside the load of an arm
-//   [C167] timelines: repeats in windows of equal length
-//   [C168] all that reports tell of a gate's numbers, computed once
-//   [C169] what other runs of a gate would find
-//   [C170] answers that reports show
-//   [C171] what a result keeps of the nights that it was held against
-//   [C172] the fields of a gate: its servers, its load, what it was judged by
-//   [C173] stored results
-//   [C174] the fields of what was measured on a server
-//   [C175] calibration.json
-//   [C176] what result.json tells of events.bin
-//   [C177] the fields of a verdict
-//   [C178] from a gate that was measured to its line of a history
-//   [C179] one line of records.jsonl
-//   [C180] shards of a load, put together
-//   [C181] a repeat as bytes, for another program of the same run
-//   [C182] from the lines of a history to what a gate is held against
-//   [C183] the progress line
-//   [C184] what reports tell of several settings
-//   [C185] several settings in result.json
-//   [C186] several settings on the console
-//   [C187] what came of a profile
-//   [C188] what reports are made of
-//   [C189] how gates are headed
-//   [C190] words in Markdown
-//   [C191] what reports tell of a server's loads, one after the other
-//   [C192] rehearsals: gates on a model of their server
-//   [C193] result.json and calibration.json
-//   [C194] several settings in summary.md
-//   [C195] what reports say of the nights that a gate was held against
-//   [C196] words of reports
-//   [C197] junit.xml, summary.md, annotations, metrics.txt
-//   [C198] what a console can show
-//   [C199] the console
-//   [C200] answers in reports: answers.jsonl, and their section of the page
-//   [C201] the pace of a server in the result of a run
-//   [C202] the report page: drawings
-//   [C203] the report page: verdicts
-//   [C204] the report page: what else a gate has to say
-//   [C205] the report page: answers
-//   [C206] the report page: style, icons and script
-//   [C207] the report page: distributions
-//   [C208] the report page: gates beside each other
-//   [C209] the report page: what a search found
-//   [C210] the report page: several settings beside each other
-//   [C211] the report page: timelines
-//   [C212] the report page: the whole
+//   [C50] what became of a load while something hurt its server
+//   [C51] how long sessions took
+//   [C52] metrics that a server reports of itself
+//   [C53] metrics of requests and of repeats
+//   [C54] how a run changes from its first third to its last
+//   [C55] statistics of several repeats together
+//   [C56] the fields of a repeat
+//   [C57] when a thread of the client did not run, as it knows itself
+//   [C58] the fields of a record
+//   [C59] one repeat of the parts that several programs sent of it
+//   [C60] what a history says of one statistic of one gate
+//   [C61] from which night on a level holds
+//   [C62] what a history knows: its level, what nights and repeats differ by
+//   [C63] which levels were accepted, and what they drifted by
+//   [C64] a run held against a history
+//   [C65] what a history says of the noise of repeats, for limits that are no baseline's
+//   [C66] lines of a history's files
+//   [C67] what runs must have in common to be nights of one history
+//   [C68] what a server and its machine say of themselves, for a history
+//   [C69] from the lines of a history to its nights
+//   [C70] the rule: interim analyses, bounds, prior noise
+//   [C71] what is decided on an objective, and why
+//   [C72] what verdicts are given on
+//   [C73] the history that a gate is held against
+//   [C74] what evidence is held against
+//   [C75] counts: fractions, and quantiles of fresh traffic
+//   [C76] errors of a baseline
+//   [C77] what the client can say against its own numbers
+//   [C78] verdicts on a drift
+//   [C79] distances from a limit
+//   [C80] repeats whose noise a history knows
+//   [C81] pairs: repeats in turns with those of a baseline
+//   [C82] values: times, speeds and rates
+//   [C83] a run held against the nights of main
+//   [C84] what the numbers alone say of an objective
+//   [C85] verdicts that the client may have decided
+//   [C86] how many requests a verdict rests on at least
+//   [C87] what a server's answers can say against its numbers
+//   [C88] verdicts that stand although tokens were buffered
+//   [C89] servers that cannot keep up
+//   [C90] what a server's state explains
+//   [C91] the cross-check of our numbers with the server's
+//   [C92] what makes a measurement invalid
+//   [C93] the verdicts of a gate
+//   [C94] what a calibration finds
+//   [C95] limits that have become too easy
+//   [C96] from verdicts to an exit code
+//   [C97] calibration
+//   [C98] a sentence for each cause
+//   [C99] decisions in sentences
+//   [C100] verdicts in words
+//   [C101] settings beside each other: turns, ratios, what differs significantly
+//   [C102] settings beside each other: from what was measured of each
+//   [C103] settings beside each other, in words
+//   [C104] files of others' making, value by value
+//   [C105] datasets
+//   [C106] what recorded prompts have in common
+//   [C107] sessions as graphs of model calls
+//   [C108] traces
+//   [C109] questions and their keys
+//   [C110] recorded sessions, in the formats of others and in ours
+//   [C111] lengths
+//   [C112] when requests are sent
+//   [C113] arrivals
+//   [C114] prompts of a given number of tokens
+//   [C115] places of a trace
+//   [C116] the part of a load that one of several programs sends
+//   [C117] conversations, recorded and made up
+//   [C118] prompts that stand alone
+//   [C119] recorded sessions as traffic
+//   [C120] where prompts come from
+//   [C121] the plan of a gate
+//   [C122] from a workload to its part of the plan
+//   [C123] the hash of all that a plan sends
+//   [C124] the requests of a plan
+//   [C125] what of its prompts a workload lets a prefix cache have
+//   [C126] what a plan says of the evidence that it will bring
+//   [C127] the search for a capacity
+//   [C128] what probes say of a load
+//   [C129] the capacity that probes show
+//   [C130] the capacity of a candidate beside that of a baseline
+//   [C131] a capacity held against a live baseline's
+//   [C132] a load that is searched
+//   [C133] which SLOs a scenario can have
+//   [C134] the options of requests
+//   [C135] the load that is profiled
+//   [C136] what a scenario does beside its load
+//   [C137] from a scenario to its plan
+//   [C138] a plan in words
+//   [C139] where a gate's server stood
+//   [C140] sessions that a server has no room for
+//   [C141] what of a scenario does not go with a curve, and its load at each point of one
+//   [C142] what of a scenario does not go with several settings
+//   [C143] JSON files of other tools
+//   [C144] one run of another tool, as its file tells it
+//   [C145] result files of AIPerf
+//   [C146] result files of guidellm
+//   [C147] files that tell of their requests in lists, one value of each request in each
+//   [C148] result files of SGLang's bench_serving
+//   [C149] result files of vLLM bench serve
+//   [C150] which tool wrote a result file, and what it tells
+//   [C151] runs of another tool as the repeats of one gate
+//   [C152] engine model
+//   [C153] what a request asks the simulated server
+//   [C154] answers of the simulated server
+//   [C155] the simulated server's page of metrics
+//   [C156] what the simulated server says besides answers
+//   [C157] an engine with the pace of a server that was measured
+//   [C158] our requests in other tools' definitions
+//   [C159] the rows of a table: each metric over the repeats of an arm
+//   [C160] points and round steps of drawings
+//   [C161] distributions: quantiles as lines, of each repeat and of all
+//   [C162] the curve of a search: objectives over the load
+//   [C163] how requests ended, and what their answers say of tokens
+//   [C164] how long made-up prompts were to be, and were
+//   [C165] what each of several programs did, over all repeats
+//   [C166] what a server told of itself, over all repeats
+//   [C167] what was done beside the load of an arm
+//   [C168] timelines: repeats in windows of equal length
+//   [C169] all that reports tell of a gate's numbers, computed once
+//   [C170] what other runs of a gate would find
+//   [C171] answers that reports show
+//   [C172] what a result keeps of the nights that it was held against
+//   [C173] the fields of a gate: its servers, its load, what it was judged by
+//   [C174] stored results
+//   [C175] the fields of what was measured on a server
+//   [C176] calibration.json
+//   [C177] what result.json tells of events.bin
+//   [C178] the fields of a verdict
+//   [C179] from a gate that was measured to its line of a history
+//   [C180] one line of records.jsonl
+//   [C181] shards of a load, put together
+//   [C182] a repeat as bytes, for another program of the same run
+//   [C183] from the lines of a history to what a gate is held against
+//   [C184] the progress line
+//   [C185] what reports tell of several settings
+//   [C186] several settings in result.json
+//   [C187] several settings on the console
+//   [C188] what came of a profile
+//   [C189] what reports are made of
+//   [C190] how gates are headed
+//   [C191] words in Markdown
+//   [C192] what reports tell of a server's loads, one after the other
+//   [C193] rehearsals: gates on a model of their server
+//   [C194] result.json and calibration.json
+//   [C195] several settings in summary.md
+//   [C196] what reports say of the nights that a gate was held against
+//   [C197] words of reports
+//   [C198] junit.xml, summary.md, annotations, metrics.txt
+//   [C199] what a console can show
+//   [C200] the console
+//   [C201] answers in reports: answers.jsonl, and their section of the page
+//   [C202] the pace of a server in the result of a run
+//   [C203] the report page: drawings
+//   [C204] the report page: verdicts
+//   [C205] the report page: what else a gate has to say
+//   [C206] the report page: answers
+//   [C207] the report page: style, icons and script
+//   [C208] the report page: distributions
+//   [C209] the report page: gates beside each other
+//   [C210] the report page: what a search found
+//   [C211] the report page: several settings beside each other
+//   [C212] the report page: timelines
+//   [C213] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -799,7 +800,11 @@ enum class answer_metric : unsigned char {
     accuracy,     ///< of the questions asked, those answered rightly
     same_answers  ///< equal to a live baseline's to the same prompt, byte for byte
 };
-enum class run_time_metric : unsigned char { startup_time };             ///< spawn to ready
+enum class run_time_metric : unsigned char {
+    startup_time,       ///< of a process: spawn to ready
+    first_answer_time,  ///< of a cold server: spawn, or else the request, to its first answer
+    recovery_time  ///< from a side task until a load as large as before is answered in time again
+};
 // Server metrics: what the server reports on its Prometheus page, read once a second.
 /// Means over what it finished in the steady window; its own clock, so no network is in them.
 enum class server_time : unsigned char {
@@ -855,10 +860,10 @@ enum class metric_id : unsigned char {
     first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap, session_time,
     prefill_speed, decode_speed, tokens_per_event, output_throughput, total_throughput,
     prefill_throughput, decode_throughput, input_throughput, request_throughput, error_rate,
-    accuracy, same_answers, startup_time, goodput, drift, ratio, server_metric, queue_time,
-    server_prefill_time, server_decode_time, queued_requests, running_requests, kv_cache_usage,
-    preemptions, prefix_cache_hits, acceptance_length, energy_per_token, cost_per_million_tokens,
-    cached_share, capacity_in_rate, capacity_in_users
+    accuracy, same_answers, startup_time, first_answer_time, recovery_time, goodput, drift, ratio,
+    server_metric, queue_time, server_prefill_time, server_decode_time, queued_requests,
+    running_requests, kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length,
+    energy_per_token, cost_per_million_tokens, cached_share, capacity_in_rate, capacity_in_users
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
 enum class bound_side : unsigned char { at_most, at_least, either };
@@ -1826,6 +1831,9 @@ struct endpoint {
     tls_options tls{};
     /// Pages of exporters that tell what its accelerators do, such as dcgm-exporter's.
     types::list<types::text> telemetry{};
+    /// For first_answer_time: a command that leaves the server cold, as by scaling it to zero. It
+    /// is run before each repeat, as that of a side task is.
+    types::text cold{};
 };
 
 /// A server that the gate starts and stops itself. `{port}` in the command becomes a free port; the
@@ -2032,6 +2040,9 @@ struct side_task {
     types::maybe<time_span> first{};  ///< after the measured part began; default: `every`
     /// A step that fails makes the gate invalid, as its load was another one; true: it is told.
     bool may_fail = false;
+    /// Of a task that hurts: requests that fail within so long of a step are counted apart, in no
+    /// error rate and no latency, and the server may restart.
+    time_span excuses{};
 };
 
 // ===== [A13] the scenario ========================================================================
@@ -2180,6 +2191,7 @@ struct record {
     types::text graded{};  ///< what was read in it, up to 80 bytes; empty: nothing could be
     unsigned long long answer_hash = 0;  ///< of all that was generated; 0: it was not compared
     types::maybe<bool> same{};  ///< as the baseline's answer in its pair; none: that was not asked
+    bool excused = false;  ///< it failed while a side task hurt, which is no failure of its own
     int resends = 0;  ///< times it was sent again: its kept connection was closed without an answer
 };
 
@@ -4172,7 +4184,7 @@ constexpr const written_unit* first_unit_of(metric_unit unit) {
 /// its repeats at several loads, a repeat by the thirds of its window, a repeat by the prompts of
 /// its requests.
 enum class metric_of : unsigned char {
-    request, session, window, requests, start, server, loads, thirds, prompts, ratio
+    request, session, window, requests, start, recovery, server, loads, thirds, prompts, ratio
 };
 /// What a completed request must have brought to have a value of a metric, or to count in one.
 enum class value_needs : unsigned char {
@@ -4262,6 +4274,9 @@ inline constexpr metric_facts metric_table[] = {
     {.id = metric_id::same_answers, .name = "same_answers", .unit = metric_unit::fraction,
      .side = bound_side::at_least, .of = metric_of::requests},
     {.id = metric_id::startup_time, .name = "startup_time", .of = metric_of::start},
+    {.id = metric_id::first_answer_time, .name = "first_answer_time", .of = metric_of::start},
+    {.id = metric_id::recovery_time, .name = "recovery_time", .of = metric_of::recovery,
+     .offset = 1},
     {.id = metric_id::goodput, .name = "goodput", .unit = metric_unit::fraction,
      .side = bound_side::at_least, .of = metric_of::requests},
     {.id = metric_id::drift, .name = "drift", .unit = metric_unit::fraction,
@@ -4360,9 +4375,10 @@ constexpr bool is_throughput(metric_id m) { return facts_of(m).of == metric_of::
 constexpr bool is_cost(metric_id m) { return m == metric_id::cost_per_million_tokens; }
 constexpr bool is_of_prompts(metric_id m) { return facts_of(m).of == metric_of::prompts; }
 constexpr bool is_of_start(metric_id m) { return facts_of(m).of == metric_of::start; }
+constexpr bool is_of_recovery(metric_id m) { return facts_of(m).of == metric_of::recovery; }
 /// How the load was served, and not whether it was, or when the server was there.
 constexpr bool is_of_service(metric_id m) {
-    return m != metric_id::error_rate && !is_of_start(m);
+    return m != metric_id::error_rate && !is_of_start(m) && !is_of_recovery(m);
 }
 /// Server metrics.
 constexpr bool is_of_server(metric_id m) { return facts_of(m).of == metric_of::server; }
@@ -9376,6 +9392,8 @@ struct side_step {
 struct side_task_seen {
     std::string name{};
     bool may_fail = false;
+    double excuses_s = 0;  // who fails within so long of a step
+    double recovery_s = not_a_number;  // from its first step, where that was asked for
     std::vector<side_step> steps{};
 };
 
@@ -9409,7 +9427,7 @@ struct repeat_facts {
     std::vector<std::string> labels{};  // of the parts of the workload
     std::vector<side_task_seen> beside{};  // the load
     time_interval window{};  // the steady part; nothing has a rate where it is empty
-    double startup_s = not_a_number;
+    double startup_s = not_a_number, first_answer_s = not_a_number;
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
     long long long_outputs = 0;   // and with more
     long long resends = 0;        // of requests whose kept connection was closed without an answer
@@ -9483,7 +9501,7 @@ public:
                (!by_time_ || is_during(r));
     }
     bool operator()(const record& r) const {
-        return is_measured(r) && (with_left_ || !has_left(r)) && has(r);
+        return is_measured(r) && !r.excused && (with_left_ || !has_left(r)) && has(r);
     }
     bool completed(const record& r) const {
         return r.status == request_status::ok && (*this)(r);
@@ -10301,7 +10319,77 @@ inline double window_rate(metric_id m, const repeat_data& d,
     return rate_in(m, d, d.window, how, which);
 }
 
-// ===== [C50] how long sessions took ==============================================================
+// ===== [C50] what became of a load while something hurt its server ===============================
+
+inline bool is_hurt(const repeat_facts& d) {
+    return std::any_of(d.beside.begin(), d.beside.end(),
+                       [](const side_task_seen& t) { return t.excuses_s > 0; });
+}
+/// Marks the requests that failed while they were excused.
+inline void note_excused(repeat_data& d) {
+    const auto is_within = [](const record& r, const side_task_seen& t) {
+        const auto ns = static_cast<long long>(t.excuses_s * 1e9);
+        return ns > 0 && std::any_of(t.steps.begin(), t.steps.end(), [&](const side_step& s) {
+            return r.scheduled_ns <= s.from_ns + ns && r.end_ns >= s.from_ns;
+        });
+    };
+    for (record& r : d.records)
+        r.excused = has_failed(r) && std::any_of(d.beside.begin(), d.beside.end(),
+                                                 [&](const auto& t) { return is_within(r, t); });
+}
+
+/// The objective that is to be kept again, and by what load.
+struct recovery_terms {
+    double ttft_s = 0, quantile = 0;
+    bool is_open_loop = false;
+};
+inline constexpr double recovered_for_s = 5;
+/// Seconds from an event until the requests of 5 s on end, as many as before, kept the objective on
+/// ttft: the first of them did, and of all at least the objective's fraction. Infinite where there
+/// are no such 5 s before the end. An open loop is always as large.
+inline double recovery_of(const repeat_data& d, long long event_ns, const recovery_terms& t) {
+    const auto span_ns = static_cast<long long>(recovered_for_s * 1e9);
+    constexpr double as_many = 0.8;  // of a closed loop
+    std::vector<long long> at;
+    std::vector<std::size_t> bad = {0};  // before each of them
+    double before = 0;
+    for (const record& r : d.records) {
+        if (!is_measured(r) || has_left(r)) continue;
+        before += r.scheduled_ns < event_ns && r.scheduled_ns >= event_ns - span_ns;
+        if (r.scheduled_ns < event_ns) continue;
+        const bool kept = r.status == request_status::ok &&
+                          static_cast<double>(r.first_token_ns - r.scheduled_ns) <= t.ttft_s * 1e9;
+        at.push_back(r.scheduled_ns);
+        bad.push_back(bad.back() + !kept);
+    }
+    const long long whole_ns = event_ns - d.window.from_ns();
+    if (whole_ns > 0 && whole_ns < span_ns)
+        before *= static_cast<double>(span_ns) / static_cast<double>(whole_ns);
+    for (std::size_t i = 0, end = 0; i < at.size(); ++i) {
+        const long long from_ns = i == 0 ? event_ns : at[i];
+        if (from_ns + span_ns > d.window.to_ns()) break;
+        while (end < at.size() && at[end] < from_ns + span_ns) ++end;
+        const auto all = static_cast<double>(end - i);
+        const auto missed = static_cast<double>(bad[end] - bad[i]);
+        if (bad[i + 1] == bad[i] && missed <= (1 - t.quantile) * all + 1e-9 &&
+            (t.is_open_loop || all >= as_many * before))
+            return static_cast<double>(from_ns - event_ns) * 1e-9;
+    }
+    return infinity;
+}
+/// That of the task which a statistic names, or of the only one.
+inline double recovery_value(const std::string& task, const repeat_facts& d) {
+    for (const side_task_seen& t : d.beside)
+        if (task.empty() || t.name == task) return t.recovery_s;
+    return not_a_number;
+}
+inline std::size_t excused_requests(const repeat_data& d) {
+    std::size_t n = 0;
+    for (const record& r : d.records) n += is_measured(r) && r.excused;
+    return n;
+}
+
+// ===== [C51] how long sessions took ==============================================================
 
 /// What was sent for one session, in the order of the planned sends: places among the records.
 using session_steps = std::vector<std::size_t>;
@@ -10353,7 +10441,7 @@ inline std::vector<double> session_times(const statistic_data& what, const repea
     return seconds;
 }
 
-// ===== [C51] metrics that a server reports of itself =============================================
+// ===== [C52] metrics that a server reports of itself =============================================
 
 /// A value of one repeat, and how much of it there is in a mean over several.
 struct weighed_value {
@@ -10556,7 +10644,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     return printed("nothing that %s is of happened between the readings", what.name.c_str());
 }
 
-// ===== [C52] metrics of requests and of repeats ==================================================
+// ===== [C53] metrics of requests and of repeats ==================================================
 
 /// The longest gap of one request, 0 where it has none.
 inline double longest_gap(const repeat_data& d, std::size_t i,
@@ -10955,7 +11043,9 @@ inline double evaluate(const statistic_data& what, const repeat_data& d,
     if (is_throughput(what.metric)) return window_rate(what.metric, d, how, what.which);
     if (is_ratio(what.metric)) return ratio_of(what, d, how);
     if (is_of_prompts(what.metric)) return prefix_hits_of(d, what.which).share();
+    if (what.metric == metric_id::first_answer_time) return d.first_answer_s;
     if (is_of_start(what.metric)) return d.startup_s;
+    if (is_of_recovery(what.metric)) return recovery_value(str(what.which.during), d);
     if (is_of_server(what.metric)) return value_by_server(what, d).value;
     if (facts_of(what.metric).is_of_gaps)
         return value_among(what, sorted_values_of(what, d, how));
@@ -10979,7 +11069,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
     return values;
 }
 
-// ===== [C53] how a run changes from its first third to its last ==================================
+// ===== [C54] how a run changes from its first third to its last ==================================
 // Each third of the steady window is cut into slices of equal length; what the slices of one third
 // differ by says how well a third is known, whatever the traffic of it happens to be.
 
@@ -11046,7 +11136,7 @@ inline std::vector<double> slices_of(const statistic_data& drift, const repeat_d
     return values;
 }
 
-// ===== [C54] statistics of several repeats together ==============================================
+// ===== [C55] statistics of several repeats together ==============================================
 // The data as a whole, as tables and files show them: the largest value of all repeats, a
 // percentile of all their requests, a mean over all of them. It is never outside of what the single
 // repeats have.
@@ -11158,7 +11248,7 @@ inline double pooled_value(const statistic_data& what, const repeat_list& arm,
     return values_of(what, arm, how).together;
 }
 
-// ===== [C55] the fields of a repeat ==============================================================
+// ===== [C56] the fields of a repeat ==============================================================
 
 inline constexpr double most_ranks = 100000;
 inline constexpr double most_cost = 1e6;  // USD an hour
@@ -11229,6 +11319,13 @@ inline void fields_of(field_visitor& v, rank_part& r, long long window_from_ns) 
 inline void fields_of(field_visitor& v, side_task_seen& t, long long window_from_ns) {
     v.text({"name"}, t.name);
     v.flag({"may_fail"}, t.may_fail);
+    if (v.has("excuses_s", t.excuses_s > 0))
+        v.number({"excuses_s", "requests that failed within so long of a step are counted apart",
+                  at_times}, t.excuses_s, {0, longest_time_s, 0});
+    const bool recovers = !std::isnan(t.recovery_s);
+    if (v.has("recovery_s", recovers))
+        v.number({"recovery_s", "until the load was answered in time again", at_times},
+                 t.recovery_s, {-DBL_MAX, DBL_MAX, not_a_number, true});
     v.list({"steps"}, t.steps, [&](side_step& s) {
         v.text({"what"}, s.what);
         v.time_after({"due_ns", "after window_from_ns"}, s.due_ns, window_from_ns);
@@ -11386,6 +11483,8 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.number({"cpu_utilization"}, d.cpu_utilization, {0, most_of_few});
     stall_fields(v, d.stalls, from_ns);
     v.seconds({"startup_s"}, d.startup_s);
+    if (v.has("first_answer_s", !std::isnan(d.first_answer_s)))
+        v.seconds({"first_answer_s", "of the cold server", at_times}, d.first_answer_s);
     v.text({"target_gone", "why, where the server went away"}, d.target_gone);
     v.flag({"interrupted"}, d.interrupted);
     v.whole({"short_outputs", "completed requests with fewer tokens than forced"},
@@ -11439,7 +11538,7 @@ inline void move_clock(repeat_facts& d, long long by_ns) {
     fields_of(mover, d, checked, statistics);
 }
 
-// ===== [C56] when a thread of the client did not run, as it knows itself =========================
+// ===== [C57] when a thread of the client did not run, as it knows itself =========================
 // No clock: whoever has it says what time it is, with readings that are taken anyway.
 
 /// Told of the steps of one thread, finds the stretches in which it stalled. A thread that sleeps
@@ -11535,7 +11634,7 @@ private:
     long long recent_lost_ns_ = 0;  // of what was found since the last tick
 };
 
-// ===== [C57] the fields of a record ==============================================================
+// ===== [C58] the fields of a record ==============================================================
 
 /// Sixteen digits; 0 of anything else.
 inline unsigned long long hash_in(const std::string& digits) {
@@ -11613,7 +11712,7 @@ inline void move_clock(record& r, long long by_ns) {
     fields_of(mover, r, gate);
 }
 
-// ===== [C58] one repeat of the parts that several programs sent of it ============================
+// ===== [C59] one repeat of the parts that several programs sent of it ============================
 
 /// Moves all times of a part by so much: from its own clock to that of another.
 inline void move_clock(repeat_data& d, long long by_ns) {
@@ -11682,7 +11781,7 @@ inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
     return all;
 }
 
-// ===== [C59] what a history says of one statistic of one gate ====================================
+// ===== [C60] what a history says of one statistic of one gate ====================================
 
 /// The last valid run of a UTC date.
 struct history_night {
@@ -11710,7 +11809,7 @@ struct history_series {
     std::vector<history_mark> marks{};
 };
 
-// ===== [C60] from which night on a level holds ===================================================
+// ===== [C61] from which night on a level holds ===================================================
 
 // Two programs on one machine, nights apart, differ by this at least.
 inline constexpr double least_night_sd = 0.0025;
@@ -11877,7 +11976,7 @@ inline std::vector<history_segment> segments_of(const history_series& s,
     return out;
 }
 
-// ===== [C61] what a history knows: its level, what nights and repeats differ by ==================
+// ===== [C62] what a history knows: its level, what nights and repeats differ by ==================
 
 inline constexpr std::size_t newest_nights = 30;  // which the spread is learned from
 inline constexpr std::size_t level_nights = 10;   // which a level is the mean of, at most
@@ -12065,7 +12164,7 @@ inline learned_history learned_from(const std::vector<night_level>& nights,
     return h;
 }
 
-// ===== [C62] which levels were accepted, and what they drifted by ================================
+// ===== [C63] which levels were accepted, and what they drifted by ================================
 
 inline constexpr std::size_t nights_of_drift = 10;
 inline constexpr double least_drift = 0.01;
@@ -12149,7 +12248,7 @@ inline history_read history_read_as(const history_series& s, bool at_most, bool 
     return r;
 }
 
-// ===== [C63] a run held against a history ========================================================
+// ===== [C64] a run held against a history ========================================================
 
 /// How sure the interim analyses of a run are. An early pass is paid for by being at a twentieth of
 /// the level; one more analysis, at which the spread of today's repeats is better known, takes
@@ -12321,7 +12420,7 @@ inline double chance_to_find(const learned_history& h, double beyond,
     return student_t_cdf(beyond / sd - t, h.spread.df);
 }
 
-// ===== [C64] what a history says of the noise of repeats, for limits that are no baseline's ======
+// ===== [C65] what a history says of the noise of repeats, for limits that are no baseline's ======
 
 /// Degrees of freedom within nights from which on their noise is believed.
 inline constexpr double noise_known_from = 20;
@@ -12347,7 +12446,7 @@ inline bool is_beyond_belief(double own_variance, std::size_t repeats, double be
            believed * believed * f_quantile_80(static_cast<double>(repeats) - 1, df);
 }
 
-// ===== [C65] lines of a history's files ==========================================================
+// ===== [C66] lines of a history's files ==========================================================
 
 inline constexpr const char* history_schema = "llmbench/history/1";
 inline constexpr std::size_t longest_history_line = 65536;  // bytes
@@ -12560,7 +12659,7 @@ inline history_lines in_order(history_lines all) {
     return all;
 }
 
-// ===== [C66] what runs must have in common to be nights of one history ===========================
+// ===== [C67] what runs must have in common to be nights of one history ===========================
 
 inline constexpr const char* cohort_schema = "llmbench/cohort/1";
 
@@ -12659,7 +12758,7 @@ inline cohort read_cohort(const std::string& json, const std::string& file) {
     return c;
 }
 
-// ===== [C67] what a server and its machine say of themselves, for a history ======================
+// ===== [C68] what a server and its machine say of themselves, for a history ======================
 
 /// "" for what nobody tells.
 struct fingerprint {
@@ -12840,7 +12939,7 @@ inline std::vector<named_text> watched_facts(const fingerprint& f) {
     return all;
 }
 
-// ===== [C68] from the lines of a history to its nights ===========================================
+// ===== [C69] from the lines of a history to its nights ===========================================
 
 /// A date's night is its last valid run, whatever that one measured.
 inline bool is_valid_run(const history_run& r) {
@@ -12931,7 +13030,7 @@ inline history_lines as_of(history_lines all, const std::string& when) {
     return all;
 }
 
-// ===== [C69] the rule: interim analyses, bounds, prior noise =====================================
+// ===== [C70] the rule: interim analyses, bounds, prior noise =====================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 // Run-to-run noise that a handful of repeats cannot measure is believed to be at least this much:
@@ -13115,7 +13214,7 @@ inline interim_analysis analysis_of_repeats(const std::vector<double>& distances
     return is_wider ? measured : believed;
 }
 
-// ===== [C70] what is decided on an objective, and why ============================================
+// ===== [C71] what is decided on an objective, and why ============================================
 
 /// What decides a verdict, or keeps it from being one. core/described has a sentence for each,
 /// which says what its numbers are.
@@ -13300,7 +13399,7 @@ inline double headroom(const verdict_numbers& v) {
     return (v.what.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
 }
 
-// ===== [C71] what verdicts are given on ==========================================================
+// ===== [C72] what verdicts are given on ==========================================================
 
 /// A repeat, or an arm of a pair, that is no evidence: another was measured in its place, because
 /// the client had had too great a part in it.
@@ -13394,7 +13493,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats,
     return n;
 }
 
-// ===== [C72] the history that a gate is held against =============================================
+// ===== [C73] the history that a gate is held against =============================================
 
 /// Of one statistic in one direction: what the rule needs, and what reports say of it.
 struct objective_history {
@@ -13434,7 +13533,7 @@ inline history_noise noise_by(const history_terms& h, const slo& s) {
     return {believed_sd(o->learned.repeats), o->learned.repeats.df};
 }
 
-// ===== [C73] what evidence is held against =======================================================
+// ===== [C74] what evidence is held against =======================================================
 
 /// An earlier run's statistics, one value a repeat, under their names.
 struct stored_baseline {
@@ -13471,6 +13570,7 @@ struct believed_noise {
 };
 inline believed_noise believed_noise_of(const evidence& e, const terms& t, const slo& s) {
     if (is_of_start(s.what.metric)) return {prior_startup_sd, false};
+    if (is_of_recovery(s.what.metric)) return {prior_startup_sd, false};
     // Of the same questions, most of which are always right or always wrong.
     if (s.what.metric == metric_id::accuracy) return {prior_accuracy_sd, false};
     // The log ratio of a pair has the noise of both its runs, that of two statistics theirs.
@@ -13493,7 +13593,7 @@ inline judging_rule rule_for(const evidence& e, const terms& t, const slo& s) {
     return r;
 }
 
-// ===== [C74] counts: fractions, and quantiles of fresh traffic ===================================
+// ===== [C75] counts: fractions, and quantiles of fresh traffic ===================================
 
 /// "p_q(T) <= X" says that a fraction of at most 1-q of the requests has T > X.
 inline bool is_worse(bool at_most, double value, double bound) {
@@ -13821,7 +13921,7 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
     return d;
 }
 
-// ===== [C75] errors of a baseline ================================================================
+// ===== [C76] errors of a baseline ================================================================
 
 /// How one of the failed requests of an arm ended: "http: HTTP 500".
 inline std::string failure_example(const repeat_list& arm) {
@@ -13846,7 +13946,7 @@ inline cause errors_of_baseline(const evidence& e, const terms& t, const slo& li
             {c.k, c.n, c.allowed}, whose::baseline_server, failure_example(e.baseline)};
 }
 
-// ===== [C76] what the client can say against its own numbers =====================================
+// ===== [C77] what the client can say against its own numbers =====================================
 
 /// From when on a send has missed its time: 10 ms, or a tenth of the time between two sends.
 inline double missed_after_s(const repeat_data& d) {
@@ -13971,7 +14071,7 @@ own_check self_check_of(const load_conditions& under, const Repeats& repeats) {
 }
 inline own_check self_check_of(const evidence& e) { return self_check_of(e, e); }
 
-// ===== [C77] verdicts on a drift =================================================================
+// ===== [C78] verdicts on a drift =================================================================
 
 /// What slices differ by from a line through all of them: an even drift is no noise.
 inline std::vector<double> around_their_line(const std::vector<double>& logs) {
@@ -14072,7 +14172,7 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
     return d;
 }
 
-// ===== [C78] distances from a limit ==============================================================
+// ===== [C79] distances from a limit ==============================================================
 // Values differ from run to run by a fraction of themselves, so they are compared with their limit
 // on a log scale. A metric that can be zero has an offset, below which its ratios mean nothing: it
 // is compared on log(x + offset) (Tukey's started logarithm, Exploratory Data Analysis, 1977).
@@ -14117,7 +14217,7 @@ inline double fraction_of_limit(const slo& s, double distance) {
     return is_on_the_log(s) ? std::expm1(distance) : distance;
 }
 
-// ===== [C79] repeats whose noise a history knows =================================================
+// ===== [C80] repeats whose noise a history knows =================================================
 
 /// An analysis of repeats whose noise is believed as a calibration is, with less weight: a history
 /// is of other days. Where they spread by more, nothing is known of it.
@@ -14135,7 +14235,7 @@ inline interim_analysis analysis_believing(const std::vector<double>& distances,
     return l;
 }
 
-// ===== [C80] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C81] pairs: repeats in turns with those of a baseline ====================================
 
 /// An analysis of the log ratios of pairs. What is believed of a machine's noise may widen what
 /// they leave open and never narrows it: four pairs know their own spread well enough to be asked,
@@ -14148,7 +14248,7 @@ inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, 
     return unless_wider(believed, sample_variance(distances), n - 1, n, s0, rule);
 }
 
-// ===== [C81] values: times, speeds and rates =====================================================
+// ===== [C82] values: times, speeds and rates =====================================================
 
 /// The reader's numbers of an analysis with a standard error. `repeats` of `most` are known.
 inline void estimate_analysis(decision& d, double most, double repeats,
@@ -14498,7 +14598,7 @@ inline decision judge_fresh_mean(const evidence& e, const terms& t, const slo& s
     return d.repeats > 0 ? d : decided(d, verdict::invalid, {because::too_few_values});
 }
 
-// ===== [C82] a run held against the nights of main ===============================================
+// ===== [C83] a run held against the nights of main ===============================================
 
 inline history_bounds history_bounds_of(const judging_rule& r) {
     const auto z = [](double level) { return -normal_quantile(level); };
@@ -14630,7 +14730,7 @@ inline void estimate_by_nights(decision& d) {
                     {-fraction_of_limit(d.what, l.mean), l.sd, back(l.mean + (t + 1.645) * se)}};
 }
 
-// ===== [C83] what the numbers alone say of an objective ==========================================
+// ===== [C84] what the numbers alone say of an objective ==========================================
 
 /// What the repeats alone decide of one SLO: at the first analysis that decides, or at the last
 /// one.
@@ -14719,7 +14819,7 @@ inline decision judge_evidence(const evidence& e, const terms& t, const slo& s,
     return estimated(decide_evidence(e, t, s, to_the_end, is_guard), e);
 }
 
-// ===== [C84] verdicts that the client may have decided ===========================================
+// ===== [C85] verdicts that the client may have decided ===========================================
 
 /// Between the pessimistic and the optimistic bound of a statistic of one repeat or pair.
 struct value_range {
@@ -14860,7 +14960,7 @@ inline decision settled(const evidence& e, const terms& t, decision v,
     return decided(std::move(v), verdict::invalid, bias->why);
 }
 
-// ===== [C85] how many requests a verdict rests on at least =======================================
+// ===== [C86] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -14874,7 +14974,9 @@ inline constexpr long long least_values = 10;
 /// Values in each repeat of replayed traffic without which a statistic of it says nothing: three
 /// beyond a percentile. 0: there is no such number.
 inline long long least_replayed(const statistic_data& w) {
-    if (is_request_fraction(w.metric) || is_of_start(w.metric) || is_of_server(w.metric)) return 0;
+    if (is_request_fraction(w.metric) || is_of_start(w.metric) || is_of_server(w.metric) ||
+        is_of_recovery(w.metric))
+        return 0;
     if (is_ratio(w.metric))
         return std::max(least_replayed(w.parts[0]), least_replayed(w.parts[1]));
     if (is_drift(w.metric)) return least_of_drift(w);
@@ -14964,7 +15066,7 @@ inline cause window_fault(const evidence& e, const verdict_numbers& v) {
     return {because::window_ends, {ended / repeats, more / repeats}, whose::plan};
 }
 
-// ===== [C86] what a server's answers can say against its numbers =================================
+// ===== [C87] what a server's answers can say against its numbers =================================
 
 /// So much of anything spoils nothing: over 5 % of the completed requests does.
 inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
@@ -15188,7 +15290,7 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
     return {};
 }
 
-// ===== [C87] verdicts that stand although tokens were buffered ===================================
+// ===== [C88] verdicts that stand although tokens were buffered ===================================
 
 /// Of a stream that mostly streams, a verdict needs to withstand no more than the rest can hide:
 /// on a machine that all share, a few answers come in lumps. A pass does where it is one even if
@@ -15210,7 +15312,7 @@ inline bool stands_though_buffered(const evidence& e, const terms& t, const answ
     return decide_evidence(e, other, v.what).outcome == v.outcome;
 }
 
-// ===== [C88] servers that cannot keep up =========================================================
+// ===== [C89] servers that cannot keep up =========================================================
 
 /// Slope of the means of ten batches in order, and its t value (8 degrees of freedom).
 struct trend {
@@ -15364,7 +15466,7 @@ inline cause over_saturation_of(const evidence& e, const arm_list& arms) {
     return {};
 }
 
-// ===== [C89] what a server's state explains ======================================================
+// ===== [C90] what a server's state explains ======================================================
 
 /// From when on a queue was never empty again, in the half of a window at least; with its most.
 struct standing_queue {
@@ -15438,7 +15540,7 @@ inline std::vector<cause> server_state_of(const evidence& e) {
     return all;
 }
 
-// ===== [C90] the cross-check of our numbers with the server's ====================================
+// ===== [C91] the cross-check of our numbers with the server's ====================================
 // What its page counts in the time of a repeat is compared with what we sent and received.
 
 inline bool is_comparable(const repeat_facts& d) {
@@ -15525,7 +15627,7 @@ inline bool began_anew(const evidence& e, const repeat_data& d) {
     const repeat_data* before = nullptr;
     for (const repeat_data& other : arm)
         if (other.index < d.index && (!before || other.index > before->index)) before = &other;
-    const bool was_started = !std::isnan(d.startup_s);
+    const bool was_started = !std::isnan(d.startup_s) || !std::isnan(d.first_answer_s);
     if (!before || was_started || before->server.readings.empty() || d.server.readings.empty())
         return false;
     const double was = before->server.readings.back().began;
@@ -15539,6 +15641,7 @@ inline bool began_anew(const evidence& e, const repeat_data& d) {
 /// Why a repeat is no evidence by the cross-check, nothing where it is.
 inline cause cross_check_fault(const evidence& e, const repeat_data& d) {
     const double number = d.index + 1;
+    if (is_hurt(d)) return {};  // it may begin anew, and others may have been asked for it
     if (began_anew(e, d)) return {because::restarted_before, {number}};
     if (history_of(d.server) == page_history::restarted) return {because::restarted_in, {number}};
     if (!is_comparable(d) || is_a_part(d)) return {};
@@ -15579,7 +15682,7 @@ inline cause server_metrics_fault(const evidence& e, const verdict_numbers& v) {
     return {};
 }
 
-// ===== [C91] what makes a measurement invalid ====================================================
+// ===== [C92] what makes a measurement invalid ====================================================
 
 /// Why what was to be done beside a load makes it another one, nothing where it was done.
 inline cause fault_of_tasks(const repeat_data& d) {
@@ -15599,7 +15702,7 @@ inline cause fault_of_arm(const evidence& e, const repeat_list& arm) {
     std::size_t measured = 0, succeeded = 0;
     const record* example = nullptr;
     for (const repeat_data& d : arm) {
-        if (cause why = with_text(because::server_gone, d.target_gone))
+        if (cause why = with_text(because::server_gone, d.target_gone); !is_hurt(d) && why)
             return of_server(std::move(why), is_baseline);
         if (cause why = fault_of_tasks(d)) return of_server(std::move(why), is_baseline);
         if (cause why = cross_check_fault(e, d)) return of_server(std::move(why), is_baseline);
@@ -15707,7 +15810,7 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
     return {};
 }
 
-// ===== [C92] the verdicts of a gate ==============================================================
+// ===== [C93] the verdicts of a gate ==============================================================
 
 /// What a prefix cache did for what passes, nothing where it did nothing to speak of.
 inline cause part_of_cache(const evidence& e, const grounds& g, const slo& s) {
@@ -15997,7 +16100,7 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
     });
 }
 
-// ===== [C93] what a calibration finds ============================================================
+// ===== [C94] what a calibration finds ============================================================
 
 /// What a calibration says of one limit.
 struct calibrated {
@@ -16007,7 +16110,7 @@ struct calibrated {
     double to_write = not_a_number;  // a limit that would seldom be inconclusive
 };
 
-// ===== [C94] limits that have become too easy ====================================================
+// ===== [C95] limits that have become too easy ====================================================
 
 inline constexpr double slips_through = 0.25;  // a regression that nobody would want to pass
 
@@ -16047,7 +16150,7 @@ inline std::optional<easy_limit> too_easy(const terms& t, const verdict_numbers&
                       value * std::exp(sign * (z + 1.645) * se)};
 }
 
-// ===== [C95] from verdicts to an exit code =======================================================
+// ===== [C96] from verdicts to an exit code =======================================================
 
 /// How a gate ended. The first value is what it is until then: whatever escapes from a run leaves
 /// it behind, and it is never green.
@@ -16131,7 +16234,7 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
                      : gate_outcome::passed;
 }
 
-// ===== [C96] calibration =========================================================================
+// ===== [C97] calibration =========================================================================
 
 /// The repeats taken as they are: nothing is judged. Shares are left out, their counts say it all,
 /// and server metrics, which may be zero.
@@ -16175,7 +16278,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
     return rows;
 }
 
-// ===== [C97] a sentence for each cause ===========================================================
+// ===== [C98] a sentence for each cause ===========================================================
 // Numbers stand in braces, in the order in which a cause has them:
 //   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
 //   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
@@ -16244,8 +16347,8 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::not_played_out, "not_played_out", "sessions that were under way at its end were cut "
      "there: they are played out where the gate itself has an objective on session_time"},
     {because::stored_lacks, "stored_lacks", "the stored baseline has no value of {n}"},
-    {because::start_unknown, "start_unknown", "startup_time is only known of a process that the "
-     "gate starts"},
+    {because::start_unknown, "start_unknown", "{n} is only known of a process that the gate "
+     "starts"},
     {because::too_few_values, "too_few_values", "fewer than 40 requests have a value"},
     {because::no_finite_part, "no_finite_part", "{n} has no finite value in every part of repeat "
      "{0}"},
@@ -16564,7 +16667,7 @@ inline std::string described(const cause& c, const slo& s) {
     return described(c, of);
 }
 
-// ===== [C98] decisions in sentences ==============================================================
+// ===== [C99] decisions in sentences ==============================================================
 
 /// Values as the arithmetic of a verdict lists them.
 inline std::string listed(const std::vector<double>& values) {
@@ -16841,7 +16944,7 @@ inline std::string difference_text(const cross_check& c) {
     return t;
 }
 
-// ===== [C99] verdicts in words ===================================================================
+// ===== [C100] verdicts in words ==================================================================
 
 /// What a verdict rests on beside what was measured: "typical repeat"; where requests are counted
 /// those of the first repeats, if more came after the decision; "" where it is the same.
@@ -16972,7 +17075,7 @@ inline std::string room_text(const verdict_numbers& v) {
            " the limit";
 }
 
-// ===== [C100] settings beside each other: turns, ratios, what differs significantly ==============
+// ===== [C101] settings beside each other: turns, ratios, what differs significantly ==============
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -17155,7 +17258,7 @@ inline compared_statistic compared(const statistic_data& what,
     return c;
 }
 
-// ===== [C101] settings beside each other: from what was measured of each =========================
+// ===== [C102] settings beside each other: from what was measured of each =========================
 
 /// One setting of a comparison. The evidence and what is held against it are somebody else's.
 struct measured_setting {
@@ -17316,7 +17419,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
     return c;
 }
 
-// ===== [C102] settings beside each other, in words ===============================================
+// ===== [C103] settings beside each other, in words ===============================================
 
 inline std::string names_of(const settings_comparison& c, const std::vector<std::size_t>& which) {
     std::vector<std::string> names;
@@ -17499,7 +17602,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
     return out;
 }
 
-// ===== [C103] files of others' making, value by value ============================================
+// ===== [C104] files of others' making, value by value ============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -17700,7 +17803,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
     }
 }
 
-// ===== [C104] datasets ===========================================================================
+// ===== [C105] datasets ===========================================================================
 
 /// What the user says in one turn, and how long the answer is.
 struct dialogue_turn {
@@ -18058,7 +18161,7 @@ inline const char* image_type(std::string_view file) {
     return "";
 }
 
-// ===== [C105] what recorded prompts have in common ===============================================
+// ===== [C106] what recorded prompts have in common ===============================================
 // A recording names the blocks of each prompt, thousands of numbers for each of a hundred thousand
 // prompts. Kept is one node a prompt: behind which of the earlier ones its own text begins.
 
@@ -18143,7 +18246,7 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> nodes_{};
 };
 
-// ===== [C106] sessions as graphs of model calls ==================================================
+// ===== [C107] sessions as graphs of model calls ==================================================
 
 inline constexpr std::size_t most_session_steps = 10000;
 inline constexpr std::size_t most_steps_before = 255;  // that one step waits for
@@ -18439,7 +18542,7 @@ inline void add_session(session_corpus& c, const std::vector<recorded_step>& ste
     c.sessions.push_back({first, static_cast<std::uint32_t>(steps.size()), start_s, shares});
 }
 
-// ===== [C107] traces =============================================================================
+// ===== [C108] traces =============================================================================
 
 /// One request of a recorded trace.
 struct trace_row {
@@ -18630,7 +18733,7 @@ inline recorded_trace trace_of_starts(const session_corpus& c, std::size_t most,
     return t;
 }
 
-// ===== [C108] questions and their keys ===========================================================
+// ===== [C109] questions and their keys ===========================================================
 
 inline const char* format_name(question_format f) { return name_at({"gsm8k", "qa_jsonl"}, f); }
 
@@ -18784,7 +18887,7 @@ inline std::vector<dialogue> read_questions(byte_stream& in, const questions& q,
     return sampler.take();
 }
 
-// ===== [C109] recorded sessions, in the formats of others and in ours ============================
+// ===== [C110] recorded sessions, in the formats of others and in ours ============================
 
 /// Reads files of sessions into one corpus. Of a file no more is held than one request's text.
 class session_reader {
@@ -19170,7 +19273,7 @@ private:
     std::map<std::string, std::pair<std::size_t, int>> by_chat_{};
 };
 
-// ===== [C110] lengths ============================================================================
+// ===== [C111] lengths ============================================================================
 
 /// One draw, in whole tokens, at least `least`. `values` are those of an empirical file.
 inline int drawn_length(const length_distribution& d, generator& random, int least,
@@ -19251,7 +19354,7 @@ inline void check_length(const length_distribution& d, const char* field, double
                         field, length_text(d).c_str(), least)});
 }
 
-// ===== [C111] when requests are sent =============================================================
+// ===== [C112] when requests are sent =============================================================
 
 /// Send times in seconds from the start. The first `warmup` ones come before the measured part,
 /// which starts at `measured_from` and plans to end at `measured_to`.
@@ -19406,7 +19509,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
     return s;
 }
 
-// ===== [C112] arrivals ===========================================================================
+// ===== [C113] arrivals ===========================================================================
 
 inline const char* arrival_name(arrival_kind k) {
     return name_at({"constant", "poisson", "gamma", "ramp", "steps", "replay", "all_at_once",
@@ -19503,7 +19606,7 @@ inline bool saturates(arrival_kind k) {
 }
 inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 
-// ===== [C113] prompts of a given number of tokens ================================================
+// ===== [C114] prompts of a given number of tokens ================================================
 
 // Plain words of one token each in common vocabularies, so that a prompt of n words has about n.
 inline constexpr const char* prompt_words[] = {
@@ -19694,7 +19797,7 @@ inline void append_words(std::string& out, int count, generator& random,
     }
 }
 
-// ===== [C114] places of a trace ==================================================================
+// ===== [C115] places of a trace ==================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -19805,7 +19908,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
     h.add(s.data(), s.size());
 }
 
-// ===== [C115] the part of a load that one of several programs sends ==============================
+// ===== [C116] the part of a load that one of several programs sends ==============================
 
 inline constexpr std::size_t most_shards = 10000;
 
@@ -19830,7 +19933,7 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
     return {s.index + s.count * thread, s.count * threads};
 }
 
-// ===== [C116] conversations, recorded and made up ================================================
+// ===== [C117] conversations, recorded and made up ================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 /// The sample of a dataset, in its order and again from its start.
@@ -20019,7 +20122,7 @@ private:
     }
 };
 
-// ===== [C117] prompts that stand alone ===========================================================
+// ===== [C118] prompts that stand alone ===========================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 /// The prompts of a list, in turn.
@@ -20131,7 +20234,7 @@ private:
     }
 };
 
-// ===== [C118] recorded sessions as traffic =======================================================
+// ===== [C119] recorded sessions as traffic =======================================================
 // A source of traffic; what a source can do stands in traffic_source.hpp.
 
 /// The sessions of a corpus, in the order of the seed and again from its start. A step's prompt is
@@ -20266,7 +20369,7 @@ inline std::shared_ptr<const std::vector<std::uint32_t>> recorded_order(const se
     return std::make_shared<const std::vector<std::uint32_t>>(std::move(order));
 }
 
-// ===== [C119] where prompts come from ============================================================
+// ===== [C120] where prompts come from ============================================================
 
 /// What a workload became. Each source has
 ///     most_turns                     places that each of its conversations takes
@@ -20286,7 +20389,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
     return std::visit([](const auto& source) -> std::size_t { return source.most_turns; }, s);
 }
 
-// ===== [C120] the plan of a gate =================================================================
+// ===== [C121] the plan of a gate =================================================================
 
 /// What a scenario wants of its server.
 enum class scenario_use : unsigned char { measure, gate, find_capacity };
@@ -20330,6 +20433,7 @@ struct planned_task {
     std::string name{};
     double every_s = 0, first_s = 0;  // 0: all steps once; after the measured part began
     bool may_fail = false;
+    double excuses_s = 0;
     std::vector<task_step> steps{};
 };
 /// What one arm sends. Of a mix the parts are what is sent, and what stands beside them holds for
@@ -20356,6 +20460,7 @@ struct planned_traffic : planned_workloads {
     std::string scores{};   // the API, where it generates nothing; "" where answers have tokens
     maybe<planned_workloads> otherwise{};  // the baseline's, where it is the target asked otherwise
     llmbench::limits limits{};
+    maybe<recovery_terms> recovery{};  // where an objective is on it
     bool plays_out = false;  // the sessions that are under way when the last one has begun
     client_options client{};
     bool compares_answers = false;  // with the other arm's, to the same prompts
@@ -20720,7 +20825,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
     return with_traffic(p, [&](planned_traffic& t) { t = stage_of(t, repeat); });
 }
 
-// ===== [C121] from a workload to its part of the plan ============================================
+// ===== [C122] from a workload to its part of the plan ============================================
 
 inline const char* format_name(dataset_format f) {
     return name_at({"sharegpt", "dolly", "openai_jsonl", "coco_captions", "vqa", "text_lines",
@@ -21063,7 +21168,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
     return workload_of(as_recorded, arrivals, s.warmup, s.options, generates);
 }
 
-// ===== [C122] the hash of all that a plan sends ==================================================
+// ===== [C123] the hash of all that a plan sends ==================================================
 
 inline void add_time(fnv1a& h, const time_distribution& d) {
     h.add(std::llround(d.a * 1e6));
@@ -21114,7 +21219,7 @@ inline std::string trace_hash(const planned_traffic& p) {
     return h.text();
 }
 
-// ===== [C123] the requests of a plan =============================================================
+// ===== [C124] the requests of a plan =============================================================
 
 /// Whether all that is sent is made up, with lengths that were asked for.
 inline bool makes_up_prompts(const planned_traffic& p) {
@@ -21218,7 +21323,7 @@ inline bool asks_about_images(const planned_traffic& p) {
     return any;
 }
 
-// ===== [C124] what of its prompts a workload lets a prefix cache have ============================
+// ===== [C125] what of its prompts a workload lets a prefix cache have ============================
 
 /// Tokens at the end of a prompt that nobody has sent before: all behind its first fresh word. At
 /// least so many; 0 where that is not known, or where prompts are sent again as they are.
@@ -21271,7 +21376,7 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
                       static_cast<long long>(prompt_tokens));
 }
 
-// ===== [C125] what a plan says of the evidence that it will bring ================================
+// ===== [C126] what a plan says of the evidence that it will bring ================================
 
 inline load_conditions load_conditions_of(const plan& p) {
     const planned_traffic& t = *p.sent;
@@ -21303,7 +21408,7 @@ inline double most_skew_of_ranks(const plan& p) {
     return std::max(0.005, tightest < infinity ? 0.01 * tightest : 0);
 }
 
-// ===== [C126] the search for a capacity ==========================================================
+// ===== [C127] the search for a capacity ==========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -21749,7 +21854,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
     return {part, b.holds ? in_range(t, part, t.most) : in_range(t, part, t.least), {}};
 }
 
-// ===== [C127] what probes say of a load ==========================================================
+// ===== [C128] what probes say of a load ==========================================================
 
 /// How far from its limit a statistic is on the side of a miss: the log of their ratio, of
 /// fractions the difference of their logits. Below 0 it holds the limit.
@@ -21825,7 +21930,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
     return holds ? carried::holds : carried::open;
 }
 
-// ===== [C128] the capacity that probes show ======================================================
+// ===== [C129] the capacity that probes show ======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 /// Whether a load was tried to show something of it. What led there was chosen by what it measured,
@@ -22107,7 +22212,7 @@ inline decision capacity_verdict(const evidence& e, const terms& t, const ground
     return v;
 }
 
-// ===== [C129] the capacity of a candidate beside that of a baseline ==============================
+// ===== [C130] the capacity of a candidate beside that of a baseline ==============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -22348,7 +22453,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
     return next;
 }
 
-// ===== [C130] a capacity held against a live baseline's ==========================================
+// ===== [C131] a capacity held against a live baseline's ==========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -22544,7 +22649,7 @@ inline decision judged_also_of_loads(const evidence& e, const terms& t, const sl
     return judged_also(e, terms_of_a_load(t), s);
 }
 
-// ===== [C131] a load that is searched ============================================================
+// ===== [C132] a load that is searched ============================================================
 
 // ---- what is refused
 
@@ -22799,7 +22904,7 @@ inline double usual_answer_s(const repeat_data& d) {
     return *middle;
 }
 
-// ===== [C132] which SLOs a scenario can have =====================================================
+// ===== [C133] which SLOs a scenario can have =====================================================
 
 /// What a scenario says of the objectives that it can have.
 struct slo_context {
@@ -22936,8 +23041,9 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
         if (!may_be_relative(metric))
             refuse({given,
                     "a fraction is judged against a limit of its own, not against the baseline's"});
-        if (is_of_start(metric))
-            refuse({given, "startup times of two servers are not compared by this version"});
+        if (is_of_start(metric) || is_of_recovery(metric))
+            refuse({given, metric_name(metric), " of two servers is not compared by this "
+                           "version"});
     } else {
         if (!(s.bound > 0 && std::isfinite(s.bound)))
             refuse({given, "the limit must be above zero"});
@@ -22961,10 +23067,23 @@ inline selection without_label(selection s) {
     s.label = "";
     return s;
 }
+/// From what a server recovers is one side task.
+inline void check_recovery(const statistic_data& w, const slo_context& c,
+                           const std::string& given) {
+    selection none = w.which;
+    none.during = "";
+    if (!is_all(none)) refuse({given, "a recovery is from a side task, and of the whole load"});
+    if (c.side_tasks.empty())
+        refuse({given, "the scenario has no side task (beside) from which it could be counted"});
+    if (w.which.during.empty() && c.side_tasks.size() > 1)
+        refuse({given, "there are several side tasks: say from which, as in of(recovery_time, "
+                       "during(\"", c.side_tasks[0], "\"))"});
+}
 /// Requests that an objective selects and the scenario does not have.
 inline void check_selection(const statistic_data& w, const slo_context& c,
                             const std::string& given) {
     const selection& s = w.which;
+    if (is_of_recovery(w.metric)) check_recovery(w, c, given);
     if (is_of_all(w)) return;
     if (is_cost(drifting(w).metric))
         refuse({given, "a server costs what it does, for whomever: the cost is of all tokens"});
@@ -23106,7 +23225,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
                     "a mean over completed requests says little beside an error limit over 5 %"});
 }
 
-// ===== [C133] the options of requests ============================================================
+// ===== [C134] the options of requests ============================================================
 
 /// Where APIs keep their own fields: TGI, Ollama, SGLang.
 inline bool holds_options(std::string_view name, const picojson::value& value) {
@@ -23223,7 +23342,7 @@ inline double planned_cost(const scenario& s, const api_traits& api) {
     return usd;
 }
 
-// ===== [C134] the load that is profiled ==========================================================
+// ===== [C135] the load that is profiled ==========================================================
 
 /// The variables that tell vLLM and SGLang where profiles go.
 inline constexpr const char* profile_variables[] = {"VLLM_TORCH_PROFILER_DIR",
@@ -23265,7 +23384,7 @@ inline plan profiled(const plan& p) {
     });
 }
 
-// ===== [C135] what a scenario does beside its load ===============================================
+// ===== [C136] what a scenario does beside its load ===============================================
 
 /// Whether it can stand in quotes as it is, and in a line.
 inline bool is_plain_name(const std::string& name) {
@@ -23315,7 +23434,11 @@ inline planned_task planned_task_of(const side_task& t, const std::string& given
     };
     planned_task p{.name = str(t.name), .may_fail = t.may_fail, .steps = {}};
     p.every_s = seconds("every", t.every.seconds(), 0.01);
+    p.excuses_s = seconds("excuses", t.excuses.seconds(), 0.01);
     p.first_s = t.first ? seconds("first", (*t.first).seconds(), 0) : p.every_s;
+    if (p.every_s > 0 && p.excuses_s >= p.every_s)
+        refuse({given, printed("it excuses what fails within %g s of a step, which comes every "
+                               "%g s: nothing could fail any more", p.excuses_s, p.every_s)});
     if (t.steps.size() < 1 || t.steps.size() > 100)
         refuse({given, printed("it has %zu steps: 1 to 100 are allowed",
                                static_cast<std::size_t>(t.steps.size()))});
@@ -23344,19 +23467,53 @@ inline std::vector<planned_task> planned_tasks(const scenario& s) {
                 ", a load that is searched, and side tasks are done beside one load"});
     return all;
 }
-/// Refuses what would never be done, as far as the plan knows how long its measured part is.
-inline void check_tasks_begin(const planned_traffic& p) {
-    double lasts_s = p.duration_s;
+/// Seconds of the measured part of what is done something beside, 0 where only the run can tell.
+inline double measured_seconds(const planned_traffic& p) {
     const bool is_timed = p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once;
-    if (!p.beside.empty() && lasts_s == 0 && is_timed && !p.warmup_until_stable) {
-        const schedule s = schedule_of(p);
-        lasts_s = s.measured_to - s.measured_from;
-    }
+    if (p.beside.empty() || p.duration_s > 0 || !is_timed) return p.duration_s;
+    const schedule s = schedule_of(p);
+    return s.measured_to - s.measured_from;
+}
+/// Refuses what would never be done, as far as the plan knows.
+inline void check_tasks_begin(const planned_traffic& p) {
+    const double lasts_s = measured_seconds(p);
     for (const planned_task& t : p.beside)
         if (lasts_s > 0 && !(t.first_s < lasts_s))
             refuse({"side task \"", t.name, "\": it begins ", time_text(t.first_s),
                     " after the measured part, which takes ", time_text(lasts_s),
                     ": let it begin earlier, or measure for longer"});
+}
+/// What a recovery is held against: the first objective on a percentile of ttft.
+inline recovery_terms recovery_terms_of(const planned_traffic& p, const slo_list& slos,
+                                        const slo& of) {
+    const std::string given = "the SLO " + str(of.text()) + " is refused: ";
+    const auto is_of_ttft = [](const slo& s) {
+        return s.what.metric == metric_id::ttft && s.what.kind == statistic_kind::percentile &&
+               s.factor == 0 && is_of_all(s.what);
+    };
+    const slo* const ttft = std::find_if(slos.begin(), slos.end(), is_of_ttft);
+    if (ttft == slos.end())
+        refuse({given, "it lasts until ttft keeps its objective again, and there is none: add "
+                       "one, perhaps as advisory(p90(ttft) <= 500 ms)"});
+    for (const planned_task& t : p.beside) {
+        if (!of.what.which.during.empty() && t.name != str(of.what.which.during)) continue;
+        if (t.every_s > 0)
+            refuse({given, "side task \"", t.name, "\" is done every ", time_text(t.every_s),
+                    ", and what the server recovers from is done once: leave every out"});
+        const double lasts_s = measured_seconds(p);
+        const double needed_s = t.first_s + of.bound + recovered_for_s;
+        if (lasts_s <= 0)
+            refuse({given, "how long the load goes on is not known: give it a duration"});
+        if (lasts_s < needed_s)
+            refuse({given, "the measured part takes ", time_text(lasts_s), ", and until the limit "
+                    "is shown to be kept or missed ", time_text(needed_s), " pass"});
+    }
+    return {ttft->bound, ttft->what.q, p.is_open_loop()};
+}
+inline maybe<recovery_terms> planned_recovery(const planned_traffic& p, const slo_list& slos) {
+    for (const slo& s : slos)
+        if (is_of_recovery(s.what.metric)) return recovery_terms_of(p, slos, s);
+    return {};
 }
 /// What an arm sends, with what is done beside it.
 inline void add_tasks(planned_workloads& w, const std::vector<planned_task>& tasks) {
@@ -23365,7 +23522,7 @@ inline void add_tasks(planned_workloads& w, const std::vector<planned_task>& tas
         w.workload_text += (&t == tasks.data() ? "; beside it " : "; ") + task_text(t);
 }
 
-// ===== [C136] from a scenario to its plan ========================================================
+// ===== [C137] from a scenario to its plan ========================================================
 
 /// What can be refused of the way requests are sent; the rate of a replay is that of its trace on
 /// the average, which the warm-up has.
@@ -23807,6 +23964,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     if (arrivals.is_searched) become_search(sent, judged, s.judging, use);
     check_young_sessions(sent);
     check_tasks_begin(sent);
+    sent.recovery = planned_recovery(sent, s.slos);
     plan p;
     p.sent = std::make_shared<const planned_traffic>(std::move(sent));
     p.judged = std::make_shared<const planned_judging>(std::move(judged));
@@ -23816,7 +23974,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     return p;
 }
 
-// ===== [C137] a plan in words ====================================================================
+// ===== [C138] a plan in words ====================================================================
 
 inline const char* traffic_name(traffic_mode m) { return m == fresh ? "fresh" : "replayed"; }
 inline std::string warmup_text(const planned_traffic& p) {
@@ -23935,7 +24093,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
     return j.has_baseline ? t + ", " + to_string(arm) : t;
 }
 
-// ===== [C138] where a gate's server stood ========================================================
+// ===== [C139] where a gate's server stood ========================================================
 
 /// What a gate was measured on, or compared with.
 enum class target_kind : unsigned char {
@@ -23967,7 +24125,7 @@ struct target_facts {
     bool is_rehearsal = false;  // and instead of another server
 };
 
-// ===== [C139] sessions that a server has no room for =============================================
+// ===== [C140] sessions that a server has no room for =============================================
 
 /// Leaves out of a part the sessions with a step that the models asked have no room for. How many.
 /// `room`: of a model by its name in requests, "" where they name the target's.
@@ -24023,7 +24181,7 @@ plan without_long_sessions(const plan& p, const Room& room) {
     return shorter;
 }
 
-// ===== [C140] what of a scenario does not go with a curve, and its load at each point of one =====
+// ===== [C141] what of a scenario does not go with a curve, and its load at each point of one =====
 
 inline constexpr std::size_t fewest_loads = 2, most_loads = 16;
 
@@ -24076,7 +24234,7 @@ inline arrival_pattern arrivals_at(arrival_data a, const offered_load& load) {
     return open_loop(a);
 }
 
-// ===== [C141] what of a scenario does not go with several settings ===============================
+// ===== [C142] what of a scenario does not go with several settings ===============================
 
 inline void check_names(const list<setting>& settings) {
     if (!(settings.size() >= fewest_settings && settings.size() <= most_settings))
@@ -24127,7 +24285,7 @@ inline scenario scenario_of_a_setting(scenario s) {
     return s;
 }
 
-// ===== [C142] JSON files of other tools ==========================================================
+// ===== [C143] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -24277,7 +24435,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
     else return m ? member_at(*m, more...) : nullptr;
 }
 
-// ===== [C143] one run of another tool, as its file tells it ======================================
+// ===== [C144] one run of another tool, as its file tells it ======================================
 
 /// Metrics that a file cannot support for one reason.
 using metric_group = std::vector<metric_id>;
@@ -24534,7 +24692,7 @@ inline repeat_data repeat_of(imported_run& run, int index) {
     return d;
 }
 
-// ===== [C144] result files of AIPerf =============================================================
+// ===== [C145] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -24820,7 +24978,7 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
     return run;
 }
 
-// ===== [C145] result files of guidellm ===========================================================
+// ===== [C146] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -25044,7 +25202,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
     return run;
 }
 
-// ===== [C146] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C147] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 /// The lists of one file. All are as long as `ttfts`.
@@ -25164,7 +25322,7 @@ struct odd_answers {
     }
 };
 
-// ===== [C147] result files of SGLang's bench_serving =============================================
+// ===== [C148] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 inline bool is_sglang_file(const picojson::value& v) {
@@ -25298,7 +25456,7 @@ inline imported_run read_sglang_run(const picojson::value& v, const std::string&
     return run;
 }
 
-// ===== [C148] result files of vLLM bench serve ===================================================
+// ===== [C149] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 and 0.33.0 do.
 
 inline bool is_vllm_file(const picojson::value& v) {
@@ -25504,7 +25662,7 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
     return run;
 }
 
-// ===== [C149] which tool wrote a result file, and what it tells ==================================
+// ===== [C150] which tool wrote a result file, and what it tells ==================================
 
 /// The bytes of a file that may stand beside another one; nothing where there is none.
 using file_beside = std::function<std::optional<std::string>(const std::string& path)>;
@@ -25554,7 +25712,7 @@ inline imported_run read_imported_run(std::string_view bytes, const std::string&
     return run;
 }
 
-// ===== [C150] runs of another tool as the repeats of one gate ====================================
+// ===== [C151] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -25804,7 +25962,7 @@ inline terms terms_of_files(const plan& p) {
     return t;
 }
 
-// ===== [C151] engine model =======================================================================
+// ===== [C152] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -26012,7 +26170,7 @@ private:
     counters counters_{};
 };
 
-// ===== [C152] what a request asks the simulated server ===========================================
+// ===== [C153] what a request asks the simulated server ===========================================
 
 /// One request for tokens, whichever API it came by.
 struct question {
@@ -26173,7 +26331,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
     return q;
 }
 
-// ===== [C153] answers of the simulated server ====================================================
+// ===== [C154] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 /// All that the bytes of an answer are made of.
@@ -26513,7 +26671,7 @@ inline std::string whole_answer(const answer_facts& f) {
     return openai_whole(f);
 }
 
-// ===== [C154] the simulated server's page of metrics =============================================
+// ===== [C155] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 /// Why the engine gave no more tokens; what a client gave up on is `abort`.
@@ -26677,7 +26835,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
     return w.page();
 }
 
-// ===== [C155] what the simulated server says besides answers =====================================
+// ===== [C156] what the simulated server says besides answers =====================================
 
 /// A body of known length.
 struct reply {
@@ -26764,7 +26922,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
                     max_model_len)};
 }
 
-// ===== [C156] an engine with the pace of a server that was measured ==============================
+// ===== [C157] an engine with the pace of a server that was measured ==============================
 
 /// How a server answered a load on the average: seconds, tokens of a request, requests a second.
 struct measured_pace {
@@ -26807,7 +26965,7 @@ inline engine engine_at_pace(const measured_pace& m) {
     return e;
 }
 
-// ===== [C157] our requests in other tools' definitions ===========================================
+// ===== [C158] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -26980,7 +27138,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
     return all;
 }
 
-// ===== [C158] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C159] the rows of a table: each metric over the repeats of an arm ========================
 
 /// Over all repeats of an arm together.
 struct metric_row {
@@ -27001,7 +27159,7 @@ inline double run_value(metric_id id, const repeat_list& arm) {
     return pooled_value(make_statistic(statistic_kind::value, id, 0), arm);
 }
 
-// ===== [C159] points and round steps of drawings =================================================
+// ===== [C160] points and round steps of drawings =================================================
 
 /// A point of a curve, in the units of its axes.
 struct curve_point {
@@ -27023,7 +27181,7 @@ inline double elapsed_step(double least) {
     return round_step(least);
 }
 
-// ===== [C160] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C161] distributions: quantiles as lines, of each repeat and of all =======================
 
 /// A metric of one arm: its row of numbers and its quantiles as a line, of all repeats together,
 /// and the line of each repeat.
@@ -27080,7 +27238,7 @@ inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
     return out;
 }
 
-// ===== [C161] the curve of a search: objectives over the load ====================================
+// ===== [C162] the curve of a search: objectives over the load ====================================
 
 /// One probe as reports tell it.
 struct load_point {
@@ -27131,7 +27289,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
     return c;
 }
 
-// ===== [C162] how requests ended, and what their answers say of tokens ===========================
+// ===== [C163] how requests ended, and what their answers say of tokens ===========================
 
 struct status_count {
     request_status status;
@@ -27247,7 +27405,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
     return kinds;
 }
 
-// ===== [C163] how long made-up prompts were to be, and were ======================================
+// ===== [C164] how long made-up prompts were to be, and were ======================================
 
 /// Lengths in tokens.
 struct length_figures {
@@ -27286,7 +27444,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
     return {true, length_figures_of(std::move(asked)), length_figures_of(std::move(counted))};
 }
 
-// ===== [C164] what each of several programs did, over all repeats ================================
+// ===== [C165] what each of several programs did, over all repeats ================================
 
 /// Of each program the worst of its repeats, and all of its requests; in the order of their
 /// numbers.
@@ -27351,7 +27509,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
     return t;
 }
 
-// ===== [C165] what a server told of itself, over all repeats =====================================
+// ===== [C166] what a server told of itself, over all repeats =====================================
 
 struct reported_value {
     statistic_data what{};
@@ -27430,7 +27588,7 @@ inline std::string cross_check_text(const server_account& a) {
     return "the server counts what we do";
 }
 
-// ===== [C166] what was done beside the load of an arm ============================================
+// ===== [C167] what was done beside the load of an arm ============================================
 
 /// One task over all repeats.
 struct task_figures {
@@ -27438,6 +27596,7 @@ struct task_figures {
     std::size_t repeats = 0, steps = 0, failed = 0, late = 0;
     double mean_s = 0, max_s = 0, latest_s = 0;
     std::string example{};  // of a step that failed
+    std::string recovered{};  // after what time, in each repeat
     void add(const side_step& s) {
         constexpr double unnoticed_s = 0.1;
         const double took_s = static_cast<double>(s.to_ns - s.from_ns) * 1e-9;
@@ -27456,6 +27615,9 @@ std::vector<task_figures> task_figures_of(const Repeats& arm) {
         for (std::size_t i = 0; i < d.beside.size(); ++i) {
             if (all.size() <= i) all.push_back({.name = d.beside[i].name});
             ++all[i].repeats;
+            if (const double s = d.beside[i].recovery_s; !std::isnan(s))
+                all[i].recovered += (all[i].recovered.empty() ? "" : ", ") +
+                                    (std::isinf(s) ? std::string("never") : time_text(s));
             for (const side_step& s : d.beside[i].steps) all[i].add(s);
         }
     return all;
@@ -27468,11 +27630,12 @@ inline std::string task_figures_text(const task_figures& t) {
     if (t.late > 0)
         all += printed("; %zu began late, by up to ", t.late) + time_text(t.latest_s) +
                ", as those before were under way";
+    if (!t.recovered.empty()) all += "; recovered after " + t.recovered;
     if (t.failed > 0) all += printed("; %zu failed (", t.failed) + t.example + ")";
     return all;
 }
 
-// ===== [C167] timelines: repeats in windows of equal length ======================================
+// ===== [C168] timelines: repeats in windows of equal length ======================================
 
 /// What a server's pages said when they were read, NaN where they did not.
 struct server_timeline {
@@ -27598,7 +27761,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
     return t;
 }
 
-// ===== [C168] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C169] all that reports tell of a gate's numbers, computed once ===========================
 
 /// One repeat as reports tell it.
 struct repeat_figures : repeat_facts {
@@ -27624,6 +27787,7 @@ struct arm_figures {
     server_account server{};
     std::vector<rank_part> ranks{};  // where several programs sent the load
     std::vector<task_figures> beside{};  // the load
+    std::size_t excused = 0;  // requests that failed while a side task hurt
     std::vector<repeat_figures> repeats{};
     std::vector<repeat_timeline> timelines{};
     bool empty() const { return repeats.empty(); }
@@ -27708,6 +27872,8 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     for (const metric_id id : {metric_id::accuracy, metric_id::same_answers})
         if (!std::isnan(run_value(id, arm))) over_run(id);
     over_run(metric_id::startup_time);
+    if (!std::isnan(run_value(metric_id::first_answer_time, arm)))
+        over_run(metric_id::first_answer_time);
     a.statuses = status_counts(arm);
     a.failures = failure_kinds(arm);
     if (p.sent->scores.empty()) a.finish_reasons = finish_reasons(arm);
@@ -27719,6 +27885,7 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     a.server = server_account_of(arm);
     a.ranks = rank_figures_of(arm);
     a.beside = task_figures_of(arm);
+    for (const repeat_data& d : arm) a.excused += excused_requests(d);
     for (const repeat_data& d : arm) a.repeats.push_back(repeat_figures_of(d, g.kept));
     return a;
 }
@@ -27800,7 +27967,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
     return g;
 }
 
-// ===== [C169] what other runs of a gate would find ===============================================
+// ===== [C170] what other runs of a gate would find ===============================================
 
 /// What a gate of all its repeats would find of an objective, run after run, by what one run saw.
 struct foreseen {
@@ -27971,7 +28138,7 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
            " on" + (says_more ? printed(", %.3g %% outside the limit", beyond) : "");
 }
 
-// ===== [C170] answers that reports show ==========================================================
+// ===== [C171] answers that reports show ==========================================================
 
 /// What was asked, what would have been right or the baseline's, and what was said instead.
 struct shown_answer {
@@ -28041,7 +28208,7 @@ inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_li
     return rows;
 }
 
-// ===== [C171] what a result keeps of the nights that it was held against =========================
+// ===== [C172] what a result keeps of the nights that it was held against =========================
 // All that the rule needs: to judge again takes no folder, and gives the same bits.
 
 inline void fields_of(field_visitor& v, main_moved& m) {
@@ -28091,7 +28258,7 @@ inline void fields_of(field_visitor& v, history_terms& h) {
     v.list({"objectives"}, h.objectives, [&](objective_history& o) { fields_of(v, o); });
 }
 
-// ===== [C172] the fields of a gate: its servers, its load, what it was judged by =================
+// ===== [C173] the fields of a gate: its servers, its load, what it was judged by =================
 
 inline void fields_of(field_visitor& v, target_facts& t) {
     v.choice({"kind", "endpoint, process, simulated, stored, same server, other options (of the "
@@ -28316,7 +28483,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }
 
-// ===== [C173] stored results =====================================================================
+// ===== [C174] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 /// One gate of a result.json; the repeats have no records yet.
@@ -28636,7 +28803,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     }
 }
 
-// ===== [C174] the fields of what was measured on a server ========================================
+// ===== [C175] the fields of what was measured on a server ========================================
 
 inline void fields_of(field_visitor& v, length_figures& f) {
     v.number({"mean"}, f.mean);
@@ -28790,7 +28957,7 @@ inline void fields_of(field_visitor& v, other_view& o) {
     v.texts({"notes", "what was not recorded for them"}, o.notes);
 }
 
-// ===== [C175] calibration.json ===================================================================
+// ===== [C176] calibration.json ===================================================================
 
 inline constexpr const char* calibration_schema = "llmbench/calibration/1";
 /// More than this between repeats of one server is no noise that limits could be held under.
@@ -28847,7 +29014,7 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
     return noise;
 }
 
-// ===== [C176] what result.json tells of events.bin ===============================================
+// ===== [C177] what result.json tells of events.bin ===============================================
 
 /// Where each record's gaps lie in events.bin, how long that is, and the hash of so much of it.
 struct event_index {
@@ -28865,7 +29032,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
                   {1, 0});
 }
 
-// ===== [C177] the fields of a verdict ============================================================
+// ===== [C178] the fields of a verdict ============================================================
 
 /// Which side of the limit is the good one.
 enum class good_side : unsigned char { at_most, at_least };
@@ -28934,7 +29101,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"line"}, of.what.at.line);
 }
 
-// ===== [C178] from a gate that was measured to its line of a history =============================
+// ===== [C179] from a gate that was measured to its line of a history =============================
 
 /// What is added where nobody asks for another number of repeats: from two a night has no spread of
 /// its own to speak of.
@@ -29049,7 +29216,7 @@ inline history_entry history_entry_of(const plan& p, cohort in, const fingerprin
     return e;
 }
 
-// ===== [C179] one line of records.jsonl ==========================================================
+// ===== [C180] one line of records.jsonl ==========================================================
 
 /// Refuses the times of an answer that cannot have been: what an answer took is the difference of
 /// two of them, and one that is complete has them all, but for what it may lack: a second event, an
@@ -29095,7 +29262,7 @@ inline record read_record(const std::string& line, std::string& gate) {
     return r;
 }
 
-// ===== [C180] shards of a load, put together =====================================================
+// ===== [C181] shards of a load, put together =====================================================
 
 /// What one program left of the load that it shared, with its requests.
 struct stored_shard {
@@ -29236,7 +29403,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
     return g;
 }
 
-// ===== [C181] a repeat as bytes, for another program of the same run =============================
+// ===== [C182] a repeat as bytes, for another program of the same run =============================
 
 /// As result.json, records.jsonl and events.bin have it: the facts on the first line, then a line a
 /// request, an empty one, and the gaps of all in that order. Every gap must be listed.
@@ -29289,7 +29456,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
     return d;
 }
 
-// ===== [C182] from the lines of a history to what a gate is held against =========================
+// ===== [C183] from the lines of a history to what a gate is held against =========================
 
 inline std::string short_commit(const history_night& n) {
     return n.commit.empty() ? n.at.substr(0, 10) : n.commit.substr(0, 8);
@@ -29406,7 +29573,7 @@ inline history_terms history_terms_of(const history_lines& lines, const cohort& 
     return h;
 }
 
-// ===== [C183] the progress line ==================================================================
+// ===== [C184] the progress line ==================================================================
 
 /// What a gate can tell of itself while it runs.
 struct progress_facts {
@@ -29461,7 +29628,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     return is_reported && parts >= parts_in_short ? line : line_in_short;
 }
 
-// ===== [C184] what reports tell of several settings ==============================================
+// ===== [C185] what reports tell of several settings ==============================================
 
 /// A comparison as every report shows it, beside the gates of its settings.
 struct comparison_report {
@@ -29470,7 +29637,7 @@ struct comparison_report {
     settings_comparison found{};
 };
 
-// ===== [C185] several settings in result.json ====================================================
+// ===== [C186] several settings in result.json ====================================================
 
 inline void fields_of(field_visitor& v, setting_ratio& r, settings_comparison& c) {
     std::string of = c.settings[r.second].name, to = c.settings[r.first].name;
@@ -29537,7 +29704,7 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
     v.list({"statistics"}, c.statistics, [&](compared_statistic& s) { fields_of(v, s, c); });
 }
 
-// ===== [C186] several settings on the console ====================================================
+// ===== [C187] several settings on the console ====================================================
 
 /// What tables show of one setting: its value, and where there is one its ratio to the first.
 struct comparison_cell {
@@ -29624,7 +29791,7 @@ inline std::string comparison_text(const comparison_report& r) {
     return out;
 }
 
-// ===== [C187] what came of a profile =============================================================
+// ===== [C188] what came of a profile =============================================================
 
 /// A question to the server's profiler, by HTTP or by a command.
 struct profile_step {
@@ -29679,7 +29846,7 @@ inline void fields_of(field_visitor& v, taken_profile& t) {
     v.object({"stop", "", presence::always, "profile_step"}, true, t.stop);
 }
 
-// ===== [C188] what reports are made of ===========================================================
+// ===== [C189] what reports are made of ===========================================================
 
 /// What came of a gate on a model of its server.
 struct rehearsal_report {
@@ -29723,7 +29890,7 @@ struct environment_facts {
     std::string program{};  // as it was called
 };
 
-// ===== [C189] how gates are headed ===============================================================
+// ===== [C190] how gates are headed ===============================================================
 
 /// What is said over a gate: its outcome, and where that is no failure how much of a pass it is.
 /// Exit codes know the outcome alone. In the order in which a reader should hear of them.
@@ -29806,7 +29973,7 @@ inline std::string headline_text(const gate_report& g) {
     return printed("inconclusive, %zu of %s", open, plural(all, "objective").c_str());
 }
 
-// ===== [C190] words in Markdown ==================================================================
+// ===== [C191] words in Markdown ==================================================================
 
 inline std::string markdown_escaped(const std::string& s) {
     std::string out;
@@ -29834,7 +30001,7 @@ inline std::string markdown_code(const std::string& s) {
     return fence + room + words + room + fence;
 }
 
-// ===== [C191] what reports tell of a server's loads, one after the other =========================
+// ===== [C192] what reports tell of a server's loads, one after the other =========================
 
 /// One load, which is a gate of its own, and what its verdicts show together.
 struct judged_load {
@@ -30064,7 +30231,7 @@ inline void fields_of(field_visitor& v, curve_report& c) {
     });
 }
 
-// ===== [C192] rehearsals: gates on a model of their server =======================================
+// ===== [C193] rehearsals: gates on a model of their server =======================================
 
 /// "a rehearsal: pass on the model; inconclusive in 3 % of the runs; ...".
 inline std::string rehearsed_text(const slo_verdict& v, const foreseen& f) {
@@ -30127,7 +30294,7 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
     });
 }
 
-// ===== [C193] result.json and calibration.json ===================================================
+// ===== [C194] result.json and calibration.json ===================================================
 
 /// What LLMBENCH_CALIBRATION reads.
 inline std::string calibration_json(const std::vector<gate_report>& gates) {
@@ -30246,7 +30413,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
     return j.close().text() + "\n";
 }
 
-// ===== [C194] several settings in summary.md =====================================================
+// ===== [C195] several settings in summary.md =====================================================
 
 inline std::string comparison_md(const comparison_report& r) {
     const settings_comparison& c = r.found;
@@ -30280,7 +30447,7 @@ inline std::string comparison_md(const comparison_report& r) {
     return out + "\n";
 }
 
-// ===== [C195] what reports say of the nights that a gate was held against ========================
+// ===== [C196] what reports say of the nights that a gate was held against ========================
 
 inline constexpr double wide_nights_sd = 0.03;  // from which on a live comparison sees far more
 
@@ -30329,7 +30496,7 @@ inline std::vector<std::string> nights_lines(const gate_report& g) {
     return lines;
 }
 
-// ===== [C196] words of reports ===================================================================
+// ===== [C197] words of reports ===================================================================
 
 /// What the tokens are that a throughput is of.
 inline const char* throughput_kind(const gate_report& g) {
@@ -30571,6 +30738,10 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
         if (std::string t = server_text(*arm, whose); !t.empty()) notes.push_back(std::move(t));
         for (const task_figures& t : arm->beside)
             notes.push_back(std::string("beside the load: ") + whose + task_figures_text(t));
+        if (arm->excused > 0)
+            notes.push_back(printed("%s%zu requests failed while a side task excused it: they are "
+                                    "counted apart, in no error rate and no latency",
+                                    whose, arm->excused));
         for (std::string& t : notes_on_the_way(*arm, whose)) notes.push_back(std::move(t));
     }
     return notes;
@@ -30629,7 +30800,7 @@ inline std::string span_text(double least, double most) {
                         : printed("about %.0f s", most);
 }
 
-// ===== [C197] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C198] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 /// Where an objective was written; the guard on errors stands at its gate.
 inline std::string place_of(const slo_verdict& v, const std::string& gate_place) {
@@ -30938,7 +31109,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
            metrics + "# EOF\n";
 }
 
-// ===== [C198] what a console can show ============================================================
+// ===== [C199] what a console can show ============================================================
 
 /// How the console may be written to.
 struct console_style {
@@ -30959,7 +31130,7 @@ inline console_style style_of(const console_facts& c) {
             same_ignoring_case(charset, ".utf-8") || same_ignoring_case(charset, ".utf8")};
 }
 
-// ===== [C199] the console ========================================================================
+// ===== [C200] the console ========================================================================
 
 /// An objective as a gate file has it: "mean(tpot) <= 25_ms" of "mean(tpot) <= 25 ms".
 inline std::string written_in_code(const std::string& words) {
@@ -31141,7 +31312,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
     return printed("\n%zu gates:%s\n", gates.size(), counts.c_str()) + names + last;
 }
 
-// ===== [C200] answers in reports: answers.jsonl, and their section of the page ===================
+// ===== [C201] answers in reports: answers.jsonl, and their section of the page ===================
 
 /// answers.jsonl: a line for each answer that a gate shows.
 inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
@@ -31161,7 +31332,7 @@ inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
     return lines;
 }
 
-// ===== [C201] the pace of a server in the result of a run ========================================
+// ===== [C202] the pace of a server in the result of a run ========================================
 
 /// What a gate of an earlier run tells of its server.
 struct reported_pace {
@@ -31216,7 +31387,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
     return t;
 }
 
-// ===== [C202] the report page: drawings ==========================================================
+// ===== [C203] the report page: drawings ==========================================================
 
 /// A place in a drawing: tenths of a pixel, never "nan", "inf" or "-0".
 inline std::string pixels(double v) {
@@ -31472,7 +31643,7 @@ private:
     std::vector<curve_point> labelled_{};
 };
 
-// ===== [C203] the report page: verdicts ==========================================================
+// ===== [C204] the report page: verdicts ==========================================================
 
 inline std::string icon(const char* name) {
     return printed("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-%s\"/></svg>", name);
@@ -31637,7 +31808,7 @@ inline std::string page_table(const std::string& name, const std::vector<std::st
 }
 inline std::string number_cell(const std::string& s) { return "<td class=\"n\">" + s + "</td>"; }
 
-// ===== [C204] the report page: what else a gate has to say =======================================
+// ===== [C205] the report page: what else a gate has to say =======================================
 
 inline std::string failures_html(const arm_figures& arm, const char* who) {
     std::size_t all = 0;
@@ -31853,7 +32024,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
     return t + " " + shell_quoted("--test-case=" + pattern);
 }
 
-// ===== [C205] the report page: answers ===========================================================
+// ===== [C206] the report page: answers ===========================================================
 
 inline std::string answer_html(const shown_answer& a) {
     const bool differs = !std::isnan(a.same_characters);
@@ -31887,7 +32058,7 @@ inline std::string answers_html(const gate_report& g) {
     return h + folded(printed("%zu more", g.answers.size() - most_at_once), "", false, more);
 }
 
-// ===== [C206] the report page: style, icons and script ===========================================
+// ===== [C207] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -32089,7 +32260,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 })();
 )js";
 
-// ===== [C207] the report page: distributions =====================================================
+// ===== [C208] the report page: distributions =====================================================
 
 inline std::string arms_key(bool has_baseline) {
     return has_baseline
@@ -32198,7 +32369,7 @@ inline std::string latency_table(const gate_report& g) {
     return page_table("Latency of " + g.what.name, head, rows, both ? 2 : 1);
 }
 
-// ===== [C208] the report page: gates beside each other ===========================================
+// ===== [C209] the report page: gates beside each other ===========================================
 
 inline bool is_of_a_curve(const gate_report& g, const std::vector<curve_report>& curves) {
     for (const curve_report& c : curves)
@@ -32378,7 +32549,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates,
     return h;
 }
 
-// ===== [C209] the report page: what a search found ===============================================
+// ===== [C210] the report page: what a search found ===============================================
 
 /// The colour of a probe: of what it shows, else of nobody.
 inline const char* style_of(const load_point& p) {
@@ -32458,7 +32629,7 @@ inline std::string search_html(const gate_report& g) {
     return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 3);
 }
 
-// ===== [C210] the report page: several settings beside each other ================================
+// ===== [C211] the report page: several settings beside each other ================================
 
 /// One statistic of all settings, "" where none has a value.
 inline std::string settings_figure(const settings_comparison& c, const compared_statistic& s) {
@@ -32545,7 +32716,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
     return h;
 }
 
-// ===== [C211] the report page: timelines =========================================================
+// ===== [C212] the report page: timelines =========================================================
 
 /// All repeats of a gate over time, one drawing for each thing that changes.
 class timeline_figures {
@@ -32707,7 +32878,7 @@ private:
     const std::vector<repeat_timeline>&mine_, &other_;
 };
 
-// ===== [C212] the report page: the whole =========================================================
+// ===== [C213] the report page: the whole =========================================================
 
 /// Tables and drawings of what was measured.
 inline std::string numbers_html(const gate_report& g) {
@@ -38873,12 +39044,12 @@ private:
 };
 
 /// One short request, and what came of it. Its id tells it from those of a load.
-inline http_answer ask_for_one_token(const load_target& to, request_spec r) {
+inline http_answer ask_for_one_token(const load_target& to, request_spec r, double within_s = 3) {
     r.prompt = "Hello";
     r.max_tokens = 1;
     return blocking_post_kept(to, path_of(to, r),
                               to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
-                              request_body(*to.api, to.model, r), 3);
+                              request_body(*to.api, to.model, r), within_s);
 }
 /// Refuses a server that says before the load that it serves none of it. How often it closed the
 /// connection after its answer, without a word of that: one that did is asked again.
@@ -39447,7 +39618,7 @@ public:
         const double ready_within_s = std::min(what_.ready_within.seconds(), at_most_s);
         const int port = free_port();
         log_ = next_log(arm_);
-        const long long began = now_ns();
+        const long long began = began_ns_ = now_ns();
         running_ = std::make_unique<server_process>(what_, port, log_, secrets);
         const std::string url = "http://127.0.0.1:" + std::to_string(port);
         const std::string ready = what_.ready.empty() ? api.ready : str(what_.ready);
@@ -39460,6 +39631,7 @@ public:
     void end() { running_.reset(); }
     /// Seconds that the last start took, told once.
     double take_startup_s() { return std::exchange(startup_s_, not_a_number); }
+    long long began_ns() const { return began_ns_; }
     /// Why it is not there any more, "" while it is.
     std::string how_it_went(const std::vector<std::string>& secrets) {
         const std::string how = running_ ? running_->how_it_ended() : "";
@@ -39500,6 +39672,7 @@ private:
     std::string log_{};
     std::unique_ptr<server_process> running_{};
     double startup_s_ = not_a_number;
+    long long began_ns_ = 0;
 };
 
 // ===== [E56] targets brought up ==================================================================
@@ -39578,8 +39751,36 @@ public:
         find_server();
         find_model();
         if (!page_.empty()) at_.metrics_url = filled_in(page_, "{port}", load_.url.port);
+        if (std::holds_alternative<started_process>(server_)) await_first_answer();
         pages_ = pages_of(at_, load_, facts_.url);
     }
+    /// That how long a cold server takes to its first answer is asked, within so many seconds, by
+    /// requests of this kind. Refuses a target that is never cold, and one that is for nothing.
+    void ask_first_answer(bool is_asked, const request_spec& like, double within_s) {
+        const bool is_cold = std::holds_alternative<started_process>(server_) || !at_.cold.empty();
+        if (is_asked && !is_cold)
+            refuse({"an objective on first_answer_time is refused: the target is no process, and "
+                    "no endpoint with a command that leaves it cold, endpoint{.cold = \"...\"}"});
+        if (!is_asked && !at_.cold.empty())
+            refuse({"endpoint.cold is a command, and no objective is on first_answer_time"});
+        if (is_asked) first_like_ = like;
+        first_within_s_ = within_s;
+    }
+    /// Before a repeat: an endpoint is left cold, and answers.
+    void start_cold(const std::string& log) {
+        if (!first_like_ || at_.cold.empty()) return;
+        carried_command c = carried_out(str(at_.cold), load_, facts_.url, log,
+                                        now_ns() + ns_of(first_within_s_));
+        const bool done = c.done();
+        const std::string how = !c.process ? "was not run: " + c.error
+                                : c.how.empty() ? "had not ended after " +
+                                                      time_text(first_within_s_)
+                                                : c.how + (c.said.empty() ? "" : ": " + c.said);
+        if (c.process) commands().keep(std::move(c.process));
+        if (!done) throw std::runtime_error("endpoint.cold " + how);
+        await_first_answer();
+    }
+    double take_first_answer_s() { return std::exchange(first_answer_s_, not_a_number); }
     /// A fresh process between repeats, where the scenario asks for it.
     bool restarts() const {
         const auto* p = std::get_if<started_process>(&server_);
@@ -39698,6 +39899,24 @@ private:
     const char* url_variable() const {
         return is_baseline_ ? "LLMBENCH_BASELINE_URL" : "LLMBENCH_URL";
     }
+    /// From the spawn of a process, or from now on, until it has answered a request of one token.
+    void await_first_answer() {
+        if (!first_like_) return;
+        const auto* p = std::get_if<started_process>(&server_);
+        const long long from_ns = p ? p->began_ns() : now_ns();
+        const long long until_ns = now_ns() + ns_of(first_within_s_);
+        for (;;) {
+            const http_answer a = ask_for_one_token(load_, *first_like_, seconds_until(until_ns));
+            first_answer_s_ = static_cast<double>(now_ns() - from_ns) * 1e-9;
+            if (a.status >= 200 && a.status < 300) return;
+            if (now_ns() >= until_ns || stop_asked.load())
+                throw no_server(facts_.url + " had not answered its first request within " +
+                                time_text(first_within_s_) + ": " +
+                                (a.status == 0 ? words_of_others(a.error, load_)
+                                               : printed("HTTP %d", a.status)));
+            sleep_s(0.05);
+        }
+    }
     void find_server() {
         const bool is_set = environment(url_variable()) == facts_.url;
         const http_url url = parsed_url(facts_.url, is_set ? url_variable() : "endpoint.url");
@@ -39739,6 +39958,8 @@ private:
     std::string proxy_{};  // what is to be said of one that is not used
     std::string page_{};  // of a process, whose port is not known yet
     server_pages pages_{};
+    std::optional<request_spec> first_like_{};  // where its first answer is waited for
+    double first_within_s_ = 0, first_answer_s_ = not_a_number;
     std::unique_ptr<kept_commands> commands_ = std::make_unique<kept_commands>();
 };
 
@@ -41198,6 +41419,7 @@ public:
         : what_(what), target_(target), load_(load), within_s_(within_s), log_(std::move(log)) {
         seen_.name = what.name;
         seen_.may_fail = what.may_fail;
+        seen_.excuses_s = what.excuses_s;
         doing_.begin([this] { return next_ns(); }, [this] { act(); },
                      [this](const char* why) { end_step(std::string("failed: ") + why); });
     }
@@ -41416,6 +41638,10 @@ inline void note_end(const plan& p, live_target& target, repeat_data& d) {
     d.target_gone = target.how_it_went();
     if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
     if (p.shard.is_whole()) fail_frequent_resends(d);
+    note_excused(d);
+    if (!p.sent->recovery) return;
+    for (side_task_seen& t : d.beside)
+        if (!t.steps.empty()) t.recovery_s = recovery_of(d, t.steps[0].from_ns, *p.sent->recovery);
 }
 
 struct repeat_terms {
@@ -41525,6 +41751,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     order.id_prefix = id_prefix(gate_number, arm, repeat);
     order.start = terms.start;
     d.startup_s = target.take_startup_s();
+    d.first_answer_s = target.take_first_answer_s();
 
     load_state state;
     state.deadline_ns = terms.deadline_ns;
@@ -42136,6 +42363,7 @@ private:
         if (!probe)
             meter_.stage(stage_text(p_, slot, arm) + (slots_.is_again() ? ", again" : ""));
         const int gate = session::of_this_program().running_gate();
+        target.start_cold(report_directory() + printed("/cold-%d.log", gate));
 #ifdef LLMBENCH_WITH_MPI
         const double left_s = seconds_until(mode_.deadline_ns);
         ask_other_ranks({.arm = arm, .slot = slot, .number = number,
@@ -42634,6 +42862,11 @@ public:
     bool bring_up() {
         if (repeats_.is_out_of_time(0)) { repeats_.announce_stop(); return false; }
         const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
+        const bool asks_first = std::any_of(
+            judged_.slos.begin(), judged_.slos.end(),
+            [](const slo& s) { return s.what.metric == metric_id::first_answer_time; });
+        servers_.candidate().ask_first_answer(asks_first, p_.sent->common,
+                                              p_.sent->limits.total.seconds());
         servers_.each([&](live_target& t) { t.bring_up(left_s()); });
         servers_.each([&](const live_target& t) { end_profiles_on(t); });
         servers_.check_two_servers();
@@ -43470,6 +43703,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
                 log.move_into(d, d.gaps_counted);
                 // Of a part nobody knows the whole yet.
                 if (g.load.shard.is_whole()) fail_frequent_resends(d);
+                note_excused(d);
                 note_bunches(d);
                 if (d.records.empty())
                     refuse({printed("%s has no records of repeat %d of \"%s\"", file.c_str(),

@@ -58,7 +58,11 @@ enum class answer_metric : unsigned char {
     accuracy,     ///< of the questions asked, those answered rightly
     same_answers  ///< equal to a live baseline's to the same prompt, byte for byte
 };
-enum class run_time_metric : unsigned char { startup_time };             ///< spawn to ready
+enum class run_time_metric : unsigned char {
+    startup_time,       ///< of a process: spawn to ready
+    first_answer_time,  ///< of a cold server: spawn, or else the request, to its first answer
+    recovery_time  ///< from a side task until a load as large as before is answered in time again
+};
 // Server metrics: what the server reports on its Prometheus page, read once a second.
 /// Means over what it finished in the steady window; its own clock, so no network is in them.
 enum class server_time : unsigned char {
@@ -114,10 +118,10 @@ enum class metric_id : unsigned char {
     first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap, session_time,
     prefill_speed, decode_speed, tokens_per_event, output_throughput, total_throughput,
     prefill_throughput, decode_throughput, input_throughput, request_throughput, error_rate,
-    accuracy, same_answers, startup_time, goodput, drift, ratio, server_metric, queue_time,
-    server_prefill_time, server_decode_time, queued_requests, running_requests, kv_cache_usage,
-    preemptions, prefix_cache_hits, acceptance_length, energy_per_token, cost_per_million_tokens,
-    cached_share, capacity_in_rate, capacity_in_users
+    accuracy, same_answers, startup_time, first_answer_time, recovery_time, goodput, drift, ratio,
+    server_metric, queue_time, server_prefill_time, server_decode_time, queued_requests,
+    running_requests, kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length,
+    energy_per_token, cost_per_million_tokens, cached_share, capacity_in_rate, capacity_in_users
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
 enum class bound_side : unsigned char { at_most, at_least, either };

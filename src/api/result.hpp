@@ -57,6 +57,7 @@ struct record {
     types::text graded{};  ///< what was read in it, up to 80 bytes; empty: nothing could be
     unsigned long long answer_hash = 0;  ///< of all that was generated; 0: it was not compared
     types::maybe<bool> same{};  ///< as the baseline's answer in its pair; none: that was not asked
+    bool excused = false;  ///< it failed while a side task hurt, which is no failure of its own
     int resends = 0;  ///< times it was sent again: its kept connection was closed without an answer
 };
 

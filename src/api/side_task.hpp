@@ -31,6 +31,9 @@ struct side_task {
     types::maybe<time_span> first{};  ///< after the measured part began; default: `every`
     /// A step that fails makes the gate invalid, as its load was another one; true: it is told.
     bool may_fail = false;
+    /// Of a task that hurts: requests that fail within so long of a step are counted apart, in no
+    /// error rate and no latency, and the server may restart.
+    time_span excuses{};
 };
 
 }  // inline namespace v0

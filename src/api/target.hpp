@@ -62,6 +62,9 @@ struct endpoint {
     tls_options tls{};
     /// Pages of exporters that tell what its accelerators do, such as dcgm-exporter's.
     types::list<types::text> telemetry{};
+    /// For first_answer_time: a command that leaves the server cold, as by scaling it to zero. It
+    /// is run before each repeat, as that of a side task is.
+    types::text cold{};
 };
 
 /// A server that the gate starts and stops itself. `{port}` in the command becomes a free port; the

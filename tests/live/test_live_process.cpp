@@ -68,6 +68,36 @@ TEST_CASE("a restart between repeats measures the startup each time") {
     CHECK(first != second);
 }
 
+TEST_CASE("the first answer of a cold process is counted from its spawn, at each restart") {
+    process p = served();
+    p.restart_between_repeats = true;
+    scenario s = quick_scenario(p);
+    s.name = "cold";
+    s.requests = 10;
+    s.warmup = 0;
+    s.repeats = 2;
+    s.slos = {startup_time <= 60_s, first_answer_time <= 60_s};
+    const result r = run(s);
+    CHECK(outcome_of(r, "first_answer_time <= 60 s") == verdict::pass);
+    CHECK(r.measured(first_answer_time) > r.measured(startup_time));
+    const picojson::value repeats = reported_gate("cold").get("candidate").get("repeats");
+    for (std::size_t i : {0u, 1u})
+        CHECK(repeats.get(i).get("first_answer_s").get<double>() > repeats.get(i).get("startup_s").get<double>());
+}
+
+TEST_CASE("an endpoint is left cold before each repeat, and its first answer is waited for") {
+    const logging_server server(quick_engine());
+    const scratch dir;
+    const std::string file = dir.file("cold");
+    scenario s = quick_scenario(endpoint{.url = server.url(), .cold = "echo cold {url} >> " + file});
+    s.name = "scaled";
+    s.requests = 10;
+    s.repeats = 2;
+    s.slos = {first_answer_time <= 60_s};
+    CHECK(outcome_of(run(s), "first_answer_time <= 60 s") == verdict::pass);
+    CHECK(content_of(file) == "cold " + server.url() + "\ncold " + server.url() + "\n");
+}
+
 TEST_CASE("a process that exits at once is told with its log's tail") {
     process p;
     p.command = "echo the model file is missing, {port}; exit 7";

@@ -55,6 +55,28 @@ TEST_CASE("healthy: completions keep four users busy") {
     });
 }
 
+TEST_CASE("healthy: killed under load, it is back within 15 s") {
+    process supervised = engine_with(8);
+    supervised.command = "while :; do " + std::string(supervised.command) +
+                         " & echo $! > \"$MODELS/engine.pid\"; wait $!; done";
+    supervised.restart_between_repeats = true;
+    gate({
+        .target = supervised,
+        .workload = synthetic{.prompt_tokens = fixed(40), .output_tokens = fixed(16)},
+        .arrivals = constant(8_rps),
+        .warmup = 8,
+        .duration = 30_s,
+        .slos = {
+            advisory(p90(ttft) <= 2_s),
+            recovery_time <= 15_s,
+            error_rate <= 5_pct,
+            first_answer_time <= 30_s,
+        },
+        .beside = {{.name = "kill", .steps = {command("kill -9 $(cat \"$MODELS/engine.pid\")")},
+                    .first = 8_s, .excuses = 15_s}},
+    });
+}
+
 // ---- must fail: one slot where the branch before had sixteen
 
 TEST_CASE("crippled: one slot is not slower than sixteen") {

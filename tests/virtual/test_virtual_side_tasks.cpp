@@ -148,6 +148,94 @@ TEST_CASE("posts that are requests to the model are none of somebody else") {
     CHECK(run(s).verdicts()[0].outcome == verdict::pass);
 }
 
+namespace {
+/// A server that a kill takes away for so long.
+class killed_server {
+public:
+    explicit killed_server(double away_s) : away_ns_(static_cast<long long>(away_s * 1e9)) {}
+    std::string url() const { return server_.url(); }
+
+private:
+    scripted::answer answer_to(const scripted::request& r) {
+        if (r.path == "/kill") killed_ns_ = made_up::now_ns();
+        const bool is_away = killed_ns_ > 0 && made_up::now_ns() < killed_ns_ + away_ns_;
+        if (r.path == "/kill") return {scripted::send(scripted::json("200 OK", "{}"))};
+        return is_away ? scripted::answer{scripted::reset()} : scripted::healthy();
+    }
+    const long long away_ns_;
+    long long killed_ns_ = 0;
+    scripted::server server_{[this](const scripted::request& r) { return answer_to(r); }};
+};
+scenario killing(const killed_server& server, const char* name) {
+    scenario s = beside({.name = "kill", .steps = {post("/kill")}, .first = 6_s, .excuses = 12_s}, name);
+    s.target = endpoint{.url = server.url(), .model = "m"};
+    s.workload = prompts({"one"});
+    s.requests = 0;
+    s.duration = 30_s;
+    s.slos = {advisory(p90(ttft) <= 500_ms), recovery_time <= 15_s, advisory(recovery_time <= 4_s)};
+    s.repeats = 3;
+    return s;
+}
+}  // namespace
+
+TEST_CASE("a recovery is from the kill until the load is answered in time for 5 s on end") {
+    const killed_server server(8);
+    scenario s = killing(server, "killed");
+    const heard_run heard = heard_of(s);
+    const result& r = heard.result;
+    const std::string said = texts::unwrapped(heard.said);
+    CAPTURE(said);
+    CHECK(r.verdicts()[1].outcome == verdict::pass);
+    CHECK(r.verdicts()[2].outcome == verdict::fail);
+    CHECK(r.measured(recovery_time) > 7.9);
+    CHECK(r.measured(recovery_time) < 8.5);
+    CHECK(r.measured(error_rate) == 0);
+    CHECK(r.verdicts()[0].outcome == verdict::pass);  // of those that are not counted apart
+    CHECK(holds(said, "requests failed while a side task excused it"));
+    CHECK(holds(said, "recovered after 8"));
+    check_rejudged(r, s.slos);
+}
+
+TEST_CASE("what fails when nothing excuses it, or no more, is a failure") {
+    const killed_server server(8);
+    scenario s = killing(server, "unexcused");
+    s.beside = {side_task{.name = "kill", .steps = {post("/kill")}, .first = 6_s, .excuses = 2_s}};
+    const result r = run(s);
+    CHECK(r.measured(error_rate) > 0.1);
+    CHECK(outcome_of(r, "error_rate <= 1 %") == verdict::fail);
+    s.beside = {side_task{.name = "kill", .steps = {post("/kill")}, .first = 6_s}};
+    CHECK(run(s).measured(error_rate) > r.measured(error_rate));
+}
+
+TEST_CASE("a server that does not come back is shown to miss its recovery") {
+    const killed_server server(10000);
+    const result r = run(killing(server, "gone for good"));
+    CHECK(r.verdicts()[1].outcome == verdict::fail);
+    CHECK(holds(std::string(r.verdicts()[1].line()), "recovery_time <= 15 s"));
+}
+
+TEST_CASE("a server that leaks what its users leave is slower at the end, and one that does not is as quick") {
+    for (const bool leaks : {true, false}) {
+        CAPTURE(leaks);
+        engine e = engine_of(4_ms);
+        e.step_per_sequence = 0.5_ms;
+        e.slots = 256;
+        e.faults.leaks_slots = leaks;
+        scenario s = quick_scenario(simulated(e));
+        s.name = leaks ? "leaking" : "sound";
+        const synthetic answers{.prompt_tokens = fixed(16), .output_tokens = fixed(32)};
+        s.workload = mix({{.name = "stay", .weight = 4, .workload = answers},
+                          {.name = "leave", .workload = answers, .options = request_options{.leaves_after = 60_ms}}});
+        s.arrivals = poisson(10_rps);
+        s.warmup = 10;
+        s.requests = 400;
+        s.slos = {drift(mean(tpot).of("stay")) <= 120_pct, drift(p90(ttft).of("stay")) <= 130_pct};
+        const result r = run(s);
+        CHECK((r.verdicts()[0].outcome == verdict::pass) == !leaks);
+        CHECK((r.verdicts()[0].measured > 1.3) == leaks);
+    }
+}
+
 TEST_CASE("side tasks once, several of them, and the end of a load that comes first") {
     scenario s = beside(adapters(0_s), "once");
     s.beside = {side_task{.name = "once", .steps = adapters(0_s).steps, .first = 2_s},

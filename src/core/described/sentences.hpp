@@ -86,8 +86,8 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::not_played_out, "not_played_out", "sessions that were under way at its end were cut "
      "there: they are played out where the gate itself has an objective on session_time"},
     {because::stored_lacks, "stored_lacks", "the stored baseline has no value of {n}"},
-    {because::start_unknown, "start_unknown", "startup_time is only known of a process that the "
-     "gate starts"},
+    {because::start_unknown, "start_unknown", "{n} is only known of a process that the gate "
+     "starts"},
     {because::too_few_values, "too_few_values", "fewer than 40 requests have a value"},
     {because::no_finite_part, "no_finite_part", "{n} has no finite value in every part of repeat "
      "{0}"},

@@ -62,6 +62,7 @@ struct arm_figures {
     server_account server{};
     std::vector<rank_part> ranks{};  // where several programs sent the load
     std::vector<task_figures> beside{};  // the load
+    std::size_t excused = 0;  // requests that failed while a side task hurt
     std::vector<repeat_figures> repeats{};
     std::vector<repeat_timeline> timelines{};
     bool empty() const { return repeats.empty(); }
@@ -146,6 +147,8 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     for (const metric_id id : {metric_id::accuracy, metric_id::same_answers})
         if (!std::isnan(run_value(id, arm))) over_run(id);
     over_run(metric_id::startup_time);
+    if (!std::isnan(run_value(metric_id::first_answer_time, arm)))
+        over_run(metric_id::first_answer_time);
     a.statuses = status_counts(arm);
     a.failures = failure_kinds(arm);
     if (p.sent->scores.empty()) a.finish_reasons = finish_reasons(arm);
@@ -157,6 +160,7 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     a.server = server_account_of(arm);
     a.ranks = rank_figures_of(arm);
     a.beside = task_figures_of(arm);
+    for (const repeat_data& d : arm) a.excused += excused_requests(d);
     for (const repeat_data& d : arm) a.repeats.push_back(repeat_figures_of(d, g.kept));
     return a;
 }

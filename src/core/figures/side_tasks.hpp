@@ -5,6 +5,7 @@
 #include "core/measured/repeat.hpp"
 
 #include <algorithm>  // max
+#include <cmath>  // isinf, isnan
 #include <cstddef>  // size_t
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct task_figures {
     std::size_t repeats = 0, steps = 0, failed = 0, late = 0;
     double mean_s = 0, max_s = 0, latest_s = 0;
     std::string example{};  // of a step that failed
+    std::string recovered{};  // after what time, in each repeat
     void add(const side_step& s) {
         constexpr double unnoticed_s = 0.1;
         const double took_s = static_cast<double>(s.to_ns - s.from_ns) * 1e-9;
@@ -37,6 +39,9 @@ std::vector<task_figures> task_figures_of(const Repeats& arm) {
         for (std::size_t i = 0; i < d.beside.size(); ++i) {
             if (all.size() <= i) all.push_back({.name = d.beside[i].name});
             ++all[i].repeats;
+            if (const double s = d.beside[i].recovery_s; !std::isnan(s))
+                all[i].recovered += (all[i].recovered.empty() ? "" : ", ") +
+                                    (std::isinf(s) ? std::string("never") : time_text(s));
             for (const side_step& s : d.beside[i].steps) all[i].add(s);
         }
     return all;
@@ -49,6 +54,7 @@ inline std::string task_figures_text(const task_figures& t) {
     if (t.late > 0)
         all += printed("; %zu began late, by up to ", t.late) + time_text(t.latest_s) +
                ", as those before were under way";
+    if (!t.recovered.empty()) all += "; recovered after " + t.recovered;
     if (t.failed > 0) all += printed("; %zu failed (", t.failed) + t.example + ")";
     return all;
 }

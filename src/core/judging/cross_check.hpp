@@ -8,6 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/server_metrics/server_names.hpp"
 #include "core/metric/table.hpp"
+#include "core/measured/recovery.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/server_values.hpp"
 #include "core/measured/server_metrics.hpp"
@@ -108,7 +109,7 @@ inline bool began_anew(const evidence& e, const repeat_data& d) {
     const repeat_data* before = nullptr;
     for (const repeat_data& other : arm)
         if (other.index < d.index && (!before || other.index > before->index)) before = &other;
-    const bool was_started = !std::isnan(d.startup_s);
+    const bool was_started = !std::isnan(d.startup_s) || !std::isnan(d.first_answer_s);
     if (!before || was_started || before->server.readings.empty() || d.server.readings.empty())
         return false;
     const double was = before->server.readings.back().began;
@@ -122,6 +123,7 @@ inline bool began_anew(const evidence& e, const repeat_data& d) {
 /// Why a repeat is no evidence by the cross-check, nothing where it is.
 inline cause cross_check_fault(const evidence& e, const repeat_data& d) {
     const double number = d.index + 1;
+    if (is_hurt(d)) return {};  // it may begin anew, and others may have been asked for it
     if (began_anew(e, d)) return {because::restarted_before, {number}};
     if (history_of(d.server) == page_history::restarted) return {because::restarted_in, {number}};
     if (!is_comparable(d) || is_a_part(d)) return {};

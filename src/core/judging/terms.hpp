@@ -55,6 +55,7 @@ struct believed_noise {
 };
 inline believed_noise believed_noise_of(const evidence& e, const terms& t, const slo& s) {
     if (is_of_start(s.what.metric)) return {prior_startup_sd, false};
+    if (is_of_recovery(s.what.metric)) return {prior_startup_sd, false};
     // Of the same questions, most of which are always right or always wrong.
     if (s.what.metric == metric_id::accuracy) return {prior_accuracy_sd, false};
     // The log ratio of a pair has the noise of both its runs, that of two statistics theirs.

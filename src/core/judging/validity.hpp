@@ -48,7 +48,7 @@ inline cause fault_of_arm(const evidence& e, const repeat_list& arm) {
     std::size_t measured = 0, succeeded = 0;
     const record* example = nullptr;
     for (const repeat_data& d : arm) {
-        if (cause why = with_text(because::server_gone, d.target_gone))
+        if (cause why = with_text(because::server_gone, d.target_gone); !is_hurt(d) && why)
             return of_server(std::move(why), is_baseline);
         if (cause why = fault_of_tasks(d)) return of_server(std::move(why), is_baseline);
         if (cause why = cross_check_fault(e, d)) return of_server(std::move(why), is_baseline);

@@ -14,6 +14,7 @@
 #include "core/measured/histograms.hpp"
 #include "core/measured/prefix_hits.hpp"
 #include "core/measured/rates.hpp"
+#include "core/measured/recovery.hpp"
 #include "core/measured/session_times.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
@@ -427,7 +428,9 @@ inline double evaluate(const statistic_data& what, const repeat_data& d,
     if (is_throughput(what.metric)) return window_rate(what.metric, d, how, what.which);
     if (is_ratio(what.metric)) return ratio_of(what, d, how);
     if (is_of_prompts(what.metric)) return prefix_hits_of(d, what.which).share();
+    if (what.metric == metric_id::first_answer_time) return d.first_answer_s;
     if (is_of_start(what.metric)) return d.startup_s;
+    if (is_of_recovery(what.metric)) return recovery_value(str(what.which.during), d);
     if (is_of_server(what.metric)) return value_by_server(what, d).value;
     if (facts_of(what.metric).is_of_gaps)
         return value_among(what, sorted_values_of(what, d, how));

@@ -58,6 +58,8 @@ struct side_step {
 struct side_task_seen {
     std::string name{};
     bool may_fail = false;
+    double excuses_s = 0;  // who fails within so long of a step
+    double recovery_s = not_a_number;  // from its first step, where that was asked for
     std::vector<side_step> steps{};
 };
 
@@ -91,7 +93,7 @@ struct repeat_facts {
     std::vector<std::string> labels{};  // of the parts of the workload
     std::vector<side_task_seen> beside{};  // the load
     time_interval window{};  // the steady part; nothing has a rate where it is empty
-    double startup_s = not_a_number;
+    double startup_s = not_a_number, first_answer_s = not_a_number;
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
     long long long_outputs = 0;   // and with more
     long long resends = 0;        // of requests whose kept connection was closed without an answer
@@ -165,7 +167,7 @@ public:
                (!by_time_ || is_during(r));
     }
     bool operator()(const record& r) const {
-        return is_measured(r) && (with_left_ || !has_left(r)) && has(r);
+        return is_measured(r) && !r.excused && (with_left_ || !has_left(r)) && has(r);
     }
     bool completed(const record& r) const {
         return r.status == request_status::ok && (*this)(r);

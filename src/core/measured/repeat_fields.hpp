@@ -93,6 +93,13 @@ inline void fields_of(field_visitor& v, rank_part& r, long long window_from_ns) 
 inline void fields_of(field_visitor& v, side_task_seen& t, long long window_from_ns) {
     v.text({"name"}, t.name);
     v.flag({"may_fail"}, t.may_fail);
+    if (v.has("excuses_s", t.excuses_s > 0))
+        v.number({"excuses_s", "requests that failed within so long of a step are counted apart",
+                  at_times}, t.excuses_s, {0, longest_time_s, 0});
+    const bool recovers = !std::isnan(t.recovery_s);
+    if (v.has("recovery_s", recovers))
+        v.number({"recovery_s", "until the load was answered in time again", at_times},
+                 t.recovery_s, {-DBL_MAX, DBL_MAX, not_a_number, true});
     v.list({"steps"}, t.steps, [&](side_step& s) {
         v.text({"what"}, s.what);
         v.time_after({"due_ns", "after window_from_ns"}, s.due_ns, window_from_ns);
@@ -250,6 +257,8 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.number({"cpu_utilization"}, d.cpu_utilization, {0, most_of_few});
     stall_fields(v, d.stalls, from_ns);
     v.seconds({"startup_s"}, d.startup_s);
+    if (v.has("first_answer_s", !std::isnan(d.first_answer_s)))
+        v.seconds({"first_answer_s", "of the cold server", at_times}, d.first_answer_s);
     v.text({"target_gone", "why, where the server went away"}, d.target_gone);
     v.flag({"interrupted"}, d.interrupted);
     v.whole({"short_outputs", "completed requests with fewer tokens than forced"},

@@ -57,7 +57,7 @@ constexpr const written_unit* first_unit_of(metric_unit unit) {
 /// its repeats at several loads, a repeat by the thirds of its window, a repeat by the prompts of
 /// its requests.
 enum class metric_of : unsigned char {
-    request, session, window, requests, start, server, loads, thirds, prompts, ratio
+    request, session, window, requests, start, recovery, server, loads, thirds, prompts, ratio
 };
 /// What a completed request must have brought to have a value of a metric, or to count in one.
 enum class value_needs : unsigned char {
@@ -147,6 +147,9 @@ inline constexpr metric_facts metric_table[] = {
     {.id = metric_id::same_answers, .name = "same_answers", .unit = metric_unit::fraction,
      .side = bound_side::at_least, .of = metric_of::requests},
     {.id = metric_id::startup_time, .name = "startup_time", .of = metric_of::start},
+    {.id = metric_id::first_answer_time, .name = "first_answer_time", .of = metric_of::start},
+    {.id = metric_id::recovery_time, .name = "recovery_time", .of = metric_of::recovery,
+     .offset = 1},
     {.id = metric_id::goodput, .name = "goodput", .unit = metric_unit::fraction,
      .side = bound_side::at_least, .of = metric_of::requests},
     {.id = metric_id::drift, .name = "drift", .unit = metric_unit::fraction,
@@ -245,9 +248,10 @@ constexpr bool is_throughput(metric_id m) { return facts_of(m).of == metric_of::
 constexpr bool is_cost(metric_id m) { return m == metric_id::cost_per_million_tokens; }
 constexpr bool is_of_prompts(metric_id m) { return facts_of(m).of == metric_of::prompts; }
 constexpr bool is_of_start(metric_id m) { return facts_of(m).of == metric_of::start; }
+constexpr bool is_of_recovery(metric_id m) { return facts_of(m).of == metric_of::recovery; }
 /// How the load was served, and not whether it was, or when the server was there.
 constexpr bool is_of_service(metric_id m) {
-    return m != metric_id::error_rate && !is_of_start(m);
+    return m != metric_id::error_rate && !is_of_start(m) && !is_of_recovery(m);
 }
 /// Server metrics.
 constexpr bool is_of_server(metric_id m) { return facts_of(m).of == metric_of::server; }

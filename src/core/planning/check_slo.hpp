@@ -158,8 +158,9 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
         if (!may_be_relative(metric))
             refuse({given,
                     "a fraction is judged against a limit of its own, not against the baseline's"});
-        if (is_of_start(metric))
-            refuse({given, "startup times of two servers are not compared by this version"});
+        if (is_of_start(metric) || is_of_recovery(metric))
+            refuse({given, metric_name(metric), " of two servers is not compared by this "
+                           "version"});
     } else {
         if (!(s.bound > 0 && std::isfinite(s.bound)))
             refuse({given, "the limit must be above zero"});
@@ -183,10 +184,23 @@ inline selection without_label(selection s) {
     s.label = "";
     return s;
 }
+/// From what a server recovers is one side task.
+inline void check_recovery(const statistic_data& w, const slo_context& c,
+                           const std::string& given) {
+    selection none = w.which;
+    none.during = "";
+    if (!is_all(none)) refuse({given, "a recovery is from a side task, and of the whole load"});
+    if (c.side_tasks.empty())
+        refuse({given, "the scenario has no side task (beside) from which it could be counted"});
+    if (w.which.during.empty() && c.side_tasks.size() > 1)
+        refuse({given, "there are several side tasks: say from which, as in of(recovery_time, "
+                       "during(\"", c.side_tasks[0], "\"))"});
+}
 /// Requests that an objective selects and the scenario does not have.
 inline void check_selection(const statistic_data& w, const slo_context& c,
                             const std::string& given) {
     const selection& s = w.which;
+    if (is_of_recovery(w.metric)) check_recovery(w, c, given);
     if (is_of_all(w)) return;
     if (is_cost(drifting(w).metric))
         refuse({given, "a server costs what it does, for whomever: the cost is of all tokens"});

@@ -475,6 +475,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     if (arrivals.is_searched) become_search(sent, judged, s.judging, use);
     check_young_sessions(sent);
     check_tasks_begin(sent);
+    sent.recovery = planned_recovery(sent, s.slos);
     plan p;
     p.sent = std::make_shared<const planned_traffic>(std::move(sent));
     p.judged = std::make_shared<const planned_judging>(std::move(judged));

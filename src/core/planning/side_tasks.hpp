@@ -3,12 +3,15 @@
 
 #include "api/scenario.hpp"
 #include "api/side_task.hpp"
+#include "api/slo.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/measured/recovery.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/schedule.hpp"
 
-#include <algorithm>  // any_of, none_of
+#include <algorithm>  // any_of, find_if, none_of
 #include <string>
 #include <vector>
 
@@ -64,7 +67,11 @@ inline planned_task planned_task_of(const side_task& t, const std::string& given
     };
     planned_task p{.name = str(t.name), .may_fail = t.may_fail, .steps = {}};
     p.every_s = seconds("every", t.every.seconds(), 0.01);
+    p.excuses_s = seconds("excuses", t.excuses.seconds(), 0.01);
     p.first_s = t.first ? seconds("first", (*t.first).seconds(), 0) : p.every_s;
+    if (p.every_s > 0 && p.excuses_s >= p.every_s)
+        refuse({given, printed("it excuses what fails within %g s of a step, which comes every "
+                               "%g s: nothing could fail any more", p.excuses_s, p.every_s)});
     if (t.steps.size() < 1 || t.steps.size() > 100)
         refuse({given, printed("it has %zu steps: 1 to 100 are allowed",
                                static_cast<std::size_t>(t.steps.size()))});
@@ -93,19 +100,53 @@ inline std::vector<planned_task> planned_tasks(const scenario& s) {
                 ", a load that is searched, and side tasks are done beside one load"});
     return all;
 }
-/// Refuses what would never be done, as far as the plan knows how long its measured part is.
-inline void check_tasks_begin(const planned_traffic& p) {
-    double lasts_s = p.duration_s;
+/// Seconds of the measured part of what is done something beside, 0 where only the run can tell.
+inline double measured_seconds(const planned_traffic& p) {
     const bool is_timed = p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once;
-    if (!p.beside.empty() && lasts_s == 0 && is_timed && !p.warmup_until_stable) {
-        const schedule s = schedule_of(p);
-        lasts_s = s.measured_to - s.measured_from;
-    }
+    if (p.beside.empty() || p.duration_s > 0 || !is_timed) return p.duration_s;
+    const schedule s = schedule_of(p);
+    return s.measured_to - s.measured_from;
+}
+/// Refuses what would never be done, as far as the plan knows.
+inline void check_tasks_begin(const planned_traffic& p) {
+    const double lasts_s = measured_seconds(p);
     for (const planned_task& t : p.beside)
         if (lasts_s > 0 && !(t.first_s < lasts_s))
             refuse({"side task \"", t.name, "\": it begins ", time_text(t.first_s),
                     " after the measured part, which takes ", time_text(lasts_s),
                     ": let it begin earlier, or measure for longer"});
+}
+/// What a recovery is held against: the first objective on a percentile of ttft.
+inline recovery_terms recovery_terms_of(const planned_traffic& p, const slo_list& slos,
+                                        const slo& of) {
+    const std::string given = "the SLO " + str(of.text()) + " is refused: ";
+    const auto is_of_ttft = [](const slo& s) {
+        return s.what.metric == metric_id::ttft && s.what.kind == statistic_kind::percentile &&
+               s.factor == 0 && is_of_all(s.what);
+    };
+    const slo* const ttft = std::find_if(slos.begin(), slos.end(), is_of_ttft);
+    if (ttft == slos.end())
+        refuse({given, "it lasts until ttft keeps its objective again, and there is none: add "
+                       "one, perhaps as advisory(p90(ttft) <= 500 ms)"});
+    for (const planned_task& t : p.beside) {
+        if (!of.what.which.during.empty() && t.name != str(of.what.which.during)) continue;
+        if (t.every_s > 0)
+            refuse({given, "side task \"", t.name, "\" is done every ", time_text(t.every_s),
+                    ", and what the server recovers from is done once: leave every out"});
+        const double lasts_s = measured_seconds(p);
+        const double needed_s = t.first_s + of.bound + recovered_for_s;
+        if (lasts_s <= 0)
+            refuse({given, "how long the load goes on is not known: give it a duration"});
+        if (lasts_s < needed_s)
+            refuse({given, "the measured part takes ", time_text(lasts_s), ", and until the limit "
+                    "is shown to be kept or missed ", time_text(needed_s), " pass"});
+    }
+    return {ttft->bound, ttft->what.q, p.is_open_loop()};
+}
+inline maybe<recovery_terms> planned_recovery(const planned_traffic& p, const slo_list& slos) {
+    for (const slo& s : slos)
+        if (is_of_recovery(s.what.metric)) return recovery_terms_of(p, slos, s);
+    return {};
 }
 /// What an arm sends, with what is done beside it.
 inline void add_tasks(planned_workloads& w, const std::vector<planned_task>& tasks) {

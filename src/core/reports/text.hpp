@@ -273,6 +273,10 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
         if (std::string t = server_text(*arm, whose); !t.empty()) notes.push_back(std::move(t));
         for (const task_figures& t : arm->beside)
             notes.push_back(std::string("beside the load: ") + whose + task_figures_text(t));
+        if (arm->excused > 0)
+            notes.push_back(printed("%s%zu requests failed while a side task excused it: they are "
+                                    "counted apart, in no error rate and no latency",
+                                    whose, arm->excused));
         for (std::string& t : notes_on_the_way(*arm, whose)) notes.push_back(std::move(t));
     }
     return notes;

@@ -13,6 +13,7 @@
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
+#include "core/measured/recovery.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/rule.hpp"
 #include "core/files/traces.hpp"
@@ -79,6 +80,7 @@ struct planned_task {
     std::string name{};
     double every_s = 0, first_s = 0;  // 0: all steps once; after the measured part began
     bool may_fail = false;
+    double excuses_s = 0;
     std::vector<task_step> steps{};
 };
 /// What one arm sends. Of a mix the parts are what is sent, and what stands beside them holds for
@@ -105,6 +107,7 @@ struct planned_traffic : planned_workloads {
     std::string scores{};   // the API, where it generates nothing; "" where answers have tokens
     maybe<planned_workloads> otherwise{};  // the baseline's, where it is the target asked otherwise
     llmbench::limits limits{};
+    maybe<recovery_terms> recovery{};  // where an objective is on it
     bool plays_out = false;  // the sessions that are under way when the last one has begun
     client_options client{};
     bool compares_answers = false;  // with the other arm's, to the same prompts

@@ -196,6 +196,7 @@ private:
         if (!probe)
             meter_.stage(stage_text(p_, slot, arm) + (slots_.is_again() ? ", again" : ""));
         const int gate = session::of_this_program().running_gate();
+        target.start_cold(report_directory() + printed("/cold-%d.log", gate));
 #ifdef LLMBENCH_WITH_MPI
         const double left_s = seconds_until(mode_.deadline_ns);
         ask_other_ranks({.arm = arm, .slot = slot, .number = number,

@@ -69,6 +69,11 @@ public:
     bool bring_up() {
         if (repeats_.is_out_of_time(0)) { repeats_.announce_stop(); return false; }
         const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
+        const bool asks_first = std::any_of(
+            judged_.slos.begin(), judged_.slos.end(),
+            [](const slo& s) { return s.what.metric == metric_id::first_answer_time; });
+        servers_.candidate().ask_first_answer(asks_first, p_.sent->common,
+                                              p_.sent->limits.total.seconds());
         servers_.each([&](live_target& t) { t.bring_up(left_s()); });
         servers_.each([&](const live_target& t) { end_profiles_on(t); });
         servers_.check_two_servers();

@@ -11,6 +11,7 @@
 #include "core/measured/client_stalls.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/ranks.hpp"
+#include "core/measured/recovery.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
@@ -137,6 +138,10 @@ inline void note_end(const plan& p, live_target& target, repeat_data& d) {
     d.target_gone = target.how_it_went();
     if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
     if (p.shard.is_whole()) fail_frequent_resends(d);
+    note_excused(d);
+    if (!p.sent->recovery) return;
+    for (side_task_seen& t : d.beside)
+        if (!t.steps.empty()) t.recovery_s = recovery_of(d, t.steps[0].from_ns, *p.sent->recovery);
 }
 
 struct repeat_terms {
@@ -246,6 +251,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     order.id_prefix = id_prefix(gate_number, arm, repeat);
     order.start = terms.start;
     d.startup_s = target.take_startup_s();
+    d.first_answer_s = target.take_first_answer_s();
 
     load_state state;
     state.deadline_ns = terms.deadline_ns;

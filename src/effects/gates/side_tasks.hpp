@@ -37,6 +37,7 @@ public:
         : what_(what), target_(target), load_(load), within_s_(within_s), log_(std::move(log)) {
         seen_.name = what.name;
         seen_.may_fail = what.may_fail;
+        seen_.excuses_s = what.excuses_s;
         doing_.begin([this] { return next_ns(); }, [this] { act(); },
                      [this](const char* why) { end_step(std::string("failed: ") + why); });
     }

@@ -126,6 +126,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
                 log.move_into(d, d.gaps_counted);
                 // Of a part nobody knows the whole yet.
                 if (g.load.shard.is_whole()) fail_frequent_resends(d);
+                note_excused(d);
                 note_bunches(d);
                 if (d.records.empty())
                     refuse({printed("%s has no records of repeat %d of \"%s\"", file.c_str(),

@@ -220,12 +220,12 @@ private:
 };
 
 /// One short request, and what came of it. Its id tells it from those of a load.
-inline http_answer ask_for_one_token(const load_target& to, request_spec r) {
+inline http_answer ask_for_one_token(const load_target& to, request_spec r, double within_s = 3) {
     r.prompt = "Hello";
     r.max_tokens = 1;
     return blocking_post_kept(to, path_of(to, r),
                               to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
-                              request_body(*to.api, to.model, r), 3);
+                              request_body(*to.api, to.model, r), within_s);
 }
 /// Refuses a server that says before the load that it serves none of it. How often it closed the
 /// connection after its answer, without a word of that: one that did is asked again.

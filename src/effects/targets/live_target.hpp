@@ -13,6 +13,7 @@
 #include "core/planning/target_facts.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/settings.hpp"
+#include "effects/system/signals.hpp"
 #include "effects/net/blocking_http.hpp"
 #include "effects/net/http_server.hpp"
 #include "effects/net/tls.hpp"
@@ -31,7 +32,7 @@
 #include <optional>
 #include <stdexcept>  // runtime_error
 #include <string>
-#include <utility>  // move, pair
+#include <utility>  // exchange, move, pair
 #include <variant>
 #include <vector>  // erase_if
 
@@ -113,8 +114,36 @@ public:
         find_server();
         find_model();
         if (!page_.empty()) at_.metrics_url = filled_in(page_, "{port}", load_.url.port);
+        if (std::holds_alternative<started_process>(server_)) await_first_answer();
         pages_ = pages_of(at_, load_, facts_.url);
     }
+    /// That how long a cold server takes to its first answer is asked, within so many seconds, by
+    /// requests of this kind. Refuses a target that is never cold, and one that is for nothing.
+    void ask_first_answer(bool is_asked, const request_spec& like, double within_s) {
+        const bool is_cold = std::holds_alternative<started_process>(server_) || !at_.cold.empty();
+        if (is_asked && !is_cold)
+            refuse({"an objective on first_answer_time is refused: the target is no process, and "
+                    "no endpoint with a command that leaves it cold, endpoint{.cold = \"...\"}"});
+        if (!is_asked && !at_.cold.empty())
+            refuse({"endpoint.cold is a command, and no objective is on first_answer_time"});
+        if (is_asked) first_like_ = like;
+        first_within_s_ = within_s;
+    }
+    /// Before a repeat: an endpoint is left cold, and answers.
+    void start_cold(const std::string& log) {
+        if (!first_like_ || at_.cold.empty()) return;
+        carried_command c = carried_out(str(at_.cold), load_, facts_.url, log,
+                                        now_ns() + ns_of(first_within_s_));
+        const bool done = c.done();
+        const std::string how = !c.process ? "was not run: " + c.error
+                                : c.how.empty() ? "had not ended after " +
+                                                      time_text(first_within_s_)
+                                                : c.how + (c.said.empty() ? "" : ": " + c.said);
+        if (c.process) commands().keep(std::move(c.process));
+        if (!done) throw std::runtime_error("endpoint.cold " + how);
+        await_first_answer();
+    }
+    double take_first_answer_s() { return std::exchange(first_answer_s_, not_a_number); }
     /// A fresh process between repeats, where the scenario asks for it.
     bool restarts() const {
         const auto* p = std::get_if<started_process>(&server_);
@@ -233,6 +262,24 @@ private:
     const char* url_variable() const {
         return is_baseline_ ? "LLMBENCH_BASELINE_URL" : "LLMBENCH_URL";
     }
+    /// From the spawn of a process, or from now on, until it has answered a request of one token.
+    void await_first_answer() {
+        if (!first_like_) return;
+        const auto* p = std::get_if<started_process>(&server_);
+        const long long from_ns = p ? p->began_ns() : now_ns();
+        const long long until_ns = now_ns() + ns_of(first_within_s_);
+        for (;;) {
+            const http_answer a = ask_for_one_token(load_, *first_like_, seconds_until(until_ns));
+            first_answer_s_ = static_cast<double>(now_ns() - from_ns) * 1e-9;
+            if (a.status >= 200 && a.status < 300) return;
+            if (now_ns() >= until_ns || stop_asked.load())
+                throw no_server(facts_.url + " had not answered its first request within " +
+                                time_text(first_within_s_) + ": " +
+                                (a.status == 0 ? words_of_others(a.error, load_)
+                                               : printed("HTTP %d", a.status)));
+            sleep_s(0.05);
+        }
+    }
     void find_server() {
         const bool is_set = environment(url_variable()) == facts_.url;
         const http_url url = parsed_url(facts_.url, is_set ? url_variable() : "endpoint.url");
@@ -274,6 +321,8 @@ private:
     std::string proxy_{};  // what is to be said of one that is not used
     std::string page_{};  // of a process, whose port is not known yet
     server_pages pages_{};
+    std::optional<request_spec> first_like_{};  // where its first answer is waited for
+    double first_within_s_ = 0, first_answer_s_ = not_a_number;
     std::unique_ptr<kept_commands> commands_ = std::make_unique<kept_commands>();
 };
 

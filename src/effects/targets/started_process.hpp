@@ -69,7 +69,7 @@ public:
         const double ready_within_s = std::min(what_.ready_within.seconds(), at_most_s);
         const int port = free_port();
         log_ = next_log(arm_);
-        const long long began = now_ns();
+        const long long began = began_ns_ = now_ns();
         running_ = std::make_unique<server_process>(what_, port, log_, secrets);
         const std::string url = "http://127.0.0.1:" + std::to_string(port);
         const std::string ready = what_.ready.empty() ? api.ready : str(what_.ready);
@@ -82,6 +82,7 @@ public:
     void end() { running_.reset(); }
     /// Seconds that the last start took, told once.
     double take_startup_s() { return std::exchange(startup_s_, not_a_number); }
+    long long began_ns() const { return began_ns_; }
     /// Why it is not there any more, "" while it is.
     std::string how_it_went(const std::vector<std::string>& secrets) {
         const std::string how = running_ ? running_->how_it_ended() : "";
@@ -122,6 +123,7 @@ private:
     std::string log_{};
     std::unique_ptr<server_process> running_{};
     double startup_s_ = not_a_number;
+    long long began_ns_ = 0;
 };
 
 }  // namespace detail

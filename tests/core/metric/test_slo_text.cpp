@@ -48,7 +48,7 @@ TEST_CASE("every SLO that can be written is read from its text") {
         min(decode_speed) >= 3_tps, mean(prefill_speed) >= 1e6_tps,
         output_throughput >= 400_tps, total_throughput >= 1_tps, prefill_throughput >= 20000_tps,
         decode_throughput >= 12345.6_tps, request_throughput >= 8_rps, error_rate <= 0.5_pct,
-        startup_time <= 30_s, mean(queue_time) <= 50_ms, mean(server_prefill_time) <= 1_s,
+        startup_time <= 30_s, first_answer_time <= 2_min, of(recovery_time, during("kill")) <= 30_s, mean(queue_time) <= 50_ms, mean(server_prefill_time) <= 1_s,
         mean(server_decode_time) <= 1_s, max(queued_requests) <= 8, mean(running_requests) >= 2,
         max(running_requests) <= 9.5, max(kv_cache_usage) <= 95_pct, preemptions <= 0,
         prefix_cache_hits >= 60_pct, acceptance_length >= 2.2, energy_per_token <= 0.6_J,

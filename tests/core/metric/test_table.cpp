@@ -43,6 +43,14 @@ const char* name_of(answer_metric m) {
     }
     return nullptr;
 }
+const char* name_of(run_time_metric m) {
+    switch (m) {
+        case startup_time: return "startup_time";
+        case first_answer_time: return "first_answer_time";
+        case recovery_time: return "recovery_time";
+    }
+    return nullptr;
+}
 const char* name_of(token_throughput m) {
     switch (m) {
     case output_throughput: return "output_throughput";
@@ -87,7 +95,7 @@ TEST_CASE("each metric has the row that its name says") {
     CHECK(std::string(metric_name(id_of(error_rate))) == "error_rate");
     CHECK(std::string(metric_name(id_of(session_time))) == "session_time");
     check_names<answer_metric>(metric_id::same_answers);
-    CHECK(std::string(metric_name(id_of(startup_time))) == "startup_time");
+    check_names<run_time_metric>(metric_id::recovery_time);
     check_names<server_time>(metric_id::server_decode_time);
     CHECK(std::string(metric_name(id_of(queued_requests))) == "queued_requests");
     CHECK(std::string(metric_name(id_of(running_requests))) == "running_requests");
@@ -108,13 +116,13 @@ TEST_CASE("kinds of metrics exclude each other") {
         CAPTURE(std::string(f.name));
         CHECK(is_request_fraction(f.id) + is_throughput(f.id) + is_of_start(f.id) + is_of_requests(f.id) +
                   is_capacity(f.id) + is_of_server(f.id) + is_drift(f.id) + is_of_prompts(f.id) + is_ratio(f.id) +
-                  is_of_sessions(f.id) ==
+                  is_of_sessions(f.id) + is_of_recovery(f.id) ==
               1);
         CHECK((!is_speed(f.id) || is_of_requests(f.id)));
         CHECK(is_request_fraction(f.id) ==
               (f.unit == metric_unit::fraction && !is_of_server(f.id) && !is_drift(f.id) &&
                !is_of_prompts(f.id)));
-        CHECK((is_of_server(f.id) || is_of_prompts(f.id) || (f.offset == 0 && !f.is_whole)));
+        CHECK((is_of_server(f.id) || is_of_prompts(f.id) || is_of_recovery(f.id) || (f.offset == 0 && !f.is_whole)));
     }
 }
 

@@ -1,10 +1,12 @@
 // Side tasks that are refused before anything is sent, each in a sentence.
 #include "llmbench.hpp"
+#include "core/measured/recovery.hpp"
 #include "core/planning/planning.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "support/scenarios.hpp"
 #include "support/texts.hpp"
 
+#include <cmath>
 #include <string>
 
 using namespace llmbench;
@@ -31,6 +33,7 @@ TEST_CASE("a side task without a sound name, steps or times is refused") {
     CHECK_REFUSED(refusal_of_task([](side_task& t) { t.steps = {task_step{}}; }), "a step is empty");
     CHECK_REFUSED(refusal_of_task([](side_task& t) { t.steps = {post("load")}; }), "begins with /");
     CHECK_REFUSED(refusal_of_task([](side_task& t) { t.steps = {post("/a b")}; }), "no blanks");
+    CHECK_REFUSED(refusal_of_task([](side_task& t) { t.excuses = 1_s; }), "nothing could fail any more");
     CHECK_REFUSED(refusal_of_task([](side_task& t) { t.every = 0.001_s; }), "every is 0.001 s",
                   "from 0.01 to 86400 s");
     CHECK_REFUSED(refusal_of_task([](side_task& t) { t.first = time_span::from_seconds(-1); }),
@@ -64,6 +67,65 @@ TEST_CASE("side tasks of one name, beside a search, or after the load are refuse
                   "no side task \"x\"");
     CHECK_REFUSED(refusal_after([](scenario& s) { s.baseline = otherwise{.alone = true}; }),
                   "does nothing beside its load");
+}
+
+TEST_CASE("a recovery is of one task that is done once, of a load that lasts, and of a ttft that is kept") {
+    const auto refusal_of = [](auto&& change) {
+        return refusal_after([&](scenario& s) {
+            s.beside = {side_task{.name = "kill", .steps = {command("kill")}, .first = 5_s}};
+            s.slos = {p90(ttft) <= 1_s, recovery_time <= 10_s};
+            change(s);
+        });
+    };
+    CHECK(refusal_of([](scenario&) {}) == "");
+    CHECK_REFUSED(refusal_of([](scenario& s) { s.slos = {recovery_time <= 10_s}; }), "recovery_time <= 10 s",
+                  "there is none: add one");
+    CHECK_REFUSED(refusal_of([](scenario& s) { s.beside = {}; }), "no side task (beside)");
+    CHECK_REFUSED(refusal_of([](scenario& s) { s.beside = {fine, side_task{.name = "b", .steps = {post("/")}}}; }),
+                  "recovery_time");
+    CHECK_REFUSED(refusal_of([](scenario& s) { s.beside = {fine}; }), "is done every 1 s");
+    CHECK_REFUSED(refusal_of([](scenario& s) {
+                      s.arrivals = closed_loop(4);
+                      s.requests = 100;
+                  }),
+                  "give it a duration");
+    CHECK_REFUSED(refusal_of([](scenario& s) { s.slos = {p90(ttft) <= 1_s, recovery_time <= 60_s}; }),
+                  "70 s pass");
+    CHECK_REFUSED(refusal_of([](scenario& s) { s.slos = {p90(ttft) <= 1_s, of(recovery_time, turns(2)) <= 9_s}; }),
+                  "from a side task");
+    CHECK_REFUSED(refusal_of([](scenario& s) { s.slos = {p90(ttft) <= 1_s, of(recovery_time, during("x")) <= 9_s}; }),
+                  "no side task \"x\"");
+    CHECK_REFUSED(refusal_of([](scenario& s) { s.beside = {side_task{.name = "a", .steps = {post("/")}, .excuses = time_span::from_seconds(-1)}}; }),
+                  "excuses is -1 s");
+}
+
+TEST_CASE("a recovery begins with the first good request of 5 s that keep the objective, as many as before") {
+    repeat_data d;
+    d.window = time_interval::between(0, 40'000'000'000);
+    const auto at_s = [](double s) { return static_cast<long long>(s * 1e9) + 1; };
+    const auto filled = [&](double bad_from, double bad_to, double none_to) {
+        d.records.clear();
+        for (double s = 0; s < 40; s += 0.1) {
+            if (s >= bad_to && s < none_to) continue;
+            record r;
+            r.phase = run_phase::measure;
+            r.scheduled_ns = at_s(s);
+            r.status = request_status::ok;
+            r.first_token_ns = at_s(s + (s >= bad_from && s < bad_to ? 2 : 0.1));
+            d.records.push_back(r);
+        }
+    };
+    const recovery_terms open{1, 0.9, true}, closed{1, 0.9, false};
+    filled(10, 17, 0);
+    CHECK(recovery_of(d, at_s(10), open) == doctest::Approx(7).epsilon(0.02));
+    filled(12, 17, 0);  // what hurts later than the event
+    CHECK(recovery_of(d, at_s(10), open) == doctest::Approx(7).epsilon(0.02));
+    filled(10, 17, 25);  // users who are not there are no recovery of a closed loop
+    CHECK(recovery_of(d, at_s(10), closed) == doctest::Approx(15).epsilon(0.02));
+    filled(10, 36, 0);
+    CHECK(std::isinf(recovery_of(d, at_s(10), open)));
+    filled(0, 0, 0);
+    CHECK(recovery_of(d, at_s(10), open) == 0);
 }
 
 TEST_CASE("side tasks are part of what is compared with an earlier run") {

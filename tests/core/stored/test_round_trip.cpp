@@ -90,12 +90,12 @@ TEST_CASE("whatever a struct holds is read back as it was written, byte by byte"
 
 TEST_CASE("a record's list has all that a record has") {
     record r;
-    // One more member, and this does not compile: it is a field as well, but for `same`, which follows
-    // from the records of both arms.
+    // One more member, and this does not compile: it is a field as well, but for `same` and `excused`,
+    // which follow from other records and from side tasks.
     auto& [id, arm, phase, repeat, scheduled, dispatched, connected, sent, first, last, end, second,
            answer, late, prompt, output, source, events, first_tokens, status, http, finish, error,
            cached, reasoning, hidden, conversation, turn, depth, workload_part, reads, first_read,
-           bytes, most_prompt, choices, right, graded, hash, same, resends] = r;
+           bytes, most_prompt, choices, right, graded, hash, same, excused, resends] = r;
     id = "x";
     right = true;  // written where there was a question
     graded = "7";

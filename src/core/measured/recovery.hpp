@@ -1,0 +1,87 @@
+// what became of a load while something hurt its server
+#pragma once
+
+#include "api/result.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/repeat.hpp"
+
+#include <algorithm>  // any_of
+#include <cstddef>  // size_t
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline bool is_hurt(const repeat_facts& d) {
+    return std::any_of(d.beside.begin(), d.beside.end(),
+                       [](const side_task_seen& t) { return t.excuses_s > 0; });
+}
+/// Marks the requests that failed while they were excused.
+inline void note_excused(repeat_data& d) {
+    const auto is_within = [](const record& r, const side_task_seen& t) {
+        const auto ns = static_cast<long long>(t.excuses_s * 1e9);
+        return ns > 0 && std::any_of(t.steps.begin(), t.steps.end(), [&](const side_step& s) {
+            return r.scheduled_ns <= s.from_ns + ns && r.end_ns >= s.from_ns;
+        });
+    };
+    for (record& r : d.records)
+        r.excused = has_failed(r) && std::any_of(d.beside.begin(), d.beside.end(),
+                                                 [&](const auto& t) { return is_within(r, t); });
+}
+
+/// The objective that is to be kept again, and by what load.
+struct recovery_terms {
+    double ttft_s = 0, quantile = 0;
+    bool is_open_loop = false;
+};
+inline constexpr double recovered_for_s = 5;
+/// Seconds from an event until the requests of 5 s on end, as many as before, kept the objective on
+/// ttft: the first of them did, and of all at least the objective's fraction. Infinite where there
+/// are no such 5 s before the end. An open loop is always as large.
+inline double recovery_of(const repeat_data& d, long long event_ns, const recovery_terms& t) {
+    const auto span_ns = static_cast<long long>(recovered_for_s * 1e9);
+    constexpr double as_many = 0.8;  // of a closed loop
+    std::vector<long long> at;
+    std::vector<std::size_t> bad = {0};  // before each of them
+    double before = 0;
+    for (const record& r : d.records) {
+        if (!is_measured(r) || has_left(r)) continue;
+        before += r.scheduled_ns < event_ns && r.scheduled_ns >= event_ns - span_ns;
+        if (r.scheduled_ns < event_ns) continue;
+        const bool kept = r.status == request_status::ok &&
+                          static_cast<double>(r.first_token_ns - r.scheduled_ns) <= t.ttft_s * 1e9;
+        at.push_back(r.scheduled_ns);
+        bad.push_back(bad.back() + !kept);
+    }
+    const long long whole_ns = event_ns - d.window.from_ns();
+    if (whole_ns > 0 && whole_ns < span_ns)
+        before *= static_cast<double>(span_ns) / static_cast<double>(whole_ns);
+    for (std::size_t i = 0, end = 0; i < at.size(); ++i) {
+        const long long from_ns = i == 0 ? event_ns : at[i];
+        if (from_ns + span_ns > d.window.to_ns()) break;
+        while (end < at.size() && at[end] < from_ns + span_ns) ++end;
+        const auto all = static_cast<double>(end - i);
+        const auto missed = static_cast<double>(bad[end] - bad[i]);
+        if (bad[i + 1] == bad[i] && missed <= (1 - t.quantile) * all + 1e-9 &&
+            (t.is_open_loop || all >= as_many * before))
+            return static_cast<double>(from_ns - event_ns) * 1e-9;
+    }
+    return infinity;
+}
+/// That of the task which a statistic names, or of the only one.
+inline double recovery_value(const std::string& task, const repeat_facts& d) {
+    for (const side_task_seen& t : d.beside)
+        if (task.empty() || t.name == task) return t.recovery_s;
+    return not_a_number;
+}
+inline std::size_t excused_requests(const repeat_data& d) {
+    std::size_t n = 0;
+    for (const record& r : d.records) n += is_measured(r) && r.excused;
+    return n;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
