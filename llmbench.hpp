@@ -15345,6 +15345,7 @@ inline trend trend_of(const std::vector<double>& values) {
 /// What a load starts: requests, or sessions of several steps.
 struct load_unit {
     long long scheduled_ns = 0, end_ns = 0;
+    std::size_t number = 0;
     double waited_ns = 0;  // by its steps for their first tokens, beyond what is usual
     double tokens = 0;
     bool is_measured = true, all_ok = true;
@@ -15377,7 +15378,7 @@ inline std::vector<load_unit> started_by(const repeat_data& d, bool sessions) {
         std::size_t at = units.size();
         if (sessions && r.conversation >= 0)
             at = of_session.emplace(r.conversation, at).first->second;
-        if (at == units.size()) units.push_back({r.scheduled_ns, r.end_ns});
+        if (at == units.size()) units.push_back({r.scheduled_ns, r.end_ns, at});
         load_unit& u = units[at];
         u.scheduled_ns = std::min(u.scheduled_ns, r.scheduled_ns);
         u.end_ns = std::max(u.end_ns, r.end_ns);
@@ -15388,8 +15389,9 @@ inline std::vector<load_unit> started_by(const repeat_data& d, bool sessions) {
         u.is_measured = u.is_measured && is_measured(r);
         u.all_ok = u.all_ok && r.status == request_status::ok;
     }
-    std::stable_sort(units.begin(), units.end(), [](const load_unit& a, const load_unit& b) {
-        return a.scheduled_ns < b.scheduled_ns;
+    std::sort(units.begin(), units.end(), [](const load_unit& a, const load_unit& b) {
+        return a.scheduled_ns != b.scheduled_ns ? a.scheduled_ns < b.scheduled_ns
+                                                : a.number < b.number;
     });
     return units;
 }
@@ -15430,8 +15432,7 @@ inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
             r.scheduled_ns <= units.back().scheduled_ns)
             first_tokens.emplace_back(
                 r.scheduled_ns, static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
-    std::stable_sort(first_tokens.begin(), first_tokens.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::sort(first_tokens.begin(), first_tokens.end());
     for (const auto& [at, seconds] : first_tokens) ttft_s.push_back(seconds);
     const double n = static_cast<double>(in_flight.size());
     if (n < (sessions ? 100 : 40) || ttft_s.size() < 20 || tokens.size() < 20) return {};
@@ -18713,8 +18714,9 @@ struct workload_files {
 inline std::vector<std::uint32_t> order_of_starts(const session_corpus& c) {
     std::vector<std::uint32_t> order(c.sessions.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
-    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return c.sessions[a].start_s < c.sessions[b].start_s;
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+        const double at = c.sessions[a].start_s, other = c.sessions[b].start_s;
+        return at != other ? at < other : a < b;
     });
     return order;
 }

@@ -9,7 +9,7 @@
 #include "core/files/prefix_tree.hpp"
 #include "core/files/session_graph.hpp"
 
-#include <algorithm>  // find, max, min, stable_sort
+#include <algorithm>  // find, max, min, sort
 #include <cstdint>  // uint32_t, uint64_t
 #include <map>
 #include <queue>  // steps that nothing holds back

@@ -9,7 +9,7 @@
 #include "core/files/prefix_tree.hpp"
 #include "core/files/session_graph.hpp"
 
-#include <algorithm>  // max, min, sort, stable_sort
+#include <algorithm>  // max, min, sort
 #include <cmath>  // fabs, isnan
 #include <cstdint>  // uint32_t, uint64_t
 #include <cstring>  // strchr
@@ -193,8 +193,9 @@ struct workload_files {
 inline std::vector<std::uint32_t> order_of_starts(const session_corpus& c) {
     std::vector<std::uint32_t> order(c.sessions.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
-    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return c.sessions[a].start_s < c.sessions[b].start_s;
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+        const double at = c.sessions[a].start_s, other = c.sessions[b].start_s;
+        return at != other ? at < other : a < b;
     });
     return order;
 }

@@ -7,8 +7,9 @@
 #include "core/judging/decision.hpp"
 #include "core/judging/evidence.hpp"
 
-#include <algorithm>  // any_of, max, min, sort, stable_sort, upper_bound
+#include <algorithm>  // any_of, max, min, sort, upper_bound
 #include <cmath>  // sqrt, pow, isnan
+#include <cstddef>  // size_t
 #include <map>
 #include <utility>  // move, pair
 #include <vector>
@@ -48,6 +49,7 @@ inline trend trend_of(const std::vector<double>& values) {
 /// What a load starts: requests, or sessions of several steps.
 struct load_unit {
     long long scheduled_ns = 0, end_ns = 0;
+    std::size_t number = 0;
     double waited_ns = 0;  // by its steps for their first tokens, beyond what is usual
     double tokens = 0;
     bool is_measured = true, all_ok = true;
@@ -80,7 +82,7 @@ inline std::vector<load_unit> started_by(const repeat_data& d, bool sessions) {
         std::size_t at = units.size();
         if (sessions && r.conversation >= 0)
             at = of_session.emplace(r.conversation, at).first->second;
-        if (at == units.size()) units.push_back({r.scheduled_ns, r.end_ns});
+        if (at == units.size()) units.push_back({r.scheduled_ns, r.end_ns, at});
         load_unit& u = units[at];
         u.scheduled_ns = std::min(u.scheduled_ns, r.scheduled_ns);
         u.end_ns = std::max(u.end_ns, r.end_ns);
@@ -91,8 +93,9 @@ inline std::vector<load_unit> started_by(const repeat_data& d, bool sessions) {
         u.is_measured = u.is_measured && is_measured(r);
         u.all_ok = u.all_ok && r.status == request_status::ok;
     }
-    std::stable_sort(units.begin(), units.end(), [](const load_unit& a, const load_unit& b) {
-        return a.scheduled_ns < b.scheduled_ns;
+    std::sort(units.begin(), units.end(), [](const load_unit& a, const load_unit& b) {
+        return a.scheduled_ns != b.scheduled_ns ? a.scheduled_ns < b.scheduled_ns
+                                                : a.number < b.number;
     });
     return units;
 }
@@ -133,8 +136,7 @@ inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
             r.scheduled_ns <= units.back().scheduled_ns)
             first_tokens.emplace_back(
                 r.scheduled_ns, static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
-    std::stable_sort(first_tokens.begin(), first_tokens.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::sort(first_tokens.begin(), first_tokens.end());
     for (const auto& [at, seconds] : first_tokens) ttft_s.push_back(seconds);
     const double n = static_cast<double>(in_flight.size());
     if (n < (sessions ? 100 : 40) || ttft_s.size() < 20 || tokens.size() < 20) return {};
