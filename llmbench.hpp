@@ -69,8 +69,8 @@
 //   [C42] what one repeat measured
 //   [C43] the requests of a repeat, as they end
 //   [C44] answers held against each other
-//   [C45] repeats that are shared
-//   [C46] whether an answer can have come as its numbers say
+//   [C45] whether an answer can have come as its numbers say
+//   [C46] repeats that are shared
 //   [C47] what a server's prefix cache had of the prompts
 //   [C48] bounds on what was measured where the client may have been late
 //   [C49] tokens and requests per second
@@ -80,164 +80,169 @@
 //   [C53] metrics of requests and of repeats
 //   [C54] how a run changes from its first third to its last
 //   [C55] statistics of several repeats together
-//   [C56] the fields of a repeat
-//   [C57] when a thread of the client did not run, as it knows itself
-//   [C58] the fields of a record
-//   [C59] one repeat of the parts that several programs sent of it
-//   [C60] what a history says of one statistic of one gate
-//   [C61] from which night on a level holds
-//   [C62] what a history knows: its level, what nights and repeats differ by
-//   [C63] which levels were accepted, and what they drifted by
-//   [C64] a run held against a history
-//   [C65] what a history says of the noise of repeats, for limits that are no baseline's
-//   [C66] lines of a history's files
-//   [C67] what runs must have in common to be nights of one history
-//   [C68] what a server and its machine say of themselves, for a history
-//   [C69] from the lines of a history to its nights
-//   [C70] the rule: interim analyses, bounds, prior noise
-//   [C71] what is decided on an objective, and why
-//   [C72] what verdicts are given on
-//   [C73] the history that a gate is held against
-//   [C74] what evidence is held against
-//   [C75] counts: fractions, and quantiles of fresh traffic
-//   [C76] errors of a baseline
-//   [C77] what the client can say against its own numbers
-//   [C78] verdicts on a drift
-//   [C79] distances from a limit
-//   [C80] repeats whose noise a history knows
-//   [C81] pairs: repeats in turns with those of a baseline
-//   [C82] values: times, speeds and rates
-//   [C83] a run held against the nights of main
-//   [C84] what the numbers alone say of an objective
-//   [C85] verdicts that the client may have decided
-//   [C86] how many requests a verdict rests on at least
-//   [C87] what a server's answers can say against its numbers
-//   [C88] verdicts that stand although tokens were buffered
-//   [C89] servers that cannot keep up
-//   [C90] what a server's state explains
-//   [C91] the cross-check of our numbers with the server's
-//   [C92] what makes a measurement invalid
-//   [C93] the verdicts of a gate
-//   [C94] what a calibration finds
-//   [C95] limits that have become too easy
-//   [C96] from verdicts to an exit code
-//   [C97] calibration
-//   [C98] a sentence for each cause
-//   [C99] decisions in sentences
-//   [C100] verdicts in words
-//   [C101] settings beside each other: turns, ratios, what differs significantly
-//   [C102] settings beside each other: from what was measured of each
-//   [C103] settings beside each other, in words
-//   [C104] files of others' making, value by value
-//   [C105] datasets
-//   [C106] what recorded prompts have in common
-//   [C107] sessions as graphs of model calls
-//   [C108] traces
-//   [C109] questions and their keys
-//   [C110] recorded sessions, in the formats of others and in ours
-//   [C111] lengths
-//   [C112] when requests are sent
-//   [C113] arrivals
-//   [C114] prompts of a given number of tokens
-//   [C115] places of a trace
-//   [C116] the part of a load that one of several programs sends
-//   [C117] conversations, recorded and made up
-//   [C118] prompts that stand alone
-//   [C119] recorded sessions as traffic
-//   [C120] where prompts come from
-//   [C121] the plan of a gate
-//   [C122] from a workload to its part of the plan
-//   [C123] the hash of all that a plan sends
+//   [C56] tokens of an arm's requests
+//   [C57] the fields of a repeat
+//   [C58] when a thread of the client did not run, as it knows itself
+//   [C59] the fields of a record
+//   [C60] one repeat of the parts that several programs sent of it
+//   [C61] what a history says of one statistic of one gate
+//   [C62] from which night on a level holds
+//   [C63] what a history knows: its level, what nights and repeats differ by
+//   [C64] which levels were accepted, and what they drifted by
+//   [C65] a run held against a history
+//   [C66] what a history says of the noise of repeats, for limits that are no baseline's
+//   [C67] lines of a history's files
+//   [C68] what runs must have in common to be nights of one history
+//   [C69] what a server and its machine say of themselves, for a history
+//   [C70] from the lines of a history to its nights
+//   [C71] the rule: interim analyses, bounds, prior noise
+//   [C72] what is decided on an objective, and why
+//   [C73] what verdicts are given on
+//   [C74] the history that a gate is held against
+//   [C75] what evidence is held against
+//   [C76] counts: fractions, and quantiles of fresh traffic
+//   [C77] errors of a baseline
+//   [C78] what the client can say against its own numbers
+//   [C79] verdicts on a drift
+//   [C80] distances from a limit
+//   [C81] repeats whose noise a history knows
+//   [C82] pairs: repeats in turns with those of a baseline
+//   [C83] values: times, speeds and rates
+//   [C84] a run held against the nights of main
+//   [C85] what the numbers alone say of an objective
+//   [C86] verdicts that the client may have decided
+//   [C87] how many requests a verdict rests on at least
+//   [C88] what a server's answers can say against its numbers
+//   [C89] verdicts that stand although tokens were buffered
+//   [C90] servers that cannot keep up
+//   [C91] what a server's state explains
+//   [C92] the cross-check of our numbers with the server's
+//   [C93] what makes a measurement invalid
+//   [C94] the verdicts of a gate
+//   [C95] what a calibration finds
+//   [C96] limits that have become too easy
+//   [C97] from verdicts to an exit code
+//   [C98] calibration
+//   [C99] a sentence for each cause
+//   [C100] decisions in sentences
+//   [C101] verdicts in words
+//   [C102] settings beside each other: turns, ratios, what differs significantly
+//   [C103] settings beside each other: from what was measured of each
+//   [C104] settings beside each other, in words
+//   [C105] files of others' making, value by value
+//   [C106] datasets
+//   [C107] what recorded prompts have in common
+//   [C108] sessions as graphs of model calls
+//   [C109] traces
+//   [C110] questions and their keys
+//   [C111] recorded sessions, in the formats of others and in ours
+//   [C112] lengths
+//   [C113] when requests are sent
+//   [C114] arrivals
+//   [C115] prompts of a given number of tokens
+//   [C116] places of a trace
+//   [C117] the part of a load that one of several programs sends
+//   [C118] conversations, recorded and made up
+//   [C119] prompts that stand alone
+//   [C120] recorded sessions as traffic
+//   [C121] where prompts come from
+//   [C122] the plan of a gate
+//   [C123] how many requests a plan lets a repeat have
 //   [C124] the requests of a plan
-//   [C125] what of its prompts a workload lets a prefix cache have
-//   [C126] what a plan says of the evidence that it will bring
-//   [C127] the search for a capacity
-//   [C128] what probes say of a load
-//   [C129] the capacity that probes show
-//   [C130] the capacity of a candidate beside that of a baseline
-//   [C131] a capacity held against a live baseline's
-//   [C132] a load that is searched
-//   [C133] which SLOs a scenario can have
-//   [C134] the options of requests
-//   [C135] the load that is profiled
-//   [C136] what a scenario does beside its load
-//   [C137] from a scenario to its plan
-//   [C138] a plan in words
-//   [C139] where a gate's server stood
-//   [C140] sessions that a server has no room for
-//   [C141] what of a scenario does not go with a curve, and its load at each point of one
-//   [C142] what of a scenario does not go with several settings
-//   [C143] JSON files of other tools
-//   [C144] one run of another tool, as its file tells it
-//   [C145] result files of AIPerf
-//   [C146] result files of guidellm
-//   [C147] files that tell of their requests in lists, one value of each request in each
-//   [C148] result files of SGLang's bench_serving
-//   [C149] result files of vLLM bench serve
-//   [C150] which tool wrote a result file, and what it tells
-//   [C151] runs of another tool as the repeats of one gate
-//   [C152] engine model
-//   [C153] what a request asks the simulated server
-//   [C154] answers of the simulated server
-//   [C155] the simulated server's page of metrics
-//   [C156] what the simulated server says besides answers
-//   [C157] an engine with the pace of a server that was measured
-//   [C158] our requests in other tools' definitions
-//   [C159] the rows of a table: each metric over the repeats of an arm
-//   [C160] points and round steps of drawings
-//   [C161] distributions: quantiles as lines, of each repeat and of all
-//   [C162] the curve of a search: objectives over the load
-//   [C163] how requests ended, and what their answers say of tokens
-//   [C164] how long made-up prompts were to be, and were
-//   [C165] what each of several programs did, over all repeats
-//   [C166] what a server told of itself, over all repeats
-//   [C167] what was done beside the load of an arm
-//   [C168] timelines: repeats in windows of equal length
-//   [C169] all that reports tell of a gate's numbers, computed once
-//   [C170] what other runs of a gate would find
-//   [C171] answers that reports show
-//   [C172] what a result keeps of the nights that it was held against
-//   [C173] the fields of a gate: its servers, its load, what it was judged by
-//   [C174] stored results
-//   [C175] the fields of what was measured on a server
-//   [C176] calibration.json
-//   [C177] what result.json tells of events.bin
-//   [C178] the fields of a verdict
-//   [C179] from a gate that was measured to its line of a history
-//   [C180] one line of records.jsonl
-//   [C181] shards of a load, put together
-//   [C182] a repeat as bytes, for another program of the same run
-//   [C183] from the lines of a history to what a gate is held against
-//   [C184] the progress line
-//   [C185] what reports tell of several settings
-//   [C186] several settings in result.json
-//   [C187] several settings on the console
-//   [C188] what came of a profile
-//   [C189] what reports are made of
-//   [C190] how gates are headed
-//   [C191] words in Markdown
-//   [C192] what reports tell of a server's loads, one after the other
-//   [C193] rehearsals: gates on a model of their server
-//   [C194] result.json and calibration.json
-//   [C195] several settings in summary.md
-//   [C196] what reports say of the nights that a gate was held against
-//   [C197] words of reports
-//   [C198] junit.xml, summary.md, annotations, metrics.txt
-//   [C199] what a console can show
-//   [C200] the console
-//   [C201] answers in reports: answers.jsonl, and their section of the page
-//   [C202] the pace of a server in the result of a run
-//   [C203] the report page: drawings
-//   [C204] the report page: verdicts
-//   [C205] the report page: what else a gate has to say
-//   [C206] the report page: answers
-//   [C207] the report page: style, icons and script
-//   [C208] the report page: distributions
-//   [C209] the report page: gates beside each other
-//   [C210] the report page: what a search found
-//   [C211] the report page: several settings beside each other
-//   [C212] the report page: timelines
-//   [C213] the report page: the whole
+//   [C125] what a plan says of the evidence that it will bring
+//   [C126] from a workload to its part of the plan
+//   [C127] the hash of all that a plan sends
+//   [C128] what of its prompts a workload lets a prefix cache have
+//   [C129] the search for a capacity
+//   [C130] what probes say of a load
+//   [C131] the capacity that probes show
+//   [C132] the capacity of a candidate beside that of a baseline
+//   [C133] a capacity held against a live baseline's
+//   [C134] a load that is searched
+//   [C135] which SLOs a scenario can have
+//   [C136] the load that is profiled
+//   [C137] what a scenario does beside its load
+//   [C138] the options of requests
+//   [C139] what each arm of a gate sends
+//   [C140] from a scenario to its plan
+//   [C141] a plan in words
+//   [C142] where a gate's server stood
+//   [C143] sessions that a server has no room for
+//   [C144] what of a scenario does not go with a curve, and its load at each point of one
+//   [C145] what of a scenario does not go with several settings
+//   [C146] JSON files of other tools
+//   [C147] one run of another tool, as its file tells it
+//   [C148] result files of AIPerf
+//   [C149] result files of guidellm
+//   [C150] files that tell of their requests in lists, one value of each request in each
+//   [C151] result files of SGLang's bench_serving
+//   [C152] result files of vLLM bench serve
+//   [C153] which tool wrote a result file, and what it tells
+//   [C154] runs of another tool as the repeats of one gate
+//   [C155] engine model
+//   [C156] what a request asks the simulated server
+//   [C157] answers of the simulated server
+//   [C158] the simulated server's page of metrics
+//   [C159] what the simulated server says besides answers
+//   [C160] an engine with the pace of a server that was measured
+//   [C161] our requests in other tools' definitions
+//   [C162] the rows of a table: each metric over the repeats of an arm
+//   [C163] points and round steps of drawings
+//   [C164] distributions: quantiles as lines, of each repeat and of all
+//   [C165] what each label's requests did
+//   [C166] the curve of a search: objectives over the load
+//   [C167] how requests ended, and what their answers say of tokens
+//   [C168] how long made-up prompts were to be, and were
+//   [C169] what each of several programs did, over all repeats
+//   [C170] what a server told of itself, over all repeats
+//   [C171] what was done beside the load of an arm
+//   [C172] timelines: repeats in windows of equal length
+//   [C173] all that reports tell of a gate's numbers, computed once
+//   [C174] what other runs of a gate would find
+//   [C175] answers that reports show
+//   [C176] what a result keeps of the nights that it was held against
+//   [C177] the fields of a gate: its servers, its load, what it was judged by
+//   [C178] stored results
+//   [C179] the fields of what was measured on a server
+//   [C180] calibration.json
+//   [C181] what result.json tells of events.bin
+//   [C182] the fields of a verdict
+//   [C183] from a gate that was measured to its line of a history
+//   [C184] one line of records.jsonl
+//   [C185] shards of a load, put together
+//   [C186] a repeat as bytes, for another program of the same run
+//   [C187] from the lines of a history to what a gate is held against
+//   [C188] the progress line
+//   [C189] what reports tell of several settings
+//   [C190] several settings in result.json
+//   [C191] several settings on the console
+//   [C192] what came of a profile
+//   [C193] what reports are made of
+//   [C194] how gates are headed
+//   [C195] words in Markdown
+//   [C196] what reports tell of a server's loads, one after the other
+//   [C197] rehearsals: gates on a model of their server
+//   [C198] result.json and calibration.json
+//   [C199] several settings in summary.md
+//   [C200] what reports say of the nights that a gate was held against
+//   [C201] words of reports
+//   [C202] junit.xml, summary.md, annotations, metrics.txt
+//   [C203] what a console can show
+//   [C204] the table of labels
+//   [C205] the console
+//   [C206] answers in reports: answers.jsonl, and their section of the page
+//   [C207] the pace of a server in the result of a run
+//   [C208] the report page: drawings
+//   [C209] the report page: verdicts
+//   [C210] the report page: what else a gate has to say
+//   [C211] the report page: answers
+//   [C212] the report page: style, icons and script
+//   [C213] the report page: distributions
+//   [C214] the report page: gates beside each other
+//   [C215] the report page: what a search found
+//   [C216] the report page: several settings beside each other
+//   [C217] the report page: timelines
+//   [C218] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -1562,13 +1567,15 @@ private:
 class arrival_pattern {
 public:
     arrival_pattern() = default;
-    arrival_pattern(const open_loop& o) : data_(o.data()) {}
-    arrival_pattern(const trace_replay& t) : data_(t.data()) {}
-    arrival_pattern(const closed_loop_users& c) : data_(c.data()) {}
+    arrival_pattern(const open_loop& o) : data_(o.data()), given_(true) {}
+    arrival_pattern(const trace_replay& t) : data_(t.data()), given_(true) {}
+    arrival_pattern(const closed_loop_users& c) : data_(c.data()), given_(true) {}
     const detail::arrival_data& data() const { return data_; }
+    bool is_given() const { return given_; }
 
 private:
     detail::arrival_data data_{};
+    bool given_ = false;
 };
 
 /// Evenly spaced requests.
@@ -1765,13 +1772,17 @@ struct part {
     any_workload workload{};  ///< default: synthetic{}
     types::text model{};      ///< another one of the server's; default: the target's
     types::maybe<request_options> options{};  ///< all that its requests have, not the scenario's
+    /// Its own, instead of a weight: of all parts or of none, and `.duration` ends them together.
+    arrival_pattern arrivals{};
 };
 struct mix_of_parts {
     types::list<part> parts{};
 };
 /// Several workloads at once. Of as many starts (requests, or conversations) as the weights add up
 /// to, each part has its weight exactly, in an order of the seed's:
-/// `mix({{.name = "base", .weight = 70}, {.name = "sql", .weight = 30, .model = "sql-lora"}})`.
+/// `mix({{.name = "base", .weight = 70}, {.name = "sql", .weight = 30, .model = "sql-lora"}})`. Or
+/// each has arrivals of its own: `mix({{.name = "chat", .arrivals = poisson(4_rps)},
+/// {.name = "batch", .arrivals = closed_loop(32)}})`.
 inline mix_of_parts mix(const types::list<part>& parts) { return {parts}; }
 inline mix_of_parts mix(std::initializer_list<part> parts) { return {types::list<part>(parts)}; }
 inline any_workload::any_workload(const mix_of_parts& m) : what_(detail::box::make(m)) {}
@@ -3814,7 +3825,8 @@ inline std::uint64_t mixed(std::uint64_t x) {
 inline std::uint64_t shuffled(std::uint64_t key, std::uint64_t i, std::uint64_t n) {
     for (std::uint64_t round = 0; round < 32; ++round) {
         key = mixed(key + round);
-        const std::uint64_t other = (key % n + n - i) % n;
+        std::uint64_t other = key % n + n - i;
+        if (other >= n) other -= n;
         if (mixed(key ^ std::max(i, other)) >> 63) i = other;
     }
     return i;
@@ -9810,87 +9822,7 @@ inline answer_differences all_differences(const auto& arm, std::size_t repeats) 
     return all;
 }
 
-// ===== [C45] repeats that are shared =============================================================
-
-/// Repeats in their order. None changes once it is in a list, so that copies and parts of a list
-/// share them, in other threads too.
-class repeat_list {
-public:
-    using shared_repeat = std::shared_ptr<const repeat_data>;
-
-    class iterator {
-    public:
-        using iterator_category = std::forward_iterator_tag;
-        using value_type = const repeat_data;
-        using difference_type = std::ptrdiff_t;
-        using pointer = const repeat_data*;
-        using reference = const repeat_data&;
-
-        iterator() = default;
-        explicit iterator(const shared_repeat* at) : at_(at) {}
-        reference operator*() const { return **at_; }
-        pointer operator->() const { return at_->get(); }
-        iterator& operator++() { ++at_; return *this; }
-        iterator operator++(int) { return iterator(at_++); }
-        bool operator==(const iterator&) const = default;
-
-    private:
-        const shared_repeat* at_ = nullptr;
-    };
-
-    repeat_list() = default;
-    repeat_list(std::vector<repeat_data> all) {
-        for (repeat_data& d : all) push_back(std::move(d));
-    }
-    repeat_list(std::initializer_list<repeat_data> all)
-        : repeat_list(std::vector<repeat_data>(all)) {}
-
-    std::size_t size() const { return all_.size(); }
-    bool empty() const { return all_.empty(); }
-    const repeat_data& operator[](std::size_t i) const { return *all_[i]; }
-    const repeat_data& front() const { return *all_.front(); }
-    const repeat_data& back() const { return *all_.back(); }
-    iterator begin() const { return iterator(all_.data()); }
-    iterator end() const { return iterator(all_.data() + all_.size()); }
-
-    /// For another list that has it, too.
-    const shared_repeat& shared(std::size_t i) const { return all_[i]; }
-    /// Those that `f` is true of.
-    template <class F>
-    repeat_list those(F&& f) const {
-        repeat_list part;
-        for (const shared_repeat& d : all_)
-            if (f(*d)) part.push_back(d);
-        return part;
-    }
-
-    void push_back(repeat_data d) {
-        all_.push_back(std::make_shared<const repeat_data>(std::move(d)));
-    }
-    void push_back(shared_repeat d) { all_.push_back(std::move(d)); }
-    void pop_back() { all_.pop_back(); }
-    void erase(std::size_t i) { all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(i)); }
-    void move_last_to(std::size_t i) {
-        shared_repeat last = std::move(all_.back());
-        all_.pop_back();
-        all_.insert(all_.begin() + static_cast<std::ptrdiff_t>(i), std::move(last));
-    }
-    /// Another in the place of one: the same, as `f` changes it.
-    template <class F>
-    void change(std::size_t i, F&& f) {
-        repeat_data d = *all_[i];
-        f(d);
-        all_[i] = std::make_shared<const repeat_data>(std::move(d));
-    }
-
-    template <class F>
-    void change_last(F&& f) { change(size() - 1, f); }
-
-private:
-    std::vector<shared_repeat> all_{};
-};
-
-// ===== [C46] whether an answer can have come as its numbers say ==================================
+// ===== [C45] whether an answer can have come as its numbers say ==================================
 
 /// Output tokens that events brought: what users waited for, one after the other. Others have no
 /// part in any time or speed.
@@ -9981,6 +9913,86 @@ inline void fail_frequent_resends(std::span<repeat_data> parts) {
         }
 }
 inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&whole, 1}); }
+
+// ===== [C46] repeats that are shared =============================================================
+
+/// Repeats in their order. None changes once it is in a list, so that copies and parts of a list
+/// share them, in other threads too.
+class repeat_list {
+public:
+    using shared_repeat = std::shared_ptr<const repeat_data>;
+
+    class iterator {
+    public:
+        using iterator_category = std::forward_iterator_tag;
+        using value_type = const repeat_data;
+        using difference_type = std::ptrdiff_t;
+        using pointer = const repeat_data*;
+        using reference = const repeat_data&;
+
+        iterator() = default;
+        explicit iterator(const shared_repeat* at) : at_(at) {}
+        reference operator*() const { return **at_; }
+        pointer operator->() const { return at_->get(); }
+        iterator& operator++() { ++at_; return *this; }
+        iterator operator++(int) { return iterator(at_++); }
+        bool operator==(const iterator&) const = default;
+
+    private:
+        const shared_repeat* at_ = nullptr;
+    };
+
+    repeat_list() = default;
+    repeat_list(std::vector<repeat_data> all) {
+        for (repeat_data& d : all) push_back(std::move(d));
+    }
+    repeat_list(std::initializer_list<repeat_data> all)
+        : repeat_list(std::vector<repeat_data>(all)) {}
+
+    std::size_t size() const { return all_.size(); }
+    bool empty() const { return all_.empty(); }
+    const repeat_data& operator[](std::size_t i) const { return *all_[i]; }
+    const repeat_data& front() const { return *all_.front(); }
+    const repeat_data& back() const { return *all_.back(); }
+    iterator begin() const { return iterator(all_.data()); }
+    iterator end() const { return iterator(all_.data() + all_.size()); }
+
+    /// For another list that has it, too.
+    const shared_repeat& shared(std::size_t i) const { return all_[i]; }
+    /// Those that `f` is true of.
+    template <class F>
+    repeat_list those(F&& f) const {
+        repeat_list part;
+        for (const shared_repeat& d : all_)
+            if (f(*d)) part.push_back(d);
+        return part;
+    }
+
+    void push_back(repeat_data d) {
+        all_.push_back(std::make_shared<const repeat_data>(std::move(d)));
+    }
+    void push_back(shared_repeat d) { all_.push_back(std::move(d)); }
+    void pop_back() { all_.pop_back(); }
+    void erase(std::size_t i) { all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(i)); }
+    void move_last_to(std::size_t i) {
+        shared_repeat last = std::move(all_.back());
+        all_.pop_back();
+        all_.insert(all_.begin() + static_cast<std::ptrdiff_t>(i), std::move(last));
+    }
+    /// Another in the place of one: the same, as `f` changes it.
+    template <class F>
+    void change(std::size_t i, F&& f) {
+        repeat_data d = *all_[i];
+        f(d);
+        all_[i] = std::make_shared<const repeat_data>(std::move(d));
+    }
+
+    template <class F>
+    void change_last(F&& f) { change(size() - 1, f); }
+
+private:
+    std::vector<shared_repeat> all_{};
+};
 
 // ===== [C47] what a server's prefix cache had of the prompts =====================================
 
@@ -11248,7 +11260,29 @@ inline double pooled_value(const statistic_data& what, const repeat_list& arm,
     return values_of(what, arm, how).together;
 }
 
-// ===== [C56] the fields of a repeat ==============================================================
+// ===== [C56] tokens of an arm's requests =========================================================
+
+/// On the average of the completed requests; of prompts, of those that tell it.
+struct request_tokens {
+    double prompt = not_a_number, output = not_a_number;
+};
+inline request_tokens request_tokens_of(const repeat_list& arm, const selection& which = {}) {
+    double prompts = 0, prompt = 0, outputs = 0, output = 0;
+    for (const repeat_data& d : arm) {
+        const selects selected(which, d);
+        for (const record& r : d.records) {
+            if (!selected.completed(r)) continue;
+            prompts += r.prompt_tokens > 0;
+            prompt += r.prompt_tokens;
+            ++outputs;
+            output += r.output_tokens;
+        }
+    }
+    return {prompts > 0 ? prompt / prompts : not_a_number,
+            outputs > 0 ? output / outputs : not_a_number};
+}
+
+// ===== [C57] the fields of a repeat ==============================================================
 
 inline constexpr double most_ranks = 100000;
 inline constexpr double most_cost = 1e6;  // USD an hour
@@ -11538,7 +11572,7 @@ inline void move_clock(repeat_facts& d, long long by_ns) {
     fields_of(mover, d, checked, statistics);
 }
 
-// ===== [C57] when a thread of the client did not run, as it knows itself =========================
+// ===== [C58] when a thread of the client did not run, as it knows itself =========================
 // No clock: whoever has it says what time it is, with readings that are taken anyway.
 
 /// Told of the steps of one thread, finds the stretches in which it stalled. A thread that sleeps
@@ -11634,7 +11668,7 @@ private:
     long long recent_lost_ns_ = 0;  // of what was found since the last tick
 };
 
-// ===== [C58] the fields of a record ==============================================================
+// ===== [C59] the fields of a record ==============================================================
 
 /// Sixteen digits; 0 of anything else.
 inline unsigned long long hash_in(const std::string& digits) {
@@ -11712,7 +11746,7 @@ inline void move_clock(record& r, long long by_ns) {
     fields_of(mover, r, gate);
 }
 
-// ===== [C59] one repeat of the parts that several programs sent of it ============================
+// ===== [C60] one repeat of the parts that several programs sent of it ============================
 
 /// Moves all times of a part by so much: from its own clock to that of another.
 inline void move_clock(repeat_data& d, long long by_ns) {
@@ -11781,7 +11815,7 @@ inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
     return all;
 }
 
-// ===== [C60] what a history says of one statistic of one gate ====================================
+// ===== [C61] what a history says of one statistic of one gate ====================================
 
 /// The last valid run of a UTC date.
 struct history_night {
@@ -11809,7 +11843,7 @@ struct history_series {
     std::vector<history_mark> marks{};
 };
 
-// ===== [C61] from which night on a level holds ===================================================
+// ===== [C62] from which night on a level holds ===================================================
 
 // Two programs on one machine, nights apart, differ by this at least.
 inline constexpr double least_night_sd = 0.0025;
@@ -11976,7 +12010,7 @@ inline std::vector<history_segment> segments_of(const history_series& s,
     return out;
 }
 
-// ===== [C62] what a history knows: its level, what nights and repeats differ by ==================
+// ===== [C63] what a history knows: its level, what nights and repeats differ by ==================
 
 inline constexpr std::size_t newest_nights = 30;  // which the spread is learned from
 inline constexpr std::size_t level_nights = 10;   // which a level is the mean of, at most
@@ -12164,7 +12198,7 @@ inline learned_history learned_from(const std::vector<night_level>& nights,
     return h;
 }
 
-// ===== [C63] which levels were accepted, and what they drifted by ================================
+// ===== [C64] which levels were accepted, and what they drifted by ================================
 
 inline constexpr std::size_t nights_of_drift = 10;
 inline constexpr double least_drift = 0.01;
@@ -12248,7 +12282,7 @@ inline history_read history_read_as(const history_series& s, bool at_most, bool 
     return r;
 }
 
-// ===== [C64] a run held against a history ========================================================
+// ===== [C65] a run held against a history ========================================================
 
 /// How sure the interim analyses of a run are. An early pass is paid for by being at a twentieth of
 /// the level; one more analysis, at which the spread of today's repeats is better known, takes
@@ -12420,7 +12454,7 @@ inline double chance_to_find(const learned_history& h, double beyond,
     return student_t_cdf(beyond / sd - t, h.spread.df);
 }
 
-// ===== [C65] what a history says of the noise of repeats, for limits that are no baseline's ======
+// ===== [C66] what a history says of the noise of repeats, for limits that are no baseline's ======
 
 /// Degrees of freedom within nights from which on their noise is believed.
 inline constexpr double noise_known_from = 20;
@@ -12446,7 +12480,7 @@ inline bool is_beyond_belief(double own_variance, std::size_t repeats, double be
            believed * believed * f_quantile_80(static_cast<double>(repeats) - 1, df);
 }
 
-// ===== [C66] lines of a history's files ==========================================================
+// ===== [C67] lines of a history's files ==========================================================
 
 inline constexpr const char* history_schema = "llmbench/history/1";
 inline constexpr std::size_t longest_history_line = 65536;  // bytes
@@ -12659,7 +12693,7 @@ inline history_lines in_order(history_lines all) {
     return all;
 }
 
-// ===== [C67] what runs must have in common to be nights of one history ===========================
+// ===== [C68] what runs must have in common to be nights of one history ===========================
 
 inline constexpr const char* cohort_schema = "llmbench/cohort/1";
 
@@ -12758,7 +12792,7 @@ inline cohort read_cohort(const std::string& json, const std::string& file) {
     return c;
 }
 
-// ===== [C68] what a server and its machine say of themselves, for a history ======================
+// ===== [C69] what a server and its machine say of themselves, for a history ======================
 
 /// "" for what nobody tells.
 struct fingerprint {
@@ -12939,7 +12973,7 @@ inline std::vector<named_text> watched_facts(const fingerprint& f) {
     return all;
 }
 
-// ===== [C69] from the lines of a history to its nights ===========================================
+// ===== [C70] from the lines of a history to its nights ===========================================
 
 /// A date's night is its last valid run, whatever that one measured.
 inline bool is_valid_run(const history_run& r) {
@@ -13030,7 +13064,7 @@ inline history_lines as_of(history_lines all, const std::string& when) {
     return all;
 }
 
-// ===== [C70] the rule: interim analyses, bounds, prior noise =====================================
+// ===== [C71] the rule: interim analyses, bounds, prior noise =====================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 // Run-to-run noise that a handful of repeats cannot measure is believed to be at least this much:
@@ -13214,7 +13248,7 @@ inline interim_analysis analysis_of_repeats(const std::vector<double>& distances
     return is_wider ? measured : believed;
 }
 
-// ===== [C71] what is decided on an objective, and why ============================================
+// ===== [C72] what is decided on an objective, and why ============================================
 
 /// What decides a verdict, or keeps it from being one. core/described has a sentence for each,
 /// which says what its numbers are.
@@ -13240,7 +13274,7 @@ enum class because : unsigned char {
     client_in_probes,
     // the server's answers
     over_saturated, over_saturated_by_sessions, no_such_turns, none_selected, label_failed,
-    gaps_of_all, lacks_values, context_full, stops_early, stops_by_itself,
+    gaps_of_all, lacks_values, other_tokens, context_full, stops_early, stops_by_itself,
     too_long, filtered, several_choices, known_prompts, usage_over_content, usage_may_hide,
     usage_over_prompt, in_one_piece, in_a_lump, comes_in_lumps, baseline_fails,
     baseline_may_fail,
@@ -13399,7 +13433,7 @@ inline double headroom(const verdict_numbers& v) {
     return (v.what.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
 }
 
-// ===== [C72] what verdicts are given on ==========================================================
+// ===== [C73] what verdicts are given on ==========================================================
 
 /// A repeat, or an arm of a pair, that is no evidence: another was measured in its place, because
 /// the client had had too great a part in it.
@@ -13416,11 +13450,20 @@ struct unsupported_metrics {
     std::vector<metric_id> of{};
 };
 
+/// Of a part with arrivals of its own, as `arrival_cv2` of a whole load.
+struct part_conditions {
+    std::string label{};
+    double arrival_cv2 = not_a_number;
+    bool saturates = false;  // its users do: there are throughputs of it
+};
+
 /// Under which load evidence was found, as far as its validity depends on it.
 struct load_conditions {
     // Squared coefficient of variation of the gaps between planned sends, NaN where the load grows
     // or bursts by design.
     double arrival_cv2 = not_a_number;
+    std::vector<part_conditions> parts{};  // where each has arrivals of its own
+    bool other_workload = false;  // the baseline's is another
     bool short_outputs_expected = false;  // outputs of one token were asked for
     bool spins = false;                   // the client was asked to burn its core
     double most_skew_s = infinity;        // by which the parts of a shared load may begin apart
@@ -13493,7 +13536,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats,
     return n;
 }
 
-// ===== [C73] the history that a gate is held against =============================================
+// ===== [C74] the history that a gate is held against =============================================
 
 /// Of one statistic in one direction: what the rule needs, and what reports say of it.
 struct objective_history {
@@ -13533,7 +13576,7 @@ inline history_noise noise_by(const history_terms& h, const slo& s) {
     return {believed_sd(o->learned.repeats), o->learned.repeats.df};
 }
 
-// ===== [C74] what evidence is held against =======================================================
+// ===== [C75] what evidence is held against =======================================================
 
 /// An earlier run's statistics, one value a repeat, under their names.
 struct stored_baseline {
@@ -13593,7 +13636,7 @@ inline judging_rule rule_for(const evidence& e, const terms& t, const slo& s) {
     return r;
 }
 
-// ===== [C75] counts: fractions, and quantiles of fresh traffic ===================================
+// ===== [C76] counts: fractions, and quantiles of fresh traffic ===================================
 
 /// "p_q(T) <= X" says that a fraction of at most 1-q of the requests has T > X.
 inline bool is_worse(bool at_most, double value, double bound) {
@@ -13921,7 +13964,7 @@ inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
     return d;
 }
 
-// ===== [C76] errors of a baseline ================================================================
+// ===== [C77] errors of a baseline ================================================================
 
 /// How one of the failed requests of an arm ended: "http: HTTP 500".
 inline std::string failure_example(const repeat_list& arm) {
@@ -13946,7 +13989,7 @@ inline cause errors_of_baseline(const evidence& e, const terms& t, const slo& li
             {c.k, c.n, c.allowed}, whose::baseline_server, failure_example(e.baseline)};
 }
 
-// ===== [C77] what the client can say against its own numbers =====================================
+// ===== [C78] what the client can say against its own numbers =====================================
 
 /// From when on a send has missed its time: 10 ms, or a tenth of the time between two sends.
 inline double missed_after_s(const repeat_data& d) {
@@ -14071,7 +14114,7 @@ own_check self_check_of(const load_conditions& under, const Repeats& repeats) {
 }
 inline own_check self_check_of(const evidence& e) { return self_check_of(e, e); }
 
-// ===== [C78] verdicts on a drift =================================================================
+// ===== [C79] verdicts on a drift =================================================================
 
 /// What slices differ by from a line through all of them: an even drift is no noise.
 inline std::vector<double> around_their_line(const std::vector<double>& logs) {
@@ -14172,7 +14215,7 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
     return d;
 }
 
-// ===== [C79] distances from a limit ==============================================================
+// ===== [C80] distances from a limit ==============================================================
 // Values differ from run to run by a fraction of themselves, so they are compared with their limit
 // on a log scale. A metric that can be zero has an offset, below which its ratios mean nothing: it
 // is compared on log(x + offset) (Tukey's started logarithm, Exploratory Data Analysis, 1977).
@@ -14217,7 +14260,7 @@ inline double fraction_of_limit(const slo& s, double distance) {
     return is_on_the_log(s) ? std::expm1(distance) : distance;
 }
 
-// ===== [C80] repeats whose noise a history knows =================================================
+// ===== [C81] repeats whose noise a history knows =================================================
 
 /// An analysis of repeats whose noise is believed as a calibration is, with less weight: a history
 /// is of other days. Where they spread by more, nothing is known of it.
@@ -14235,7 +14278,7 @@ inline interim_analysis analysis_believing(const std::vector<double>& distances,
     return l;
 }
 
-// ===== [C81] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C82] pairs: repeats in turns with those of a baseline ====================================
 
 /// An analysis of the log ratios of pairs. What is believed of a machine's noise may widen what
 /// they leave open and never narrows it: four pairs know their own spread well enough to be asked,
@@ -14248,7 +14291,7 @@ inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, 
     return unless_wider(believed, sample_variance(distances), n - 1, n, s0, rule);
 }
 
-// ===== [C82] values: times, speeds and rates =====================================================
+// ===== [C83] values: times, speeds and rates =====================================================
 
 /// The reader's numbers of an analysis with a standard error. `repeats` of `most` are known.
 inline void estimate_analysis(decision& d, double most, double repeats,
@@ -14598,7 +14641,7 @@ inline decision judge_fresh_mean(const evidence& e, const terms& t, const slo& s
     return d.repeats > 0 ? d : decided(d, verdict::invalid, {because::too_few_values});
 }
 
-// ===== [C83] a run held against the nights of main ===============================================
+// ===== [C84] a run held against the nights of main ===============================================
 
 inline history_bounds history_bounds_of(const judging_rule& r) {
     const auto z = [](double level) { return -normal_quantile(level); };
@@ -14730,7 +14773,7 @@ inline void estimate_by_nights(decision& d) {
                     {-fraction_of_limit(d.what, l.mean), l.sd, back(l.mean + (t + 1.645) * se)}};
 }
 
-// ===== [C84] what the numbers alone say of an objective ==========================================
+// ===== [C85] what the numbers alone say of an objective ==========================================
 
 /// What the repeats alone decide of one SLO: at the first analysis that decides, or at the last
 /// one.
@@ -14819,7 +14862,7 @@ inline decision judge_evidence(const evidence& e, const terms& t, const slo& s,
     return estimated(decide_evidence(e, t, s, to_the_end, is_guard), e);
 }
 
-// ===== [C85] verdicts that the client may have decided ===========================================
+// ===== [C86] verdicts that the client may have decided ===========================================
 
 /// Between the pessimistic and the optimistic bound of a statistic of one repeat or pair.
 struct value_range {
@@ -14960,7 +15003,7 @@ inline decision settled(const evidence& e, const terms& t, decision v,
     return decided(std::move(v), verdict::invalid, bias->why);
 }
 
-// ===== [C86] how many requests a verdict rests on at least =======================================
+// ===== [C87] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -15066,7 +15109,7 @@ inline cause window_fault(const evidence& e, const verdict_numbers& v) {
     return {because::window_ends, {ended / repeats, more / repeats}, whose::plan};
 }
 
-// ===== [C87] what a server's answers can say against its numbers =================================
+// ===== [C88] what a server's answers can say against its numbers =================================
 
 /// So much of anything spoils nothing: over 5 % of the completed requests does.
 inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
@@ -15290,7 +15333,7 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
     return {};
 }
 
-// ===== [C88] verdicts that stand although tokens were buffered ===================================
+// ===== [C89] verdicts that stand although tokens were buffered ===================================
 
 /// Of a stream that mostly streams, a verdict needs to withstand no more than the rest can hide:
 /// on a machine that all share, a few answers come in lumps. A pass does where it is one even if
@@ -15312,7 +15355,7 @@ inline bool stands_though_buffered(const evidence& e, const terms& t, const answ
     return decide_evidence(e, other, v.what).outcome == v.outcome;
 }
 
-// ===== [C89] servers that cannot keep up =========================================================
+// ===== [C90] servers that cannot keep up =========================================================
 
 /// Slope of the means of ten batches in order, and its t value (8 degrees of freedom).
 struct trend {
@@ -15449,25 +15492,46 @@ inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
             {0, growth, n, 10 * slower.per_batch}};
 }
 
-/// Why the load was more than the server can take, nothing where that is not shown in most repeats.
-inline cause over_saturation_of(const evidence& e, const arm_list& arms) {
-    if (std::isnan(e.arrival_cv2)) return {};
+/// The same of some of its requests.
+inline cause oversaturation_of(const repeat_data& d, double arrival_cv2, const selection& which) {
+    if (is_all(which)) return oversaturation_of(d, arrival_cv2);
+    const selects selected(which, d);
+    repeat_data some;
+    some.load = d.load;
+    for (const record& r : d.records)
+        if (selected.has(r)) some.records.push_back(r);
+    return oversaturation_of(some, arrival_cv2);
+}
+
+/// Why the load was more than the server can take, or that of one part, nothing where that is not
+/// shown in most repeats.
+inline cause over_saturation_of(const evidence& e, const arm_list& arms, double arrival_cv2,
+                                const selection& which = {}) {
+    if (std::isnan(arrival_cv2)) return {};
     for (const auto* arm : arms) {
         std::size_t shown = 0;
         cause example;
         for (const repeat_data& d : *arm)
-            if (cause why = oversaturation_of(d, e.arrival_cv2)) {
+            if (cause why = oversaturation_of(d, arrival_cv2, which)) {
                 ++shown;
                 example = std::move(why);
             }
         if (2 * shown <= arm->size()) continue;
         example.numbers[0] = arm == &e.baseline;
+        if (!is_all(which)) example.text = selection_text(which) + " is ";
         return example;
     }
     return {};
 }
+/// The same of each part with arrivals of its own.
+inline std::vector<cause> over_saturated_parts(const evidence& e, const arm_list& arms) {
+    std::vector<cause> all;
+    for (const part_conditions& part : e.parts)
+        all.push_back(over_saturation_of(e, arms, part.arrival_cv2, label(text(part.label))));
+    return all;
+}
 
-// ===== [C90] what a server's state explains ======================================================
+// ===== [C91] what a server's state explains ======================================================
 
 /// From when on a queue was never empty again, in the half of a window at least; with its most.
 struct standing_queue {
@@ -15541,7 +15605,7 @@ inline std::vector<cause> server_state_of(const evidence& e) {
     return all;
 }
 
-// ===== [C91] the cross-check of our numbers with the server's ====================================
+// ===== [C92] the cross-check of our numbers with the server's ====================================
 // What its page counts in the time of a repeat is compared with what we sent and received.
 
 inline bool is_comparable(const repeat_facts& d) {
@@ -15683,7 +15747,7 @@ inline cause server_metrics_fault(const evidence& e, const verdict_numbers& v) {
     return {};
 }
 
-// ===== [C92] what makes a measurement invalid ====================================================
+// ===== [C93] what makes a measurement invalid ====================================================
 
 /// Why what was to be done beside a load makes it another one, nothing where it was done.
 inline cause fault_of_tasks(const repeat_data& d) {
@@ -15743,10 +15807,26 @@ inline cause fault_of_gate(const evidence& e) { return fault_of_gate(e, arms_of(
 struct arms_grounds {
     own_check self_check{};
     cause invalid{};    // why nothing at all can be said
-    cause saturated{};  // why the load was more than the server can take
+    cause saturated{};  // why the load was more than the server can take, or that of a part
+    std::vector<cause> saturated_parts{};  // where parts have their own arrivals, by part
 };
 inline arms_grounds arms_grounds_of(const evidence& e, const arm_list& arms) {
-    return {self_check_of(e, arms), fault_of_gate(e, arms), over_saturation_of(e, arms)};
+    arms_grounds g{self_check_of(e, arms), fault_of_gate(e, arms),
+                   over_saturation_of(e, arms, e.arrival_cv2), over_saturated_parts(e, arms)};
+    for (const cause& of_part : g.saturated_parts)
+        if (!g.saturated) g.saturated = of_part;
+    return g;
+}
+/// What an objective is on: where it is on one part alone, the load of that, whatever became of
+/// another's.
+inline cause over_saturation_for(const evidence& e, const arms_grounds& on,
+                                 const statistic_data& what) {
+    for (const statistic_data& part : what.parts)
+        if (cause why = over_saturation_for(e, on, part)) return why;
+    if (!what.parts.empty()) return {};
+    for (std::size_t i = 0; i < on.saturated_parts.size(); ++i)
+        if (str(what.which.label) == e.parts[i].label) return on.saturated_parts[i];
+    return on.saturated;
 }
 /// What all objectives of a gate stand on, found once for an analysis of its evidence.
 struct grounds : arms_grounds {
@@ -15770,6 +15850,25 @@ inline bool counts_gaps_of_all(const repeat_list& arm, const statistic_data& wha
                        [](const repeat_data& d) { return d.gaps_counted; });
 }
 
+/// Why tokens per second of two arms are not compared: the workload of one is another, and has
+/// others of them.
+inline cause tokens_that_differ(const evidence& e, const slo& s) {
+    const metric_id m = s.what.metric;
+    const bool of_tokens = is_throughput(m) && m != metric_id::request_throughput;
+    if (!e.other_workload || s.factor <= 0 || !of_tokens) return {};
+    const request_tokens mine = request_tokens_of(e.candidate, s.what.which),
+                         other = request_tokens_of(e.baseline, s.what.which);
+    const auto differ = [](double a, double b) { return std::max(a, b) > 1.05 * std::min(a, b); };
+    const bool of_prompts = m == metric_id::prefill_throughput ||
+                            m == metric_id::input_throughput || m == metric_id::total_throughput;
+    if (of_prompts && differ(mine.prompt, other.prompt))
+        return {because::other_tokens, {mine.prompt, 1, other.prompt}};
+    const bool of_outputs = !of_prompts || m == metric_id::total_throughput;
+    if (of_outputs && differ(mine.output, other.output))
+        return {because::other_tokens, {mine.output, 0, other.output}};
+    return {};
+}
+
 /// Why a verdict on an SLO is none, nothing where it is one.
 inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& g,
                               const verdict_numbers& v) {
@@ -15777,6 +15876,7 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
     const bool compared =
         e.has_live_baseline() || !t.stored.file.empty() || t.history.is_there();
     if (needs_baseline(s) && !compared) return {because::no_baseline};
+    if (cause why = tokens_that_differ(e, s)) return why;
     if (!is_of_service(s.what.metric)) return {};
     if (is_of_sessions(s.what.metric) && !e.candidate.empty() && !e.candidate[0].plays_out)
         return {because::not_played_out, {}, whose::plan};
@@ -15811,7 +15911,7 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
     return {};
 }
 
-// ===== [C93] the verdicts of a gate ==============================================================
+// ===== [C94] the verdicts of a gate ==============================================================
 
 /// What a prefix cache did for what passes, nothing where it did nothing to speak of.
 inline cause part_of_cache(const evidence& e, const grounds& g, const slo& s) {
@@ -15914,9 +16014,16 @@ inline cause fault_of_label(const evidence& e, const slo& s) {
     if (s.what.which.label.empty()) return {};
     const selection own = label(s.what.which.label);
     for (const auto* arm : arms_of(e, s)) {
-        const answer_counts c = answer_counts_of(*arm, own);
-        if (c.requests > 0 && c.completed == 0)
-            return of_server({because::label_failed, {as_number(c.requests)}, whose::nobody,
+        std::size_t requests = 0, completed = 0;
+        for (const repeat_data& d : *arm) {
+            const selects selected(own, d);
+            for (const record& r : d.records) {
+                requests += selected(r);
+                completed += selected.completed(r);
+            }
+        }
+        if (requests > 0 && completed == 0)
+            return of_server({because::label_failed, {as_number(requests)}, whose::nobody,
                               selection_text(own)},
                              arm == &e.baseline);
     }
@@ -15943,9 +16050,9 @@ inline decision judged_as_reported(const evidence& e, const terms& t, const grou
         return decided(std::move(v), verdict::invalid, std::move(small));
     if (cause ends = window_fault(e, v))
         return decided(std::move(v), verdict::invalid, std::move(ends));
-    if (on.saturated && is_of_service(s.what.metric)) {
+    if (cause over = over_saturation_for(e, on, s.what); over && is_of_service(s.what.metric)) {
         const verdict outcome = v.outcome == verdict::fail ? verdict::fail : verdict::invalid;
-        return decided(std::move(v), outcome, on.saturated);
+        return decided(std::move(v), outcome, std::move(over));
     }
     if (needs_baseline(s) && e.has_live_baseline())
         if (cause why = errors_of_baseline(e, t, error_limit(t.slos)))
@@ -16009,16 +16116,22 @@ inline decision judged_guard(const evidence& e, const terms& t, const grounds& g
     if (!has_labels || of_all.outcome == verdict::fail || of_all.outcome == verdict::invalid)
         return of_all;
     const std::vector<std::string>& labels = e.candidate.front().labels;
-    terms each = t;
-    each.rule = t.rule.failing_at(t.rule.fail_level / static_cast<double>(labels.size()));
+    std::optional<terms> each;  // its levels take a while, and most labels are within the limit
     for (const std::string& name : labels) {
         slo own = error_guard();
         own.what = of_some(own.what, label(name));
         const bool is_stated = std::any_of(t.slos.begin(), t.slos.end(), [&](const slo& s) {
             return s.what.name == own.what.name && !s.is_advisory;
         });
-        if (is_stated || measured_requests(e, e.candidate.size(), own.what) == 0) continue;
-        decision v = judged(e, each, g, ended, own, true);
+        fraction_counts seen;
+        for (const repeat_data& d : e.candidate) seen.add(misses_of(own.what, d));
+        if (is_stated || !(seen.misses > own.bound * seen.all)) continue;
+        if (!each) {
+            each = t;
+            each->rule =
+                t.rule.failing_at(t.rule.fail_level / static_cast<double>(labels.size()));
+        }
+        decision v = judged(e, *each, g, ended, own, true);
         if (v.outcome == verdict::fail || v.outcome == verdict::invalid) return v;
     }
     return of_all;
@@ -16101,7 +16214,7 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
     });
 }
 
-// ===== [C94] what a calibration finds ============================================================
+// ===== [C95] what a calibration finds ============================================================
 
 /// What a calibration says of one limit.
 struct calibrated {
@@ -16111,7 +16224,7 @@ struct calibrated {
     double to_write = not_a_number;  // a limit that would seldom be inconclusive
 };
 
-// ===== [C95] limits that have become too easy ====================================================
+// ===== [C96] limits that have become too easy ====================================================
 
 inline constexpr double slips_through = 0.25;  // a regression that nobody would want to pass
 
@@ -16151,7 +16264,7 @@ inline std::optional<easy_limit> too_easy(const terms& t, const verdict_numbers&
                       value * std::exp(sign * (z + 1.645) * se)};
 }
 
-// ===== [C96] from verdicts to an exit code =======================================================
+// ===== [C97] from verdicts to an exit code =======================================================
 
 /// How a gate ended. The first value is what it is until then: whatever escapes from a run leaves
 /// it behind, and it is never green.
@@ -16235,7 +16348,7 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
                      : gate_outcome::passed;
 }
 
-// ===== [C97] calibration =========================================================================
+// ===== [C98] calibration =========================================================================
 
 /// The repeats taken as they are: nothing is judged. Shares are left out, their counts say it all,
 /// and server metrics, which may be zero.
@@ -16279,7 +16392,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
     return rows;
 }
 
-// ===== [C98] a sentence for each cause ===========================================================
+// ===== [C99] a sentence for each cause ===========================================================
 // Numbers stand in braces, in the order in which a cause has them:
 //   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
 //   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
@@ -16385,17 +16498,20 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::client_in_probes, "client_in_probes", "it was stalled, and without that its probes "
      "could show otherwise"},
 
-    {because::over_saturated, "over_saturated", "{baseline |}over-saturated: requests in flight "
+    {because::over_saturated, "over_saturated", "{baseline |}{w}over-saturated: requests in flight "
      "grew by {0} while {0} were sent, and ttft by {t}: the load is over the server's capacity"},
-    {because::over_saturated_by_sessions, "over_saturated_by_sessions", "{baseline |}over-saturated"
-     ": sessions in flight grew by {0} while {0} were started, and the ttft of their steps by {t}: "
-     "the load is over the server's capacity"},
+    {because::over_saturated_by_sessions, "over_saturated_by_sessions", "{baseline |}{w}"
+     "over-saturated: sessions in flight grew by {0} while {0} were started, and the ttft of their "
+     "steps by {t}: the load is over the server's capacity"},
     {because::no_such_turns, "no_such_turns", "no request was one that {m} is of"},
     {because::none_selected, "none_selected", "no measured request is one of {w}"},
     {because::label_failed, "label_failed", "none of the {0} requests of {w} succeeded"},
     {because::gaps_of_all, "gaps_of_all", "the gaps between events were too many to keep each one, "
      "so whose they are is not known: measure fewer requests"},
     {because::lacks_values, "lacks_values", "{c} have no {x}, which {m} needs"},
+    {because::other_tokens, "other_tokens", "the arms' requests differ by over 5 % in their "
+     "tokens, {.4g} of {a prompt|an answer} and with the baseline {.4g}: tokens per second are not "
+     "compared"},
     {because::context_full, "context_full", "{c} brought fewer tokens than forced: {0} of these at "
      "least with the finish reason \"length\", and none had more than {0} tokens with its prompt: "
      "its context is full, or it has a limit of its own"},
@@ -16668,7 +16784,7 @@ inline std::string described(const cause& c, const slo& s) {
     return described(c, of);
 }
 
-// ===== [C99] decisions in sentences ==============================================================
+// ===== [C100] decisions in sentences =============================================================
 
 /// Values as the arithmetic of a verdict lists them.
 inline std::string listed(const std::vector<double>& values) {
@@ -16945,7 +17061,7 @@ inline std::string difference_text(const cross_check& c) {
     return t;
 }
 
-// ===== [C100] verdicts in words ==================================================================
+// ===== [C101] verdicts in words ==================================================================
 
 /// What a verdict rests on beside what was measured: "typical repeat"; where requests are counted
 /// those of the first repeats, if more came after the decision; "" where it is the same.
@@ -17076,7 +17192,7 @@ inline std::string room_text(const verdict_numbers& v) {
            " the limit";
 }
 
-// ===== [C101] settings beside each other: turns, ratios, what differs significantly ==============
+// ===== [C102] settings beside each other: turns, ratios, what differs significantly ==============
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -17259,7 +17375,7 @@ inline compared_statistic compared(const statistic_data& what,
     return c;
 }
 
-// ===== [C102] settings beside each other: from what was measured of each =========================
+// ===== [C103] settings beside each other: from what was measured of each =========================
 
 /// One setting of a comparison. The evidence and what is held against it are somebody else's.
 struct measured_setting {
@@ -17420,7 +17536,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
     return c;
 }
 
-// ===== [C103] settings beside each other, in words ===============================================
+// ===== [C104] settings beside each other, in words ===============================================
 
 inline std::string names_of(const settings_comparison& c, const std::vector<std::size_t>& which) {
     std::vector<std::string> names;
@@ -17603,7 +17719,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
     return out;
 }
 
-// ===== [C104] files of others' making, value by value ============================================
+// ===== [C105] files of others' making, value by value ============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -17804,7 +17920,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
     }
 }
 
-// ===== [C105] datasets ===========================================================================
+// ===== [C106] datasets ===========================================================================
 
 /// What the user says in one turn, and how long the answer is.
 struct dialogue_turn {
@@ -18162,7 +18278,7 @@ inline const char* image_type(std::string_view file) {
     return "";
 }
 
-// ===== [C106] what recorded prompts have in common ===============================================
+// ===== [C107] what recorded prompts have in common ===============================================
 // A recording names the blocks of each prompt, thousands of numbers for each of a hundred thousand
 // prompts. Kept is one node a prompt: behind which of the earlier ones its own text begins.
 
@@ -18247,7 +18363,7 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> nodes_{};
 };
 
-// ===== [C107] sessions as graphs of model calls ==================================================
+// ===== [C108] sessions as graphs of model calls ==================================================
 
 inline constexpr std::size_t most_session_steps = 10000;
 inline constexpr std::size_t most_steps_before = 255;  // that one step waits for
@@ -18543,7 +18659,7 @@ inline void add_session(session_corpus& c, const std::vector<recorded_step>& ste
     c.sessions.push_back({first, static_cast<std::uint32_t>(steps.size()), start_s, shares});
 }
 
-// ===== [C108] traces =============================================================================
+// ===== [C109] traces =============================================================================
 
 /// One request of a recorded trace.
 struct trace_row {
@@ -18735,7 +18851,7 @@ inline recorded_trace trace_of_starts(const session_corpus& c, std::size_t most,
     return t;
 }
 
-// ===== [C109] questions and their keys ===========================================================
+// ===== [C110] questions and their keys ===========================================================
 
 inline const char* format_name(question_format f) { return name_at({"gsm8k", "qa_jsonl"}, f); }
 
@@ -18889,7 +19005,7 @@ inline std::vector<dialogue> read_questions(byte_stream& in, const questions& q,
     return sampler.take();
 }
 
-// ===== [C110] recorded sessions, in the formats of others and in ours ============================
+// ===== [C111] recorded sessions, in the formats of others and in ours ============================
 
 /// Reads files of sessions into one corpus. Of a file no more is held than one request's text.
 class session_reader {
@@ -19275,7 +19391,7 @@ private:
     std::map<std::string, std::pair<std::size_t, int>> by_chat_{};
 };
 
-// ===== [C111] lengths ============================================================================
+// ===== [C112] lengths ============================================================================
 
 /// One draw, in whole tokens, at least `least`. `values` are those of an empirical file.
 inline int drawn_length(const length_distribution& d, generator& random, int least,
@@ -19356,12 +19472,13 @@ inline void check_length(const length_distribution& d, const char* field, double
                         field, length_text(d).c_str(), least)});
 }
 
-// ===== [C112] when requests are sent =============================================================
+// ===== [C113] when requests are sent =============================================================
 
 /// Send times in seconds from the start. The first `warmup` ones come before the measured part,
 /// which starts at `measured_from` and plans to end at `measured_to`.
 struct schedule {
     std::vector<double> at{};
+    std::vector<std::size_t> begins{};  // which conversation each does; none: one after the other
     std::size_t warmup = 0;
     double measured_from = 0;
     double measured_to = 0;
@@ -19511,7 +19628,24 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
     return s;
 }
 
-// ===== [C113] arrivals ===========================================================================
+/// Several schedules that are sent together, so that their measured parts begin at one time. Start
+/// n of the i-th of them begins conversation n * all + i.
+inline schedule merged(const std::vector<schedule>& each, double measured_from, double seconds) {
+    std::vector<std::pair<double, std::size_t>> starts;
+    for (std::size_t i = 0; i < each.size(); ++i)
+        for (std::size_t n = 0; n < each[i].at.size(); ++n)
+            starts.emplace_back(each[i].at[n] + (measured_from - each[i].measured_from),
+                                n * each.size() + i);
+    std::sort(starts.begin(), starts.end());
+    schedule all{.measured_from = measured_from, .measured_to = measured_from + seconds};
+    for (const auto& [at, conversation] : starts) {
+        all.at.push_back(at);
+        all.begins.push_back(conversation);
+    }
+    return all;
+}
+
+// ===== [C114] arrivals ===========================================================================
 
 inline const char* arrival_name(arrival_kind k) {
     return name_at({"constant", "poisson", "gamma", "ramp", "steps", "replay", "all_at_once",
@@ -19608,7 +19742,7 @@ inline bool saturates(arrival_kind k) {
 }
 inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 
-// ===== [C114] prompts of a given number of tokens ================================================
+// ===== [C115] prompts of a given number of tokens ================================================
 
 // Plain words of one token each in common vocabularies, so that a prompt of n words has about n.
 inline constexpr const char* prompt_words[] = {
@@ -19799,7 +19933,7 @@ inline void append_words(std::string& out, int count, generator& random,
     }
 }
 
-// ===== [C115] places of a trace ==================================================================
+// ===== [C116] places of a trace ==================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -19910,7 +20044,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
     h.add(s.data(), s.size());
 }
 
-// ===== [C116] the part of a load that one of several programs sends ==============================
+// ===== [C117] the part of a load that one of several programs sends ==============================
 
 inline constexpr std::size_t most_shards = 10000;
 
@@ -19935,7 +20069,7 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
     return {s.index + s.count * thread, s.count * threads};
 }
 
-// ===== [C117] conversations, recorded and made up ================================================
+// ===== [C118] conversations, recorded and made up ================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 /// The sample of a dataset, in its order and again from its start.
@@ -20124,7 +20258,7 @@ private:
     }
 };
 
-// ===== [C118] prompts that stand alone ===========================================================
+// ===== [C119] prompts that stand alone ===========================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 /// The prompts of a list, in turn.
@@ -20236,7 +20370,7 @@ private:
     }
 };
 
-// ===== [C119] recorded sessions as traffic =======================================================
+// ===== [C120] recorded sessions as traffic =======================================================
 // A source of traffic; what a source can do stands in traffic_source.hpp.
 
 /// The sessions of a corpus, in the order of the seed and again from its start. A step's prompt is
@@ -20371,7 +20505,7 @@ inline std::shared_ptr<const std::vector<std::uint32_t>> recorded_order(const se
     return std::make_shared<const std::vector<std::uint32_t>>(std::move(order));
 }
 
-// ===== [C120] where prompts come from ============================================================
+// ===== [C121] where prompts come from ============================================================
 
 /// What a workload became. Each source has
 ///     most_turns                     places that each of its conversations takes
@@ -20391,7 +20525,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
     return std::visit([](const auto& source) -> std::size_t { return source.most_turns; }, s);
 }
 
-// ===== [C121] the plan of a gate =================================================================
+// ===== [C122] the plan of a gate =================================================================
 
 /// What a scenario wants of its server.
 enum class scenario_use : unsigned char { measure, gate, find_capacity };
@@ -20420,6 +20554,7 @@ inline constexpr std::size_t most_parts = 64;
 struct plan_part {
     std::string label{};
     std::size_t weight = 1;  // over what all have in common
+    arrival_data arrivals{};  // where all parts have their own
     std::string workload_text{};
     std::string sent_as_given{};  // "prompts" or "images": what is the same in every repeat and run
     traffic_source source{};
@@ -20442,6 +20577,7 @@ struct planned_task {
 /// all: the longest stride, whether answers are streamed.
 struct planned_workloads : plan_part {
     std::vector<plan_part> parts{};
+    bool own_arrivals = false;  // each part has them: then conversation c is of part c mod parts
     std::vector<std::string> labels{};  // of the parts
     std::vector<planned_task> beside{};
     bool has_other_prompts = false;  // than the candidate's
@@ -20449,6 +20585,8 @@ struct planned_workloads : plan_part {
 
 /// What one repeat sends, and when: the whole of it, whoever sends which part.
 struct planned_traffic : planned_workloads {
+    // Where parts have their own, the rate of the open ones and the users of the others; an open
+    // loop if any is.
     arrival_data arrivals{};
     long long warmup_requests = 0;
     double warmup_s = 0;
@@ -20553,6 +20691,8 @@ struct part_place {
 };
 inline part_place part_of(const planned_traffic& p, std::size_t conversation) {
     if (p.parts.empty()) return {p, 0, conversation};
+    if (const std::size_t n = p.parts.size(); p.own_arrivals)
+        return {p.parts[conversation % n], conversation % n, conversation / n};
     std::size_t all = 0, which = 0;
     for (const plan_part& part : p.parts) all += part.weight;
     const std::size_t block = conversation / all;
@@ -20655,8 +20795,59 @@ inline conversation_counts counted_conversations(const planned_traffic& p) {
     return c;
 }
 
+/// Users of a closed loop, beside an open one too.
+inline std::size_t users_of(const planned_traffic& p) {
+    return p.own_arrivals || !p.is_open_loop() ? static_cast<std::size_t>(p.arrivals.users) : 0;
+}
+/// How those of one part begin, how many they are, and which of them this one is.
+struct user_place {
+    const arrival_data& arrivals;
+    std::size_t which = 0, rank = 0;
+    double begins_s() const {
+        return arrivals.users_ramp_s * static_cast<double>(rank) /
+               static_cast<double>(arrivals.users);
+    }
+};
+inline user_place user_of(const planned_traffic& p, std::size_t user) {
+    if (!p.own_arrivals) return {p.arrivals, 0, user};
+    for (std::size_t which = 0;; ++which) {
+        const arrival_data& a = p.parts[which].arrivals;
+        const auto users = a.kind == arrival_kind::closed_loop ? static_cast<std::size_t>(a.users)
+                                                               : 0;
+        if (user < users) return {a, which, user};
+        user -= users;
+    }
+}
+
+/// Seconds before the measured part of a closed loop, whatever else warms up: a load that does not
+/// have all of its users yet is another one.
+inline double lead_seconds(const planned_traffic& p) {
+    return std::max(p.warmup_s, p.arrivals.users_ramp_s);
+}
+
+/// Of a part with arrivals of its own: what it sends before the measured part, which begins for all
+/// parts at one time. Nothing that users send has a schedule.
+inline std::size_t warmup_of_part(const planned_traffic& p, const plan_part& part) {
+    return static_cast<std::size_t>(lead_seconds(p) * starting_rate(part.arrivals) + 1e-9);
+}
+inline schedule schedule_of_parts(const planned_traffic& p) {
+    std::vector<schedule> each(p.parts.size());
+    for (std::size_t i = 0; i < each.size(); ++i) {
+        const plan_part& part = p.parts[i];
+        const arrival_data& a = part.arrivals;
+        const std::size_t warmup = warmup_of_part(p, part);
+        const std::uint64_t seed = mixed(p.seed ^ (streams::parts + i));
+        if (a.kind == arrival_kind::replay)
+            each[i] = replay_schedule(a, part.files->trace, warmup, 0, 0, p.duration_s, seed);
+        else if (a.kind != arrival_kind::closed_loop)
+            each[i] = open_loop_schedule(a, static_cast<long long>(warmup), 0, 0, p.duration_s,
+                                         seed);
+    }
+    return merged(each, lead_seconds(p), p.duration_s);
+}
 /// When an open loop sends; of conversations, their first turns.
 inline schedule schedule_of(const planned_traffic& p) {
+    if (p.own_arrivals) return schedule_of_parts(p);
     const conversation_counts c = counted_conversations(p);
     if (p.arrivals.kind == arrival_kind::replay)
         return replay_schedule(p.arrivals, p.files->trace, c.warmup, p.warmup_s, c.measured,
@@ -20678,109 +20869,6 @@ inline long long requests_before(const planned_traffic& p, std::size_t last) {
     for (std::size_t c = 0; c * p.stride < last; ++c)
         n += std::min(turns_of(p, c), last - c * p.stride);
     return static_cast<long long>(n);
-}
-
-/// Measured requests that one repeat will have, 0 where only the run can tell.
-inline long long expected_requests(const planned_traffic& p) {
-    if (p.described.is_there) return p.described.requests;
-    double by_time = infinity;
-    if (p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once) {
-        const recorded_trace& trace = p.files->trace;
-        const double seconds = p.duration_s > 0 ? p.duration_s : own_length(p.arrivals, trace);
-        if (seconds > 0) by_time = arrivals_within(p.arrivals, trace, seconds);
-        if (seconds > 0 && p.stride > 1) {
-            const std::size_t warmup = counted_conversations(p).warmup;
-            const auto n = static_cast<std::size_t>(std::llround(by_time));
-            by_time = 0;
-            for (std::size_t c = 0; c < n; ++c)
-                by_time += static_cast<double>(turns_of(p, warmup + c));
-        }
-    } else if (p.duration_s > 0) {
-        return 0;
-    }
-    const double by_count = p.requests > 0 ? static_cast<double>(p.requests) : infinity;
-    const double n = std::min(by_time, by_count);
-    return std::isfinite(n) ? std::llround(n) : 0;
-}
-/// Requests of a repeat that no selection but one of a side task tells apart.
-struct request_kind {
-    record like{};
-    long long count = 0;
-};
-/// Of the conversations of a part, whose turns have so many each.
-inline void add_turns(std::vector<request_kind>& kinds, std::size_t part,
-                      const std::vector<long long>& of_turn) {
-    for (std::size_t i = 0; i < of_turn.size(); ++i) {
-        if (of_turn[i] <= 0) continue;
-        kinds.push_back({{}, of_turn[i]});
-        kinds.back().like.part = static_cast<unsigned char>(part);
-        kinds.back().like.turn = static_cast<int>(i);
-    }
-}
-inline std::vector<request_kind> kinds_by_turns(const std::vector<long long>& of_turn) {
-    std::vector<request_kind> kinds;
-    add_turns(kinds, 0, of_turn);
-    return kinds;
-}
-/// Of as many steps of sessions as are measured.
-inline std::vector<request_kind> kinds_of_steps(const planned_traffic& p, std::size_t left) {
-    std::map<std::tuple<int, int, unsigned char>, request_kind> kinds;
-    for (std::size_t of = counted_conversations(p).warmup; left > 0; ++of) {
-        const std::size_t steps = std::min(turns_of(p, of), left);
-        for (std::size_t i = 0; i < steps; ++i) {
-            const graph_step s = step_of(p, of * p.stride + i);
-            request_kind& kind = kinds[{s.turn, s.depth, s.label}];
-            kind.like.turn = s.turn;
-            kind.like.depth = s.depth;
-            kind.like.part = s.label;
-            ++kind.count;
-        }
-        left -= steps;
-    }
-    std::vector<request_kind> all;
-    for (const auto& [like, kind] : kinds) all.push_back(kind);
-    return all;
-}
-/// Of these all there are; none where only the run can tell.
-inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
-    const long long n = expected_requests(p);
-    if (p.described.is_there)
-        return kinds_by_turns({p.described.first_turns, n - p.described.first_turns});
-    bool are_graphs = plays_sessions(p);
-    for_each_part(p, [&](const plan_part& part) { are_graphs = are_graphs || has_helpers(part); });
-    if (are_graphs) return kinds_of_steps(p, static_cast<std::size_t>(n));
-    if (p.stride == 1 && p.parts.empty()) return kinds_by_turns({n});
-    std::vector<std::vector<long long>> of_part(std::max<std::size_t>(p.parts.size(), 1),
-                                                std::vector<long long>(p.stride, 0));
-    std::size_t conversation = counted_conversations(p).warmup;
-    for (auto left = static_cast<std::size_t>(n); left > 0; ++conversation) {
-        const std::size_t turns = std::min(turns_of(p, conversation), left);
-        std::vector<long long>& of_turn = of_part[part_of(p, conversation).which];
-        for (std::size_t i = 0; i < turns; ++i) ++of_turn[i];
-        left -= turns;
-    }
-    std::vector<request_kind> kinds;
-    for (std::size_t i = 0; i < of_part.size(); ++i) add_turns(kinds, i, of_part[i]);
-    return kinds;
-}
-/// Of some kinds, those that are selected.
-inline long long selected_of(const std::vector<request_kind>& kinds,
-                             const std::vector<std::string>& labels, const selection& which) {
-    repeat_facts d;
-    d.labels = labels;
-    const selects selected(which, d);
-    long long n = 0;
-    for (const request_kind& k : kinds) n += selected.has(k.like) ? k.count : 0;
-    return n;
-}
-inline long long expected_first_turns(const planned_traffic& p) {
-    return selected_of(expected_kinds(p), {}, turns(1, 1));
-}
-
-/// Seconds before the measured part of a closed loop, whatever else warms up: a load that does not
-/// have all of its users yet is another one.
-inline double lead_seconds(const planned_traffic& p) {
-    return std::max(p.warmup_s, p.arrivals.users_ramp_s);
 }
 
 /// Seconds that one repeat will take at least, as far as the plan can tell; 0 where it cannot.
@@ -20814,11 +20902,15 @@ inline planned_traffic stage_of(planned_traffic t, int stage) {
     t.requests *= 2;
     t.duration_s *= 2;
     // The mixture of rates stays what it was.
-    t.arrivals.over_s *= 2;
-    list<load_step> longer;
-    for (const load_step& s : t.arrivals.stages)
-        longer.push_back({s.rate, time_span::from_seconds(2 * s.lasts.seconds())});
-    t.arrivals.stages = longer;
+    const auto lengthen = [](arrival_data& a) {
+        a.over_s *= 2;
+        list<load_step> longer;
+        for (const load_step& s : a.stages)
+            longer.push_back({s.rate, time_span::from_seconds(2 * s.lasts.seconds())});
+        a.stages = longer;
+    };
+    lengthen(t.arrivals);
+    for (plan_part& part : t.parts) lengthen(part.arrivals);
     return t;
 }
 /// The plan of one repeat: a stage of its own where traffic is fresh, else the same as before.
@@ -20827,7 +20919,289 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
     return with_traffic(p, [&](planned_traffic& t) { t = stage_of(t, repeat); });
 }
 
-// ===== [C122] from a workload to its part of the plan ============================================
+// ===== [C123] how many requests a plan lets a repeat have ========================================
+
+/// Requests of a repeat that no selection but one of a side task tells apart.
+struct request_kind {
+    record like{};
+    long long count = 0;
+};
+/// Of the conversations of a part, whose turns have so many each.
+inline void add_turns(std::vector<request_kind>& kinds, std::size_t part,
+                      const std::vector<long long>& of_turn) {
+    for (std::size_t i = 0; i < of_turn.size(); ++i) {
+        if (of_turn[i] <= 0) continue;
+        kinds.push_back({{}, of_turn[i]});
+        kinds.back().like.part = static_cast<unsigned char>(part);
+        kinds.back().like.turn = static_cast<int>(i);
+    }
+}
+inline std::vector<request_kind> kinds_by_turns(const std::vector<long long>& of_turn) {
+    std::vector<request_kind> kinds;
+    add_turns(kinds, 0, of_turn);
+    return kinds;
+}
+/// The same, step by step of conversations that are graphs.
+class kinds_by_steps {
+public:
+    void add(const planned_traffic& p, std::size_t conversation, std::size_t steps) {
+        for (std::size_t i = 0; i < steps; ++i) {
+            const graph_step s = step_of(p, conversation * p.stride + i);
+            request_kind& kind = kinds_[{s.turn, s.depth, s.label}];
+            kind.like.turn = s.turn;
+            kind.like.depth = s.depth;
+            kind.like.part = s.label;
+            ++kind.count;
+        }
+    }
+    std::vector<request_kind> all() const {
+        std::vector<request_kind> kinds;
+        for (const auto& [like, kind] : kinds_) kinds.push_back(kind);
+        return kinds;
+    }
+
+private:
+    std::map<std::tuple<int, int, unsigned char>, request_kind> kinds_{};
+};
+/// Of as many steps of sessions as are measured.
+inline std::vector<request_kind> kinds_of_steps(const planned_traffic& p, std::size_t left) {
+    kinds_by_steps kinds;
+    for (std::size_t of = counted_conversations(p).warmup; left > 0; ++of) {
+        const std::size_t steps = std::min(turns_of(p, of), left);
+        kinds.add(p, of, steps);
+        left -= steps;
+    }
+    return kinds.all();
+}
+/// Of parts with arrivals of their own, those of the open ones: how much users send is up to the
+/// server.
+inline std::vector<request_kind> kinds_of_own_arrivals(const planned_traffic& p) {
+    std::vector<request_kind> kinds;
+    kinds_by_steps of_turns;
+    for (std::size_t which = 0; which < p.parts.size(); ++which) {
+        const plan_part& part = p.parts[which];
+        if (part.arrivals.kind == arrival_kind::closed_loop) continue;
+        const long long n =
+            std::llround(arrivals_within(part.arrivals, part.files->trace, p.duration_s));
+        if (part.stride == 1) add_turns(kinds, which, {n});
+        const std::size_t first = warmup_of_part(p, part);
+        for (std::size_t k = first; part.stride > 1 && k < first + static_cast<std::size_t>(n);
+             ++k) {
+            const std::size_t conversation = k * p.parts.size() + which;
+            of_turns.add(p, conversation, turns_of(p, conversation));
+        }
+    }
+    for (const request_kind& kind : of_turns.all()) kinds.push_back(kind);
+    return kinds;
+}
+
+/// Measured requests that one repeat will have, 0 where only the run can tell.
+inline long long expected_requests(const planned_traffic& p) {
+    if (p.described.is_there) return p.described.requests;
+    if (p.own_arrivals && users_of(p) > 0) return 0;
+    if (p.own_arrivals) {
+        long long n = 0;
+        for (const request_kind& kind : kinds_of_own_arrivals(p)) n += kind.count;
+        return n;
+    }
+    double by_time = infinity;
+    if (p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once) {
+        const recorded_trace& trace = p.files->trace;
+        const double seconds = p.duration_s > 0 ? p.duration_s : own_length(p.arrivals, trace);
+        if (seconds > 0) by_time = arrivals_within(p.arrivals, trace, seconds);
+        if (seconds > 0 && p.stride > 1) {
+            const std::size_t warmup = counted_conversations(p).warmup;
+            const auto n = static_cast<std::size_t>(std::llround(by_time));
+            by_time = 0;
+            for (std::size_t c = 0; c < n; ++c)
+                by_time += static_cast<double>(turns_of(p, warmup + c));
+        }
+    } else if (p.duration_s > 0) {
+        return 0;
+    }
+    const double by_count = p.requests > 0 ? static_cast<double>(p.requests) : infinity;
+    const double n = std::min(by_time, by_count);
+    return std::isfinite(n) ? std::llround(n) : 0;
+}
+/// Of these all there are; none where only the run can tell.
+inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
+    const long long n = expected_requests(p);
+    if (p.described.is_there)
+        return kinds_by_turns({p.described.first_turns, n - p.described.first_turns});
+    if (p.own_arrivals) return kinds_of_own_arrivals(p);
+    bool are_graphs = plays_sessions(p);
+    for_each_part(p, [&](const plan_part& part) { are_graphs = are_graphs || has_helpers(part); });
+    if (are_graphs) return kinds_of_steps(p, static_cast<std::size_t>(n));
+    if (p.stride == 1 && p.parts.empty()) return kinds_by_turns({n});
+    std::vector<std::vector<long long>> of_part(std::max<std::size_t>(p.parts.size(), 1),
+                                                std::vector<long long>(p.stride, 0));
+    std::size_t conversation = counted_conversations(p).warmup;
+    for (auto left = static_cast<std::size_t>(n); left > 0; ++conversation) {
+        const std::size_t turns = std::min(turns_of(p, conversation), left);
+        std::vector<long long>& of_turn = of_part[part_of(p, conversation).which];
+        for (std::size_t i = 0; i < turns; ++i) ++of_turn[i];
+        left -= turns;
+    }
+    std::vector<request_kind> kinds;
+    for (std::size_t i = 0; i < of_part.size(); ++i) add_turns(kinds, i, of_part[i]);
+    return kinds;
+}
+/// Of some kinds, those that are selected.
+inline long long selected_of(const std::vector<request_kind>& kinds,
+                             const std::vector<std::string>& labels, const selection& which) {
+    repeat_facts d;
+    d.labels = labels;
+    const selects selected(which, d);
+    long long n = 0;
+    for (const request_kind& k : kinds) n += selected.has(k.like) ? k.count : 0;
+    return n;
+}
+inline long long expected_first_turns(const planned_traffic& p) {
+    return selected_of(expected_kinds(p), {}, turns(1, 1));
+}
+
+// ===== [C124] the requests of a plan =============================================================
+
+/// Whether all that is sent is made up, with lengths that were asked for.
+inline bool makes_up_prompts(const planned_traffic& p) {
+    bool all = true;
+    for_each_part(p, [&](const plan_part& part) {
+        all = all && (std::holds_alternative<made_up_prompts>(part.source) ||
+                      std::holds_alternative<made_up_conversations>(part.source));
+    });
+    return all;
+}
+
+inline trace_item item_of(const planned_traffic& p, std::size_t index) {
+    const own_place of = own_place_of(p, index);
+    return std::visit(
+        [&](const auto& source) { return source.item(of.at, terms_of(p, of.part)); },
+        of.part.source);
+}
+
+/// The shortest whole prompt that is asked for, of the first that will be; 0 of other workloads.
+inline double shortest_prompt(const planned_traffic& p) {
+    if (!makes_up_prompts(p) || p.stride > 1) return 0;
+    constexpr std::size_t enough = 10000;
+    double shortest = 0;
+    for (std::size_t i = 0; i < enough; ++i) {
+        const double n = item_of(p, i).prompt_tokens;
+        if (i == 0 || n < shortest) shortest = n;
+        if (p.requests > 0 && static_cast<long long>(i) >= p.requests) break;
+    }
+    return shortest;
+}
+
+/// Bytes that one user holds at most of conversations whose answers are fed back, on the average of
+/// the first ones: a token of text has about five, and each turn its counter.
+inline double held_by_a_user(const planned_traffic& p) {
+    if (users_of(p) == 0 || p.stride == 1 || plays_sessions(p)) return 0;
+    constexpr std::size_t some = 200;
+    constexpr double token_bytes = 5, session_bytes = 240;
+    double bytes = 0;
+    for (std::size_t c = 0; c < some; ++c)
+        for (std::size_t i = 0, n = turns_of(p, c); i < n; ++i) {
+            bytes += sizeof(std::string) + 1;
+            if (i + 1 < n) bytes += item_of(p, c * p.stride + i).output_tokens * token_bytes;
+        }
+    return bytes / some + session_bytes;
+}
+
+/// Tokens that a request is made to bring, 0 where nothing forces it.
+inline int forced_tokens(const planned_traffic& p, std::size_t index) {
+    const plan_part& part = own_place_of(p, index).part;
+    if (!part.forces_length) return 0;
+    const int own = item_of(p, index).output_tokens;
+    return own > 0 ? own : part.common.max_tokens;
+}
+/// Whether answers of one token are no surprise: they were asked for, or forced to lengths that are
+/// not drawn.
+inline bool expects_short_outputs(const plan_part& p) {
+    const length_distribution* drawn = nullptr;
+    if (const auto* made = std::get_if<made_up_prompts>(&p.source)) drawn = &made->output_tokens;
+    if (const auto* talk = std::get_if<made_up_conversations>(&p.source))
+        drawn = &talk->output_tokens;
+    return p.forces_length &&
+           (!drawn || (drawn->kind == length_distribution::shape::fixed && drawn->a <= 1));
+}
+
+inline bool expects_short_outputs(const planned_traffic& p) {
+    bool any = false;
+    for_each_part(p, [&](const plan_part& part) { any = any || expects_short_outputs(part); });
+    return any;
+}
+
+/// Words that differ from repeat to repeat, from arm to arm and from one execution of a gate to the
+/// next, so that no prefix cache has seen them.
+inline std::uint64_t salt_of(const plan& p, run_arm arm, int repeat) {
+    return mixed(p.sent->seed ^ p.nonce ^
+                 mixed(static_cast<std::uint64_t>(repeat) * 2 + (arm == run_arm::baseline)));
+}
+
+/// The request itself. `answers` are those to the earlier turns of its conversation.
+inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size_t index,
+                               const std::vector<std::string>& answers = {},
+                               const token_fit& fit = {}) {
+    const own_place of = own_place_of(p, index);
+    request_spec r = of.part.common;
+    r.force_length = of.part.forces_length;
+    // Parts have words of their own, or one would find what another has sent.
+    const std::uint64_t salt = salt_of(p, arm, repeat);
+    const prompt_terms words{of.which > 0 ? mixed(salt ^ mixed(of.which)) : salt, fit, answers};
+    std::visit([&](const auto& source) { source.fill(r, of.at, terms_of(p, of.part), words); },
+               of.part.source);
+    return r;
+}
+
+/// Whether a prompt is more than text, which only some APIs can say.
+inline bool asks_about_images(const planned_traffic& p) {
+    bool any = false;
+    for_each_part(p, [&](const plan_part& part) {
+        if (!std::holds_alternative<recorded_dialogues>(part.source)) return;
+        for (const dialogue& d : part.files->dialogues)
+            for (const dialogue_turn& t : d.turns) any = any || !t.image.empty();
+    });
+    return any;
+}
+
+// ===== [C125] what a plan says of the evidence that it will bring ================================
+
+inline load_conditions load_conditions_of(const plan& p) {
+    const planned_traffic& t = *p.sent;
+    load_conditions c;
+    const bool as_planned = t.arrivals.max_in_flight == 0 && !t.own_arrivals;
+    c.arrival_cv2 = as_planned ? arrival_cv2_of(t.arrivals) : not_a_number;
+    for (const plan_part& part : t.parts)
+        if (t.own_arrivals)
+            c.parts.push_back(
+                {part.label, arrival_cv2_of(part.arrivals), saturates(part.arrivals)});
+    // In a search each request counts, and turns come in batches of a conversation at most.
+    if (p.searches() && t.stride > 1)
+        c.arrival_cv2 = arrival_cv2_of(t.arrivals) + static_cast<double>(t.stride);
+    c.other_workload = t.otherwise && (*t.otherwise).has_other_prompts;
+    c.short_outputs_expected = expects_short_outputs(p);
+    c.spins = t.client.spin;
+    c.most_skew_s = p.most_skew_s;
+    return c;
+}
+
+/// Seconds: 5 ms, or 1 % of the tightest limit on the time to a first token where that is more.
+/// Latencies are each of one clock, so it is the pattern of arrivals that hangs on it.
+inline double most_skew_of_ranks(const plan& p) {
+    double tightest = infinity;
+    const auto take = [&](metric_id m, double bound) {
+        if (m == metric_id::ttft && bound > 0) tightest = std::min(tightest, bound);
+    };
+    for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
+        for (const slo& s : *objectives) {
+            if (s.factor == 0) take(s.what.metric, s.bound);
+            for (const predicate_step& step : s.what.where)
+                if (step.op == predicate_step::op_kind::compare) take(step.metric, step.bound);
+        }
+    return std::max(0.005, tightest < infinity ? 0.01 * tightest : 0);
+}
+
+// ===== [C126] from a workload to its part of the plan ============================================
 
 inline const char* format_name(dataset_format f) {
     return name_at({"sharegpt", "dolly", "openai_jsonl", "coco_captions", "vqa", "text_lines",
@@ -21170,13 +21544,19 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
     return workload_of(as_recorded, arrivals, s.warmup, s.options, generates);
 }
 
-// ===== [C123] the hash of all that a plan sends ==================================================
+// ===== [C127] the hash of all that a plan sends ==================================================
 
 inline void add_time(fnv1a& h, const time_distribution& d) {
     h.add(std::llround(d.a * 1e6));
     if (d.kind == time_distribution::shape::fixed) return;
     h.add(static_cast<long long>(d.kind));
     h.add(std::llround(d.b * 1e6));
+}
+
+inline void add_users(fnv1a& h, const arrival_data& a) {
+    h.add(a.users);
+    add_time(h, a.think);
+    if (a.users_ramp_s > 0) h.add(std::llround(a.users_ramp_s * 1e6));
 }
 
 /// Identifies the traffic: send times to the microsecond, and what the first requests say or how
@@ -21189,14 +21569,15 @@ inline std::string trace_hash(const planned_traffic& p) {
         const schedule s = schedule_of(p);
         for (const double t : s.at) h.add(std::llround(t * 1e6));
         n = s.at.size();
-    } else {
-        h.add(p.arrivals.users);
-        add_time(h, p.arrivals.think);
-        if (p.arrivals.users_ramp_s > 0) h.add(std::llround(p.arrivals.users_ramp_s * 1e6));
+    } else if (!p.own_arrivals) {
+        add_users(h, p.arrivals);
     }
     for_each_part(p, [&](const plan_part& part) {
         const trace_terms terms = terms_of(p, part);
         if (!part.label.empty()) add_text(h, part.label);
+        const bool has_users = part.arrivals.kind == arrival_kind::closed_loop;
+        if (p.own_arrivals) add_text(h, has_users ? "users" : "open");
+        if (p.own_arrivals && has_users) add_users(h, part.arrivals);
         std::visit([&](const auto& source) { source.hash_all(h, terms); }, part.source);
         if (part.stride == 1) return;
         const auto* made_up = std::get_if<made_up_conversations>(&part.source);
@@ -21221,111 +21602,7 @@ inline std::string trace_hash(const planned_traffic& p) {
     return h.text();
 }
 
-// ===== [C124] the requests of a plan =============================================================
-
-/// Whether all that is sent is made up, with lengths that were asked for.
-inline bool makes_up_prompts(const planned_traffic& p) {
-    bool all = true;
-    for_each_part(p, [&](const plan_part& part) {
-        all = all && (std::holds_alternative<made_up_prompts>(part.source) ||
-                      std::holds_alternative<made_up_conversations>(part.source));
-    });
-    return all;
-}
-
-inline trace_item item_of(const planned_traffic& p, std::size_t index) {
-    const own_place of = own_place_of(p, index);
-    return std::visit(
-        [&](const auto& source) { return source.item(of.at, terms_of(p, of.part)); },
-        of.part.source);
-}
-
-/// The shortest whole prompt that is asked for, of the first that will be; 0 of other workloads.
-inline double shortest_prompt(const planned_traffic& p) {
-    if (!makes_up_prompts(p) || p.stride > 1) return 0;
-    constexpr std::size_t enough = 10000;
-    double shortest = 0;
-    for (std::size_t i = 0; i < enough; ++i) {
-        const double n = item_of(p, i).prompt_tokens;
-        if (i == 0 || n < shortest) shortest = n;
-        if (p.requests > 0 && static_cast<long long>(i) >= p.requests) break;
-    }
-    return shortest;
-}
-
-/// Bytes that one user holds at most of conversations whose answers are fed back, on the average of
-/// the first ones: a token of text has about five, and each turn its counter.
-inline double held_by_a_user(const planned_traffic& p) {
-    if (p.is_open_loop() || p.stride == 1 || plays_sessions(p)) return 0;
-    constexpr std::size_t some = 200;
-    constexpr double token_bytes = 5, session_bytes = 240;
-    double bytes = 0;
-    for (std::size_t c = 0; c < some; ++c)
-        for (std::size_t i = 0, n = turns_of(p, c); i < n; ++i) {
-            bytes += sizeof(std::string) + 1;
-            if (i + 1 < n) bytes += item_of(p, c * p.stride + i).output_tokens * token_bytes;
-        }
-    return bytes / some + session_bytes;
-}
-
-/// Tokens that a request is made to bring, 0 where nothing forces it.
-inline int forced_tokens(const planned_traffic& p, std::size_t index) {
-    const plan_part& part = own_place_of(p, index).part;
-    if (!part.forces_length) return 0;
-    const int own = item_of(p, index).output_tokens;
-    return own > 0 ? own : part.common.max_tokens;
-}
-/// Whether answers of one token are no surprise: they were asked for, or forced to lengths that are
-/// not drawn.
-inline bool expects_short_outputs(const plan_part& p) {
-    const length_distribution* drawn = nullptr;
-    if (const auto* made = std::get_if<made_up_prompts>(&p.source)) drawn = &made->output_tokens;
-    if (const auto* talk = std::get_if<made_up_conversations>(&p.source))
-        drawn = &talk->output_tokens;
-    return p.forces_length &&
-           (!drawn || (drawn->kind == length_distribution::shape::fixed && drawn->a <= 1));
-}
-
-inline bool expects_short_outputs(const planned_traffic& p) {
-    bool any = false;
-    for_each_part(p, [&](const plan_part& part) { any = any || expects_short_outputs(part); });
-    return any;
-}
-
-/// Words that differ from repeat to repeat, from arm to arm and from one execution of a gate to the
-/// next, so that no prefix cache has seen them.
-inline std::uint64_t salt_of(const plan& p, run_arm arm, int repeat) {
-    return mixed(p.sent->seed ^ p.nonce ^
-                 mixed(static_cast<std::uint64_t>(repeat) * 2 + (arm == run_arm::baseline)));
-}
-
-/// The request itself. `answers` are those to the earlier turns of its conversation.
-inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size_t index,
-                               const std::vector<std::string>& answers = {},
-                               const token_fit& fit = {}) {
-    const own_place of = own_place_of(p, index);
-    request_spec r = of.part.common;
-    r.force_length = of.part.forces_length;
-    // Parts have words of their own, or one would find what another has sent.
-    const std::uint64_t salt = salt_of(p, arm, repeat);
-    const prompt_terms words{of.which > 0 ? mixed(salt ^ mixed(of.which)) : salt, fit, answers};
-    std::visit([&](const auto& source) { source.fill(r, of.at, terms_of(p, of.part), words); },
-               of.part.source);
-    return r;
-}
-
-/// Whether a prompt is more than text, which only some APIs can say.
-inline bool asks_about_images(const planned_traffic& p) {
-    bool any = false;
-    for_each_part(p, [&](const plan_part& part) {
-        if (!std::holds_alternative<recorded_dialogues>(part.source)) return;
-        for (const dialogue& d : part.files->dialogues)
-            for (const dialogue_turn& t : d.turns) any = any || !t.image.empty();
-    });
-    return any;
-}
-
-// ===== [C125] what of its prompts a workload lets a prefix cache have ============================
+// ===== [C128] what of its prompts a workload lets a prefix cache have ============================
 
 /// Tokens at the end of a prompt that nobody has sent before: all behind its first fresh word. At
 /// least so many; 0 where that is not known, or where prompts are sent again as they are.
@@ -21378,39 +21655,7 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
                       static_cast<long long>(prompt_tokens));
 }
 
-// ===== [C126] what a plan says of the evidence that it will bring ================================
-
-inline load_conditions load_conditions_of(const plan& p) {
-    const planned_traffic& t = *p.sent;
-    load_conditions c;
-    const bool as_planned = t.arrivals.max_in_flight == 0;
-    c.arrival_cv2 = as_planned ? arrival_cv2_of(t.arrivals) : not_a_number;
-    // In a search each request counts, and turns come in batches of a conversation at most.
-    if (p.searches() && t.stride > 1)
-        c.arrival_cv2 = arrival_cv2_of(t.arrivals) + static_cast<double>(t.stride);
-    c.short_outputs_expected = expects_short_outputs(p);
-    c.spins = t.client.spin;
-    c.most_skew_s = p.most_skew_s;
-    return c;
-}
-
-/// Seconds: 5 ms, or 1 % of the tightest limit on the time to a first token where that is more.
-/// Latencies are each of one clock, so it is the pattern of arrivals that hangs on it.
-inline double most_skew_of_ranks(const plan& p) {
-    double tightest = infinity;
-    const auto take = [&](metric_id m, double bound) {
-        if (m == metric_id::ttft && bound > 0) tightest = std::min(tightest, bound);
-    };
-    for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
-        for (const slo& s : *objectives) {
-            if (s.factor == 0) take(s.what.metric, s.bound);
-            for (const predicate_step& step : s.what.where)
-                if (step.op == predicate_step::op_kind::compare) take(step.metric, step.bound);
-        }
-    return std::max(0.005, tightest < infinity ? 0.01 * tightest : 0);
-}
-
-// ===== [C127] the search for a capacity ==========================================================
+// ===== [C129] the search for a capacity ==========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -21856,7 +22101,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
     return {part, b.holds ? in_range(t, part, t.most) : in_range(t, part, t.least), {}};
 }
 
-// ===== [C128] what probes say of a load ==========================================================
+// ===== [C130] what probes say of a load ==========================================================
 
 /// How far from its limit a statistic is on the side of a miss: the log of their ratio, of
 /// fractions the difference of their logits. Below 0 it holds the limit.
@@ -21932,7 +22177,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
     return holds ? carried::holds : carried::open;
 }
 
-// ===== [C129] the capacity that probes show ======================================================
+// ===== [C131] the capacity that probes show ======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 /// Whether a load was tried to show something of it. What led there was chosen by what it measured,
@@ -22214,7 +22459,7 @@ inline decision capacity_verdict(const evidence& e, const terms& t, const ground
     return v;
 }
 
-// ===== [C130] the capacity of a candidate beside that of a baseline ==============================
+// ===== [C132] the capacity of a candidate beside that of a baseline ==============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -22455,7 +22700,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
     return next;
 }
 
-// ===== [C131] a capacity held against a live baseline's ==========================================
+// ===== [C133] a capacity held against a live baseline's ==========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -22651,7 +22896,7 @@ inline decision judged_also_of_loads(const evidence& e, const terms& t, const sl
     return judged_also(e, terms_of_a_load(t), s);
 }
 
-// ===== [C132] a load that is searched ============================================================
+// ===== [C134] a load that is searched ============================================================
 
 // ---- what is refused
 
@@ -22906,7 +23151,7 @@ inline double usual_answer_s(const repeat_data& d) {
     return *middle;
 }
 
-// ===== [C133] which SLOs a scenario can have =====================================================
+// ===== [C135] which SLOs a scenario can have =====================================================
 
 /// What a scenario says of the objectives that it can have.
 struct slo_context {
@@ -22919,6 +23164,7 @@ struct slo_context {
     bool has_questions = true;
     std::string unlike{};  // why no answer can be held against a baseline's
     bool saturates = true;
+    std::vector<std::string> saturating{};  // labels, where parts have their own arrivals
     bool in_users = false;  // the load is a number of them
     std::string arrivals{};  // as they are told
     long long requests = 0;  // measured ones of a repeat, 0 where only the run can tell
@@ -22969,6 +23215,12 @@ inline std::string why_not_compared(const planned_traffic& t, bool has_live_base
                : "prompts differ from repeat to repeat: it needs questions{...}, prompts({...}) or "
                  "a dataset that is not salted, of one turn each";
 }
+inline std::vector<std::string> saturating_labels(const load_conditions& under) {
+    std::vector<std::string> labels;
+    for (const part_conditions& part : under.parts)
+        if (part.saturates) labels.push_back(part.label);
+    return labels;
+}
 inline slo_context slo_context_of(const plan& p) {
     const planned_traffic& t = *p.sent;
     const planned_judging& j = *p.judged;
@@ -22982,6 +23234,7 @@ inline slo_context slo_context_of(const plan& p) {
             .has_questions = t.described.is_there || asks_questions(t),
             .unlike = t.described.is_there ? "" : why_not_compared(t, j.has_baseline),
             .saturates = saturates(t.arrivals),
+            .saturating = saturating_labels(load_conditions_of(p)),
             .in_users = is_counted_in_users(t.arrivals),
             .arrivals = arrival_text(t.arrivals),
             .requests = expected_requests(p),
@@ -23109,10 +23362,13 @@ inline void check_selection(const statistic_data& w, const slo_context& c,
 /// Some metrics say nothing of a load that does not saturate, or of one without conversations.
 inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
                                  const std::string& given) {
-    if (is_throughput(w.metric) && !c.saturates)
+    const bool of_users = std::find(c.saturating.begin(), c.saturating.end(), str(w.which.label)) !=
+                          c.saturating.end();
+    if (is_throughput(w.metric) && !c.saturates && !of_users)
         refuse({given, "below saturation ", is_cost(w.metric) ? "a cost per token" : "a throughput",
                 " only measures the arrival rate of ",
-                c.arrivals, ", use closed_loop(n) or all_at_once()"});
+                c.arrivals, ", use closed_loop(n) or all_at_once()",
+                c.saturating.empty() ? "" : ", or the throughput of " + enumerated(c.saturating)});
     const auto check_turns = [&](metric_id id) {
         if (is_of_turns(id) && !c.has_turns)
             refuse({given, metric_name(id), " needs a workload of conversations"});
@@ -23127,12 +23383,14 @@ inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
 /// its main line; 0 where only the run can tell.
 inline long long requests_behind(const statistic_data& w, const slo_context& c) {
     if (is_of_sessions(w.metric)) {
+        if (!c.saturating.empty() && w.which.label.empty()) return c.requests;
         selection first = w.which;
         first.first_turn = first.last_turn = 1;
         first.depth = 0;
         return selected_of(c.kinds, c.labels, first);
     }
-    if (is_all(w.which)) return c.requests;
+    const bool has_users = !c.saturating.empty();  // who send as many as they come to
+    if (is_all(w.which) || (has_users && w.which.label.empty())) return c.requests;
     return w.which.during.empty() ? selected_of(c.kinds, c.labels, w.which) : 0;
 }
 inline const char* what_of(const statistic_data& w) {
@@ -23166,7 +23424,11 @@ inline void check_sample(const statistic_data& w, const slo_context& c, const st
                                is_percentile ? " so that three lie beyond it" : "", n),
                 n < c.requests ? printed(" of them; about %lld requests in all would do",
                                          (c.requests * needed + n - 1) / n)
-                               : ""});
+                : c.requests == 0 && c.duration_s > 0
+                    ? printed("; about %.3g s would do",
+                              std::ceil(c.duration_s * static_cast<double>(needed) /
+                                        static_cast<double>(n)))
+                    : ""});
 }
 
 /// Planning has refused what does not go with the arrivals.
@@ -23227,124 +23489,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
                     "a mean over completed requests says little beside an error limit over 5 %"});
 }
 
-// ===== [C134] the options of requests ============================================================
-
-/// Where APIs keep their own fields: TGI, Ollama, SGLang.
-inline bool holds_options(std::string_view name, const picojson::value& value) {
-    return value.is<picojson::object>() &&
-           (name == "parameters" || name == "options" || name == "sampling_params");
-}
-inline std::string checked_fields(const picojson::object& fields, bool with_objects) {
-    std::string out;
-    for (const auto& [name, value] : fields) {
-        for (const char* ours : {"model", "messages", "prompt", "stream", "stream_options",
-                                 "inputs", "text", "text_input", "system", "input", "query",
-                                 "documents", "text_1", "text_2", "items", "instructions",
-                                 "store"})
-            if (name == ours)
-                refuse({"options.extra_body sets \"", name, "\": that field belongs to llmbench"});
-        for (const char* option : {"max_tokens", "temperature", "ignore_eos"})
-            if (name == option)
-                refuse({"options.extra_body sets \"", name, "\": use options.", name,
-                        ", a field must not stand twice"});
-        for (const char* option : {"max_new_tokens", "max_output_tokens", "num_predict",
-                                   "n_predict"})
-            if (name == option)
-                refuse({"options.extra_body sets \"", name,
-                        "\": use options.max_tokens, a field must not stand twice"});
-        for (const char* choices : {"n", "best_of", "num_return_sequences"})
-            if (name == choices && value.is<double>() && !(value.get<double>() <= 1))
-                refuse({"options.extra_body sets \"", name, "\" to ", value.serialize(),
-                        ": several choices share one stream and one usage, which do not separate "
-                        "their tokens; ask for one"});
-        if (with_objects || !holds_options(name, value))
-            out += "," + json_quoted(name) + ":" + value.serialize();
-    }
-    return out;
-}
-inline picojson::object extra_body_of(const request_options& o) {
-    picojson::value v;
-    if (o.extra_body.empty()) return {};
-    if (!parse_json(str(o.extra_body), v) || !v.is<picojson::object>())
-        refuse({"options.extra_body is \"", printable(str(o.extra_body), 80),
-                "\": it must be a JSON object"});
-    return v.get<picojson::object>();
-}
-inline std::string shared_fields(const request_options& o) {
-    return checked_fields(extra_body_of(o), false);
-}
-inline std::vector<extra_object> shared_objects(const request_options& o) {
-    std::vector<extra_object> objects;
-    for (const auto& [name, value] : extra_body_of(o))
-        if (holds_options(name, value))
-            objects.push_back({name, checked_fields(value.get<picojson::object>(), true)});
-    return objects;
-}
-
-inline void check_options(const request_options& o) {
-    if (o.max_tokens && !(*o.max_tokens >= 1))
-        refuse({printed("options.max_tokens is %d: it must be at least 1", *o.max_tokens)});
-    if (o.temperature && !(*o.temperature >= 0 && *o.temperature <= 10))
-        refuse({printed("options.temperature is %g: it runs from 0 to 10", *o.temperature)});
-    if (const double s = o.leaves_after.seconds(); s != 0 && !(s >= 0.001 && s <= 86400))
-        refuse({"options.leaves_after is ", time_text(s), ": it runs from 1 ms to a day"});
-    const long long documents = o.documents;
-    if (!(documents >= 0 && documents <= 10000))
-        refuse({printed("options.documents is %lld: it runs from 1 to 10000, and 0 is the "
-                        "API's own",
-                        documents)});
-}
-/// What says how tokens are generated says nothing to an API that generates none.
-inline void check_options_of(const api_traits& api, const request_options& o) {
-    if (*api.needs_field && !extra_body_of(o).count(api.needs_field))
-        refuse({"options.extra_body has no \"", api.needs_field, "\": ", api.name,
-                " answers no request without it"});
-    if (api.generates) return;
-    const auto unheard = [&](bool given, const char* option) {
-        if (given)
-            refuse({"options.", option, " is set, and ", api.name,
-                    " generates nothing that it could be of"});
-    };
-    unheard(static_cast<bool>(o.max_tokens), "max_tokens");
-    unheard(static_cast<bool>(o.temperature), "temperature");
-    unheard(!o.system_prompt.empty(), "system_prompt");
-    unheard(o.ignore_eos, "ignore_eos");
-}
-/// Those who leave are load, and somebody must stay whose answers can be judged.
-inline void check_somebody_stays(const request_options& o) {
-    if (o.leaves_after.seconds() > 0)
-        refuse({"options.leaves_after is ", time_text(o.leaves_after.seconds()),
-                " for all requests, and nobody is left whose answers could be judged: give it to a "
-                "part of a mix"});
-}
-/// What all requests share, but for the fields of their prompts and lengths.
-inline request_spec common_request(const request_options& o, const api_traits& api) {
-    request_spec r;
-    r.temperature = o.temperature ? *o.temperature : not_a_number;
-    r.system_prompt = str(o.system_prompt);
-    r.stream = o.stream && api.generates;
-    r.leaves_after_s = o.leaves_after.seconds();
-    r.extra_fields = shared_fields(o);
-    r.extra_objects = shared_objects(o);
-    r.max_tokens = o.max_tokens ? *o.max_tokens : 0;
-    const long long documents = o.documents;
-    r.documents = documents > 0 ? static_cast<int>(documents) : api.documents;
-    return r;
-}
-
-/// USD an hour, 0 where nobody says.
-inline double planned_cost(const scenario& s, const api_traits& api) {
-    if (!s.cost) return 0;
-    const double usd = (*s.cost).usd;
-    if (!(usd > 0 && usd <= most_cost))
-        refuse({printed("cost is %g USD an hour: it must be above 0 and at most %g", usd,
-                        most_cost)});
-    if (!api.generates)
-        refuse({"cost is told for a million output tokens, and ", api.name, " generates none"});
-    return usd;
-}
-
-// ===== [C135] the load that is profiled ==========================================================
+// ===== [C136] the load that is profiled ==========================================================
 
 /// The variables that tell vLLM and SGLang where profiles go.
 inline constexpr const char* profile_variables[] = {"VLLM_TORCH_PROFILER_DIR",
@@ -23380,13 +23525,14 @@ inline plan profiled(const plan& p) {
         t.warmup_s = 0;
         t.warmup_until_stable = false;
         t.arrivals.users_ramp_s = 0;  // the load that failed had all of its users
+        for (plan_part& part : t.parts) part.arrivals.users_ramp_s = 0;
         if (t.arrivals.kind == arrival_kind::all_at_once) return;
         t.requests = 0;
         t.duration_s = (*p.judged->on_fail).duration.seconds();
     });
 }
 
-// ===== [C136] what a scenario does beside its load ===============================================
+// ===== [C137] what a scenario does beside its load ===============================================
 
 /// Whether it can stand in quotes as it is, and in a line.
 inline bool is_plain_name(const std::string& name) {
@@ -23524,12 +23670,128 @@ inline void add_tasks(planned_workloads& w, const std::vector<planned_task>& tas
         w.workload_text += (&t == tasks.data() ? "; beside it " : "; ") + task_text(t);
 }
 
-// ===== [C137] from a scenario to its plan ========================================================
+// ===== [C138] the options of requests ============================================================
+
+/// Where APIs keep their own fields: TGI, Ollama, SGLang.
+inline bool holds_options(std::string_view name, const picojson::value& value) {
+    return value.is<picojson::object>() &&
+           (name == "parameters" || name == "options" || name == "sampling_params");
+}
+inline std::string checked_fields(const picojson::object& fields, bool with_objects) {
+    std::string out;
+    for (const auto& [name, value] : fields) {
+        for (const char* ours : {"model", "messages", "prompt", "stream", "stream_options",
+                                 "inputs", "text", "text_input", "system", "input", "query",
+                                 "documents", "text_1", "text_2", "items", "instructions",
+                                 "store"})
+            if (name == ours)
+                refuse({"options.extra_body sets \"", name, "\": that field belongs to llmbench"});
+        for (const char* option : {"max_tokens", "temperature", "ignore_eos"})
+            if (name == option)
+                refuse({"options.extra_body sets \"", name, "\": use options.", name,
+                        ", a field must not stand twice"});
+        for (const char* option : {"max_new_tokens", "max_output_tokens", "num_predict",
+                                   "n_predict"})
+            if (name == option)
+                refuse({"options.extra_body sets \"", name,
+                        "\": use options.max_tokens, a field must not stand twice"});
+        for (const char* choices : {"n", "best_of", "num_return_sequences"})
+            if (name == choices && value.is<double>() && !(value.get<double>() <= 1))
+                refuse({"options.extra_body sets \"", name, "\" to ", value.serialize(),
+                        ": several choices share one stream and one usage, which do not separate "
+                        "their tokens; ask for one"});
+        if (with_objects || !holds_options(name, value))
+            out += "," + json_quoted(name) + ":" + value.serialize();
+    }
+    return out;
+}
+inline picojson::object extra_body_of(const request_options& o) {
+    picojson::value v;
+    if (o.extra_body.empty()) return {};
+    if (!parse_json(str(o.extra_body), v) || !v.is<picojson::object>())
+        refuse({"options.extra_body is \"", printable(str(o.extra_body), 80),
+                "\": it must be a JSON object"});
+    return v.get<picojson::object>();
+}
+inline std::string shared_fields(const request_options& o) {
+    return checked_fields(extra_body_of(o), false);
+}
+inline std::vector<extra_object> shared_objects(const request_options& o) {
+    std::vector<extra_object> objects;
+    for (const auto& [name, value] : extra_body_of(o))
+        if (holds_options(name, value))
+            objects.push_back({name, checked_fields(value.get<picojson::object>(), true)});
+    return objects;
+}
+
+inline void check_options(const request_options& o) {
+    if (o.max_tokens && !(*o.max_tokens >= 1))
+        refuse({printed("options.max_tokens is %d: it must be at least 1", *o.max_tokens)});
+    if (o.temperature && !(*o.temperature >= 0 && *o.temperature <= 10))
+        refuse({printed("options.temperature is %g: it runs from 0 to 10", *o.temperature)});
+    if (const double s = o.leaves_after.seconds(); s != 0 && !(s >= 0.001 && s <= 86400))
+        refuse({"options.leaves_after is ", time_text(s), ": it runs from 1 ms to a day"});
+    const long long documents = o.documents;
+    if (!(documents >= 0 && documents <= 10000))
+        refuse({printed("options.documents is %lld: it runs from 1 to 10000, and 0 is the "
+                        "API's own",
+                        documents)});
+}
+/// What says how tokens are generated says nothing to an API that generates none.
+inline void check_options_of(const api_traits& api, const request_options& o) {
+    if (*api.needs_field && !extra_body_of(o).count(api.needs_field))
+        refuse({"options.extra_body has no \"", api.needs_field, "\": ", api.name,
+                " answers no request without it"});
+    if (api.generates) return;
+    const auto unheard = [&](bool given, const char* option) {
+        if (given)
+            refuse({"options.", option, " is set, and ", api.name,
+                    " generates nothing that it could be of"});
+    };
+    unheard(static_cast<bool>(o.max_tokens), "max_tokens");
+    unheard(static_cast<bool>(o.temperature), "temperature");
+    unheard(!o.system_prompt.empty(), "system_prompt");
+    unheard(o.ignore_eos, "ignore_eos");
+}
+/// Those who leave are load, and somebody must stay whose answers can be judged.
+inline void check_somebody_stays(const request_options& o) {
+    if (o.leaves_after.seconds() > 0)
+        refuse({"options.leaves_after is ", time_text(o.leaves_after.seconds()),
+                " for all requests, and nobody is left whose answers could be judged: give it to a "
+                "part of a mix"});
+}
+/// What all requests share, but for the fields of their prompts and lengths.
+inline request_spec common_request(const request_options& o, const api_traits& api) {
+    request_spec r;
+    r.temperature = o.temperature ? *o.temperature : not_a_number;
+    r.system_prompt = str(o.system_prompt);
+    r.stream = o.stream && api.generates;
+    r.leaves_after_s = o.leaves_after.seconds();
+    r.extra_fields = shared_fields(o);
+    r.extra_objects = shared_objects(o);
+    r.max_tokens = o.max_tokens ? *o.max_tokens : 0;
+    const long long documents = o.documents;
+    r.documents = documents > 0 ? static_cast<int>(documents) : api.documents;
+    return r;
+}
+
+/// USD an hour, 0 where nobody says.
+inline double planned_cost(const scenario& s, const api_traits& api) {
+    if (!s.cost) return 0;
+    const double usd = (*s.cost).usd;
+    if (!(usd > 0 && usd <= most_cost))
+        refuse({printed("cost is %g USD an hour: it must be above 0 and at most %g", usd,
+                        most_cost)});
+    if (!api.generates)
+        refuse({"cost is told for a million output tokens, and ", api.name, " generates none"});
+    return usd;
+}
+
+// ===== [C139] what each arm of a gate sends ======================================================
 
 /// What can be refused of the way requests are sent; the rate of a replay is that of its trace on
 /// the average, which the warm-up has.
-inline arrival_data planned_arrivals(const scenario& s, const recorded_trace& trace) {
-    arrival_data a = s.arrivals.data();
+inline arrival_data planned_arrivals(arrival_data a, const recorded_trace& trace) {
     check_arrivals(a);
     if (a.kind != arrival_kind::replay) return a;
     if (trace.rows.empty()) refuse({str(a.file), " was not read"});
@@ -23541,6 +23803,283 @@ inline arrival_data planned_arrivals(const scenario& s, const recorded_trace& tr
     a.rate = static_cast<double>(trace.rows.size()) / lasts_s;
     return a;
 }
+
+/// A scenario whose answers are graded: they are as likely as they get.
+inline scenario with_questions(scenario s, const api_traits& api) {
+    if (!s.workload.what().get<questions>()) return s;
+    if (!api.generates)
+        refuse({"workload is questions, and ", api.name, " generates nothing to answer them"});
+    if (!s.options.temperature) s.options.temperature = 0.0;
+    return s;
+}
+/// One that only asks questions, with what it leaves out: each of them once a repeat, of fresh
+/// traffic in one of its stages.
+inline scenario with_questions(scenario s, std::size_t n, const api_traits& api) {
+    if (!s.workload.what().get<questions>() || n == 0) return s;
+    const auto all = static_cast<long long>(n);
+    const bool is_fresh = s.traffic == fresh;
+    const long long most = is_fresh ? all / 4 - s.warmup.requests() : all;
+    if (most < 1)
+        refuse({printed("traffic is fresh: its stages ask other questions, a quarter, a quarter "
+                        "and a half of the file, which has %lld: these are too few", all)});
+    if (s.requests > most)
+        refuse({printed("requests is %lld and there are %lld questions%s: each is asked once",
+                        static_cast<long long>(s.requests), most,
+                        is_fresh ? " for the first of three stages" : "")});
+    if (s.requests == 0 && s.duration.seconds() == 0) s.requests = most;
+    return with_questions(std::move(s), api);
+}
+
+/// What a workload and its options become.
+inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
+                              const std::shared_ptr<const workload_files>& files,
+                              const api_traits& api, std::uint64_t default_seed) {
+    check_options(s.options);
+    check_options_of(api, s.options);
+    const planned_workload w = workload_of(s, arrivals, *files, api.generates, default_seed);
+    const plan_part part{.workload_text = w.text,
+                         .sent_as_given = w.sent_as_given,
+                         .source = w.source,
+                         .stride = most_turns_of(w.source),
+                         .think = w.think,
+                         .files = files,
+                         .forces_length = w.forces_length && api.generates,
+                         .common = common_request(s.options, api)};
+    if (!api.generates && part.stride != 1)
+        refuse({"workload is of conversations, and ", api.name,
+                " generates nothing that one could go on with"});
+    return part;
+}
+
+/// A sentence that says of what it speaks, whatever is refused of that.
+template <class F>
+auto told_of(const std::string& what, F&& f) {
+    try {
+        return f();
+    } catch (const std::invalid_argument& e) {
+        throw std::invalid_argument(what + ": " + e.what());
+    }
+}
+
+inline std::shared_ptr<const workload_files> files_of_part(const workload_files& files,
+                                                           std::size_t i) {
+    return std::make_shared<const workload_files>(
+        i < files.of_parts.size() ? files.of_parts[i] : workload_files());
+}
+/// The scenario of one part alone.
+inline scenario scenario_of(const scenario& s, const part& of) {
+    scenario own = s;
+    own.workload = of.workload;
+    own.baseline = {};
+    if (of.options) own.options = *of.options;
+    if (of.arrivals.is_given()) own.arrivals = of.arrivals;
+    return own;
+}
+inline bool has_own_arrivals(const mix_of_parts& m) {
+    return m.parts.size() > 0 && m.parts[0].arrivals.is_given();
+}
+/// Refuses what makes no mix, before anything of it is read.
+inline void check_mix(const mix_of_parts& m) {
+    const std::size_t n = m.parts.size();
+    if (!(n >= 1 && n <= most_parts))
+        refuse({printed("workload is a mix of %zu parts: 1 to %zu are allowed", n, most_parts)});
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::string name = str(m.parts[i].name);
+        const std::string given = "part \"" + printable(name) + "\" of the mix: ";
+        if (!is_plain_name(name)) refuse({given, plain_name_text});
+        for (std::size_t k = 0; k < i; ++k)
+            if (m.parts[k].name == m.parts[i].name)
+                refuse({given, "another part has this name, and a label is of one"});
+        const long long weight = m.parts[i].weight;
+        if (!(weight >= 1 && weight <= 1000))
+            refuse({given, printed("weight is %lld: it runs from 1 to 1000", weight)});
+        if (m.parts[i].arrivals.is_given() != has_own_arrivals(m))
+            refuse({given, "it has arrivals of its own and the first part has none, or the other "
+                           "way round: give them to all parts, or to the scenario"});
+        if (has_own_arrivals(m) && weight != 1)
+            refuse({given, printed("weight is %lld, and it has arrivals of its own: weights divide "
+                                   "arrivals that parts share", weight)});
+        if (m.parts[i].workload.what().get<mix_of_parts>())
+            refuse({given, "its workload is a mix: name all parts in one"});
+        if (m.parts[i].workload.what().get<sessions>())
+            refuse({given, "its workload is sessions, whose steps have labels of their own: give "
+                    "them a gate of their own"});
+    }
+}
+/// A recorded trace says how long its requests were, one after the other, whatever a mix does.
+inline void check_no_recorded_lengths(const part& of, const arrival_data& a) {
+    const auto* made = of.workload.what().get<synthetic>();
+    const auto is_recorded = [](const length_distribution& d) {
+        return d.kind == length_distribution::shape::trace;
+    };
+    const bool by_default = of.workload.what().empty() && a.kind == arrival_kind::replay;
+    if (by_default || (made && (is_recorded(made->prompt_tokens) ||
+                                is_recorded(made->output_tokens))))
+        refuse({"it has the lengths of a recorded trace, which are of its requests as a whole: "
+                "give it a workload with lengths of its own"});
+}
+inline std::string mix_text(const planned_workloads& w) {
+    std::size_t all = 0;
+    for (const plan_part& part : w.parts) all += part.weight;
+    std::string t = "mix of ";
+    for (const plan_part& part : w.parts)
+        t += (&part == w.parts.data() ? "\"" : "; \"") + part.label + "\" (" +
+             (w.own_arrivals ? arrival_text(part.arrivals)
+                             : printed("%zu in %zu", part.weight, all)) +
+             (part.common.model.empty() ? "" : ", model " + printable(part.common.model)) +
+             "): " + part.workload_text;
+    return t;
+}
+/// A part's own arrivals, which go beside those of others.
+inline arrival_data planned_arrivals_of(const part& of, const recorded_trace& trace) {
+    arrival_data a = planned_arrivals(of.arrivals.data(), trace);
+    const std::string given = "arrivals is " + arrival_text(a) + ": ";
+    if (a.is_searched)
+        refuse({given, "a load is searched as a whole, give it to the scenario"});
+    if (a.kind == arrival_kind::all_at_once)
+        refuse({given, "a duration ends all parts together, and a batch is a number of requests"});
+    if (a.max_in_flight > 0)
+        refuse({given, "max_in_flight is of a load as a whole, give it to the scenario"});
+    return a;
+}
+/// Those of all parts together: the rate of the open ones as it starts, and all users.
+inline arrival_data planned_arrivals(const scenario& s, const workload_files& files) {
+    const auto* m = s.workload.what().get<mix_of_parts>();
+    if (!m || !has_own_arrivals(*m)) return planned_arrivals(s.arrivals.data(), files.trace);
+    check_mix(*m);
+    if (s.arrivals.is_given())
+        refuse({"arrivals is ", arrival_text(s.arrivals.data()), ", and the parts of the mix have "
+                "their own: leave one of both out"});
+    if (!(s.duration.seconds() > 0) || s.requests != 0)
+        refuse({"the parts of the mix have arrivals of their own, which a duration ends together: "
+                "set .duration, and no .requests"});
+    if (s.warmup.until_stable())
+        refuse({"warmup is until_stable, and the parts of the mix have arrivals of their own: give "
+                "it a time"});
+    arrival_data all;
+    all.users = 0;
+    std::string each = "of each part";
+    for (std::size_t i = 0; i < m->parts.size(); ++i) {
+        const part& of = m->parts[i];
+        const arrival_data a = told_of("part \"" + str(of.name) + "\" of the mix", [&] {
+            return planned_arrivals_of(of, files_of_part(files, i)->trace);
+        });
+        each += (i == 0 ? ": " : ", ") + arrival_text(a);
+        all.users_ramp_s = std::max(all.users_ramp_s, a.users_ramp_s);
+        if (a.kind == arrival_kind::closed_loop) {
+            all.users += a.users;
+        } else {
+            all.kind = arrival_kind::poisson;
+            all.rate += starting_rate(a);
+        }
+    }
+    if (all.users > 100000)
+        refuse({printed("the parts of the mix have %lld users together: 100000 are allowed",
+                        all.users)});
+    all.described = each;
+    return all;
+}
+inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
+                                     const arrival_data& arrivals, const workload_files& files,
+                                     const api_traits& api, std::uint64_t default_seed) {
+    check_mix(m);
+    planned_workloads all;
+    all.own_arrivals = has_own_arrivals(m);
+    std::size_t common = 0;
+    for (std::size_t i = 0; i < m.parts.size(); ++i) {
+        const part& of = m.parts[i];
+        all.parts.push_back(told_of("part \"" + str(of.name) + "\" of the mix", [&] {
+            const auto own = files_of_part(files, i);
+            const arrival_data a =
+                all.own_arrivals ? planned_arrivals_of(of, own->trace) : arrivals;
+            check_no_recorded_lengths(of, a);
+            if (s.traffic == fresh && of.workload.what().get<questions>())
+                refuse({"traffic is fresh, which asks each question once, and in a mix they go "
+                        "round; let traffic be replayed"});
+            const scenario alone = with_questions(scenario_of(s, of), api);
+            plan_part part = planned_part(alone, a, own, api, default_seed);
+            if (all.own_arrivals) part.arrivals = a;
+            if (part.common.stream != (i == 0 ? part : all.parts[0]).common.stream)
+                refuse({"it is streamed and the first part is not, or the other way round; give "
+                        "all parts the same options.stream"});
+            part.label = str(of.name);
+            part.weight = static_cast<std::size_t>(static_cast<long long>(of.weight));
+            part.common.model = str(of.model);
+            return part;
+        }));
+        const plan_part& part = all.parts.back();
+        common = std::gcd(common, part.weight);
+        all.labels.push_back(part.label);
+        all.stride = std::max(all.stride, part.stride);
+        all.forces_length = all.forces_length || part.forces_length;
+        if (all.sent_as_given.empty()) all.sent_as_given = part.sent_as_given;
+    }
+    for (plan_part& part : all.parts) part.weight /= common;
+    if (std::all_of(all.parts.begin(), all.parts.end(),
+                    [](const plan_part& part) { return part.common.leaves_after_s > 0; }))
+        check_somebody_stays(scenario_of(s, m.parts[0]).options);
+    all.common = all.parts[0].common;
+    all.workload_text = mix_text(all);
+    return all;
+}
+/// All that one arm sends.
+inline planned_workloads planned_workloads_of(const scenario& s, const arrival_data& arrivals,
+                                              const std::shared_ptr<const workload_files>& files,
+                                              const api_traits& api, std::uint64_t default_seed) {
+    if (const auto* m = s.workload.what().get<mix_of_parts>())
+        return planned_mix(*m, s, arrivals, *files, api, default_seed);
+    planned_workloads one = {planned_part(s, arrivals, files, api, default_seed), {}, {}, {}};
+    if (plays_sessions(one) && files->sessions.labels.size() > 1)
+        one.labels = files->sessions.labels;
+    check_somebody_stays(s.options);
+    return one;
+}
+
+/// When parts with arrivals of their own send.
+inline std::string arrivals_of_parts(const planned_workloads& w) {
+    std::string t;
+    for (const plan_part& part : w.parts)
+        if (w.own_arrivals) t += arrival_text(part.arrivals) + "\n";
+    return t;
+}
+
+/// What the baseline's load is instead, where it is the target asked otherwise.
+inline maybe<planned_workloads> planned_otherwise(
+    const scenario& s, const planned_workloads& sent, const arrival_data& arrivals,
+    const std::shared_ptr<const workload_files>& files, const api_traits& api,
+    std::uint64_t default_seed) {
+    if (!s.baseline.is_asked_otherwise()) return {};
+    const otherwise& asked = s.baseline.asked();
+    scenario other = s;
+    if (asked.options) other.options = *asked.options;
+    const bool is_other = !asked.workload.what().empty();
+    if (is_other && (asked.workload.what().get<sessions>() || s.workload.what().get<sessions>()))
+        refuse({"baseline is otherwise{...}: its workload is another, and of sessions both arms "
+                "play the same: leave the baseline's workload out"});
+    if (is_other) other.workload = asked.workload;
+    return told_of("baseline is otherwise{...}", [&] {
+        if (other.options.stream != s.options.stream)
+            refuse({"one arm is streamed and the other is not, and what a whole answer takes is "
+                    "not what its first token does; give both the same options.stream"});
+        const auto own = is_other && !files->of_baseline.empty()
+                             ? std::make_shared<const workload_files>(files->of_baseline[0])
+                             : files;
+        other = with_questions(other, own->dialogues.size(), api);
+        planned_workloads w = planned_workloads_of(other, arrivals, own, api, default_seed);
+        if (arrivals_of_parts(w) != arrivals_of_parts(sent))
+            refuse({"parts have arrivals of their own, and both arms are sent at the same times: "
+                    "give their parts the same arrivals, in the same order"});
+        w.has_other_prompts = is_other;
+        if (!asked.model.empty())
+            for_each_part(w, [&](plan_part& part) { part.common.model = str(asked.model); });
+        if (asked.alone && s.beside.empty())
+            refuse({"it is alone, and the scenario does nothing beside its load"});
+        if (!asked.alone) add_tasks(w, planned_tasks(s));
+        return w;
+    });
+}
+
+// ===== [C140] from a scenario to its plan ========================================================
 
 /// How much is sent, before the measured part and in it.
 inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
@@ -23683,202 +24222,6 @@ inline bool asks_session_time(const slo_list& slos) {
                        [](const slo& x) { return is_of_sessions(x.what.metric); });
 }
 
-/// A scenario whose answers are graded: they are as likely as they get.
-inline scenario with_questions(scenario s, const api_traits& api) {
-    if (!s.workload.what().get<questions>()) return s;
-    if (!api.generates)
-        refuse({"workload is questions, and ", api.name, " generates nothing to answer them"});
-    if (!s.options.temperature) s.options.temperature = 0.0;
-    return s;
-}
-/// One that only asks questions, with what it leaves out: each of them once a repeat, of fresh
-/// traffic in one of its stages.
-inline scenario with_questions(scenario s, std::size_t n, const api_traits& api) {
-    if (!s.workload.what().get<questions>() || n == 0) return s;
-    const auto all = static_cast<long long>(n);
-    const bool is_fresh = s.traffic == fresh;
-    const long long most = is_fresh ? all / 4 - s.warmup.requests() : all;
-    if (most < 1)
-        refuse({printed("traffic is fresh: its stages ask other questions, a quarter, a quarter "
-                        "and a half of the file, which has %lld: these are too few", all)});
-    if (s.requests > most)
-        refuse({printed("requests is %lld and there are %lld questions%s: each is asked once",
-                        static_cast<long long>(s.requests), most,
-                        is_fresh ? " for the first of three stages" : "")});
-    if (s.requests == 0 && s.duration.seconds() == 0) s.requests = most;
-    return with_questions(std::move(s), api);
-}
-
-/// What a workload and its options become.
-inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
-                              const std::shared_ptr<const workload_files>& files,
-                              const api_traits& api, std::uint64_t default_seed) {
-    check_options(s.options);
-    check_options_of(api, s.options);
-    const planned_workload w = workload_of(s, arrivals, *files, api.generates, default_seed);
-    const plan_part part{.workload_text = w.text,
-                         .sent_as_given = w.sent_as_given,
-                         .source = w.source,
-                         .stride = most_turns_of(w.source),
-                         .think = w.think,
-                         .files = files,
-                         .forces_length = w.forces_length && api.generates,
-                         .common = common_request(s.options, api)};
-    if (!api.generates && part.stride != 1)
-        refuse({"workload is of conversations, and ", api.name,
-                " generates nothing that one could go on with"});
-    return part;
-}
-
-/// A sentence that says of what it speaks, whatever is refused of that.
-template <class F>
-auto told_of(const std::string& what, F&& f) {
-    try {
-        return f();
-    } catch (const std::invalid_argument& e) {
-        throw std::invalid_argument(what + ": " + e.what());
-    }
-}
-
-/// The scenario of one part alone.
-inline scenario scenario_of(const scenario& s, const part& of) {
-    scenario own = s;
-    own.workload = of.workload;
-    own.baseline = {};
-    if (of.options) own.options = *of.options;
-    return own;
-}
-/// Refuses what makes no mix, before anything of it is read.
-inline void check_mix(const mix_of_parts& m) {
-    const std::size_t n = m.parts.size();
-    if (!(n >= 1 && n <= most_parts))
-        refuse({printed("workload is a mix of %zu parts: 1 to %zu are allowed", n, most_parts)});
-    for (std::size_t i = 0; i < n; ++i) {
-        const std::string name = str(m.parts[i].name);
-        const std::string given = "part \"" + printable(name) + "\" of the mix: ";
-        if (!is_plain_name(name)) refuse({given, plain_name_text});
-        for (std::size_t k = 0; k < i; ++k)
-            if (m.parts[k].name == m.parts[i].name)
-                refuse({given, "another part has this name, and a label is of one"});
-        const long long weight = m.parts[i].weight;
-        if (!(weight >= 1 && weight <= 1000))
-            refuse({given, printed("weight is %lld: it runs from 1 to 1000", weight)});
-        if (m.parts[i].workload.what().get<mix_of_parts>())
-            refuse({given, "its workload is a mix: name all parts in one"});
-        if (m.parts[i].workload.what().get<sessions>())
-            refuse({given, "its workload is sessions, whose steps have labels of their own: give "
-                    "them a gate of their own"});
-    }
-}
-/// A recorded trace says how long its requests were, one after the other, whatever a mix does.
-inline void check_no_recorded_lengths(const part& of, const arrival_data& a) {
-    const auto* made = of.workload.what().get<synthetic>();
-    const auto is_recorded = [](const length_distribution& d) {
-        return d.kind == length_distribution::shape::trace;
-    };
-    const bool by_default = of.workload.what().empty() && a.kind == arrival_kind::replay;
-    if (by_default || (made && (is_recorded(made->prompt_tokens) ||
-                                is_recorded(made->output_tokens))))
-        refuse({"part \"", str(of.name), "\" of the mix has the lengths of a recorded trace, which "
-                "are of its requests as a whole: give it a workload with lengths of its own"});
-}
-inline std::string mix_text(const std::vector<plan_part>& parts) {
-    std::size_t all = 0;
-    for (const plan_part& part : parts) all += part.weight;
-    std::string t = "mix of ";
-    for (const plan_part& part : parts)
-        t += (&part == parts.data() ? "\"" : "; \"") + part.label + "\" (" +
-             printed("%zu in %zu", part.weight, all) +
-             (part.common.model.empty() ? "" : ", model " + printable(part.common.model)) +
-             "): " + part.workload_text;
-    return t;
-}
-inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
-                                     const arrival_data& arrivals, const workload_files& files,
-                                     const api_traits& api, std::uint64_t default_seed) {
-    check_mix(m);
-    planned_workloads all;
-    std::size_t common = 0;
-    for (std::size_t i = 0; i < m.parts.size(); ++i) {
-        const part& of = m.parts[i];
-        check_no_recorded_lengths(of, arrivals);
-        all.parts.push_back(told_of("part \"" + str(of.name) + "\" of the mix", [&] {
-            const auto own = std::make_shared<const workload_files>(
-                i < files.of_parts.size() ? files.of_parts[i] : workload_files());
-            if (s.traffic == fresh && of.workload.what().get<questions>())
-                refuse({"traffic is fresh, which asks each question once, and in a mix they go "
-                        "round; let traffic be replayed"});
-            const scenario alone = with_questions(scenario_of(s, of), api);
-            plan_part part = planned_part(alone, arrivals, own, api, default_seed);
-            if (part.common.stream != (i == 0 ? part : all.parts[0]).common.stream)
-                refuse({"it is streamed and the first part is not, or the other way round; give "
-                        "all parts the same options.stream"});
-            part.label = str(of.name);
-            part.weight = static_cast<std::size_t>(static_cast<long long>(of.weight));
-            part.common.model = str(of.model);
-            return part;
-        }));
-        const plan_part& part = all.parts.back();
-        common = std::gcd(common, part.weight);
-        all.labels.push_back(part.label);
-        all.stride = std::max(all.stride, part.stride);
-        all.forces_length = all.forces_length || part.forces_length;
-        if (all.sent_as_given.empty()) all.sent_as_given = part.sent_as_given;
-    }
-    for (plan_part& part : all.parts) part.weight /= common;
-    if (std::all_of(all.parts.begin(), all.parts.end(),
-                    [](const plan_part& part) { return part.common.leaves_after_s > 0; }))
-        check_somebody_stays(scenario_of(s, m.parts[0]).options);
-    all.common = all.parts[0].common;
-    all.workload_text = mix_text(all.parts);
-    return all;
-}
-/// All that one arm sends.
-inline planned_workloads planned_workloads_of(const scenario& s, const arrival_data& arrivals,
-                                              const std::shared_ptr<const workload_files>& files,
-                                              const api_traits& api, std::uint64_t default_seed) {
-    if (const auto* m = s.workload.what().get<mix_of_parts>())
-        return planned_mix(*m, s, arrivals, *files, api, default_seed);
-    planned_workloads one = {planned_part(s, arrivals, files, api, default_seed), {}, {}, {}};
-    if (plays_sessions(one) && files->sessions.labels.size() > 1)
-        one.labels = files->sessions.labels;
-    check_somebody_stays(s.options);
-    return one;
-}
-
-/// What the baseline's load is instead, where it is the target asked otherwise.
-inline maybe<planned_workloads> planned_otherwise(
-    const scenario& s, const arrival_data& arrivals,
-    const std::shared_ptr<const workload_files>& files, const api_traits& api,
-    std::uint64_t default_seed) {
-    if (!s.baseline.is_asked_otherwise()) return {};
-    const otherwise& asked = s.baseline.asked();
-    scenario other = s;
-    if (asked.options) other.options = *asked.options;
-    const bool is_other = !asked.workload.what().empty();
-    if (is_other && (asked.workload.what().get<sessions>() || s.workload.what().get<sessions>()))
-        refuse({"baseline is otherwise{...}: its workload is another, and of sessions both arms "
-                "play the same: leave the baseline's workload out"});
-    if (is_other) other.workload = asked.workload;
-    return told_of("baseline is otherwise{...}", [&] {
-        if (other.options.stream != s.options.stream)
-            refuse({"one arm is streamed and the other is not, and what a whole answer takes is "
-                    "not what its first token does; give both the same options.stream"});
-        const auto own = is_other && !files->of_baseline.empty()
-                             ? std::make_shared<const workload_files>(files->of_baseline[0])
-                             : files;
-        other = with_questions(other, own->dialogues.size(), api);
-        planned_workloads w = planned_workloads_of(other, arrivals, own, api, default_seed);
-        w.has_other_prompts = is_other;
-        if (!asked.model.empty())
-            for_each_part(w, [&](plan_part& part) { part.common.model = str(asked.model); });
-        if (asked.alone && s.beside.empty())
-            refuse({"it is alone, and the scenario does nothing beside its load"});
-        if (!asked.alone) add_tasks(w, planned_tasks(s));
-        return w;
-    });
-}
-
 /// Seconds that a session waits for tools, and thinks, on its longest way.
 inline double planned_waits(const planned_traffic& p, std::size_t conversation) {
     std::vector<double> ends;
@@ -23919,7 +24262,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                     const api_traits& api = apis[0]) {
     const auto read = std::make_shared<const workload_files>(std::move(files));
     const scenario s = with_questions(asked, read->dialogues.size(), api);
-    const arrival_data arrivals = planned_arrivals(s, read->trace);
+    const arrival_data arrivals = planned_arrivals(s, *read);
     check_extent(s, arrivals, read->trace);
     check_counts(s);
     check_baseline(s);
@@ -23938,11 +24281,16 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     sent.warmup_requests = s.warmup.requests();
     sent.warmup_s = s.warmup.seconds();
     sent.warmup_until_stable = s.warmup.until_stable();
+    if (sent.own_arrivals && sent.is_open_loop() && sent.warmup_s <= 0) {
+        // A time, which all parts have in common: that of so many requests of the open ones.
+        sent.warmup_s = static_cast<double>(sent.warmup_requests) / arrivals.rate;
+        sent.warmup_requests = 0;
+    }
     sent.requests = s.requests;
     sent.duration_s = s.duration.seconds();
     sent.seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed;
     sent.scores = api.generates ? "" : api.name;
-    sent.otherwise = planned_otherwise(s, arrivals, read, api, default_seed);
+    sent.otherwise = planned_otherwise(s, sent, arrivals, read, api, default_seed);
     sent.limits = s.limits;
     sent.compares_answers = std::any_of(s.slos.begin(), s.slos.end(), [](const slo& x) {
         return x.what.metric == metric_id::same_answers;
@@ -23976,7 +24324,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     return p;
 }
 
-// ===== [C138] a plan in words ====================================================================
+// ===== [C141] a plan in words ====================================================================
 
 inline const char* traffic_name(traffic_mode m) { return m == fresh ? "fresh" : "replayed"; }
 inline std::string warmup_text(const planned_traffic& p) {
@@ -24095,7 +24443,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
     return j.has_baseline ? t + ", " + to_string(arm) : t;
 }
 
-// ===== [C139] where a gate's server stood ========================================================
+// ===== [C142] where a gate's server stood ========================================================
 
 /// What a gate was measured on, or compared with.
 enum class target_kind : unsigned char {
@@ -24127,7 +24475,7 @@ struct target_facts {
     bool is_rehearsal = false;  // and instead of another server
 };
 
-// ===== [C140] sessions that a server has no room for =============================================
+// ===== [C143] sessions that a server has no room for =============================================
 
 /// Leaves out of a part the sessions with a step that the models asked have no room for. How many.
 /// `room`: of a model by its name in requests, "" where they name the target's.
@@ -24183,7 +24531,7 @@ plan without_long_sessions(const plan& p, const Room& room) {
     return shorter;
 }
 
-// ===== [C141] what of a scenario does not go with a curve, and its load at each point of one =====
+// ===== [C144] what of a scenario does not go with a curve, and its load at each point of one =====
 
 inline constexpr std::size_t fewest_loads = 2, most_loads = 16;
 
@@ -24236,7 +24584,7 @@ inline arrival_pattern arrivals_at(arrival_data a, const offered_load& load) {
     return open_loop(a);
 }
 
-// ===== [C142] what of a scenario does not go with several settings ===============================
+// ===== [C145] what of a scenario does not go with several settings ===============================
 
 inline void check_names(const list<setting>& settings) {
     if (!(settings.size() >= fewest_settings && settings.size() <= most_settings))
@@ -24287,7 +24635,7 @@ inline scenario scenario_of_a_setting(scenario s) {
     return s;
 }
 
-// ===== [C143] JSON files of other tools ==========================================================
+// ===== [C146] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -24437,7 +24785,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
     else return m ? member_at(*m, more...) : nullptr;
 }
 
-// ===== [C144] one run of another tool, as its file tells it ======================================
+// ===== [C147] one run of another tool, as its file tells it ======================================
 
 /// Metrics that a file cannot support for one reason.
 using metric_group = std::vector<metric_id>;
@@ -24694,7 +25042,7 @@ inline repeat_data repeat_of(imported_run& run, int index) {
     return d;
 }
 
-// ===== [C145] result files of AIPerf =============================================================
+// ===== [C148] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -24980,7 +25328,7 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
     return run;
 }
 
-// ===== [C146] result files of guidellm ===========================================================
+// ===== [C149] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -25204,7 +25552,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
     return run;
 }
 
-// ===== [C147] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C150] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 /// The lists of one file. All are as long as `ttfts`.
@@ -25324,7 +25672,7 @@ struct odd_answers {
     }
 };
 
-// ===== [C148] result files of SGLang's bench_serving =============================================
+// ===== [C151] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 inline bool is_sglang_file(const picojson::value& v) {
@@ -25458,7 +25806,7 @@ inline imported_run read_sglang_run(const picojson::value& v, const std::string&
     return run;
 }
 
-// ===== [C149] result files of vLLM bench serve ===================================================
+// ===== [C152] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 and 0.33.0 do.
 
 inline bool is_vllm_file(const picojson::value& v) {
@@ -25664,7 +26012,7 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
     return run;
 }
 
-// ===== [C150] which tool wrote a result file, and what it tells ==================================
+// ===== [C153] which tool wrote a result file, and what it tells ==================================
 
 /// The bytes of a file that may stand beside another one; nothing where there is none.
 using file_beside = std::function<std::optional<std::string>(const std::string& path)>;
@@ -25714,7 +26062,7 @@ inline imported_run read_imported_run(std::string_view bytes, const std::string&
     return run;
 }
 
-// ===== [C151] runs of another tool as the repeats of one gate ====================================
+// ===== [C154] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -25964,7 +26312,7 @@ inline terms terms_of_files(const plan& p) {
     return t;
 }
 
-// ===== [C152] engine model =======================================================================
+// ===== [C155] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -26172,7 +26520,7 @@ private:
     counters counters_{};
 };
 
-// ===== [C153] what a request asks the simulated server ===========================================
+// ===== [C156] what a request asks the simulated server ===========================================
 
 /// One request for tokens, whichever API it came by.
 struct question {
@@ -26333,7 +26681,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
     return q;
 }
 
-// ===== [C154] answers of the simulated server ====================================================
+// ===== [C157] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 /// All that the bytes of an answer are made of.
@@ -26673,7 +27021,7 @@ inline std::string whole_answer(const answer_facts& f) {
     return openai_whole(f);
 }
 
-// ===== [C155] the simulated server's page of metrics =============================================
+// ===== [C158] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 /// Why the engine gave no more tokens; what a client gave up on is `abort`.
@@ -26837,7 +27185,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
     return w.page();
 }
 
-// ===== [C156] what the simulated server says besides answers =====================================
+// ===== [C159] what the simulated server says besides answers =====================================
 
 /// A body of known length.
 struct reply {
@@ -26924,7 +27272,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
                     max_model_len)};
 }
 
-// ===== [C157] an engine with the pace of a server that was measured ==============================
+// ===== [C160] an engine with the pace of a server that was measured ==============================
 
 /// How a server answered a load on the average: seconds, tokens of a request, requests a second.
 struct measured_pace {
@@ -26967,7 +27315,7 @@ inline engine engine_at_pace(const measured_pace& m) {
     return e;
 }
 
-// ===== [C158] our requests in other tools' definitions ===========================================
+// ===== [C161] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -27140,7 +27488,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
     return all;
 }
 
-// ===== [C159] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C162] the rows of a table: each metric over the repeats of an arm ========================
 
 /// Over all repeats of an arm together.
 struct metric_row {
@@ -27157,11 +27505,22 @@ inline std::vector<metric_id> table_metrics(const plan& p) {
             rows.push_back(id);
     return rows;
 }
+inline metric_row row_of(metric_id id, const sorted_values& all) {
+    const auto value = [&](statistic_kind kind, double q) {
+        return value_among(make_statistic(kind, id, q), all);
+    };
+    return {id,
+            value(statistic_kind::mean, 0),
+            value(statistic_kind::percentile, 0.5),
+            value(statistic_kind::percentile, 0.9),
+            value(statistic_kind::percentile, 0.99),
+            value(statistic_kind::max, 0)};
+}
 inline double run_value(metric_id id, const repeat_list& arm) {
     return pooled_value(make_statistic(statistic_kind::value, id, 0), arm);
 }
 
-// ===== [C160] points and round steps of drawings =================================================
+// ===== [C163] points and round steps of drawings =================================================
 
 /// A point of a curve, in the units of its axes.
 struct curve_point {
@@ -27183,7 +27542,7 @@ inline double elapsed_step(double least) {
     return round_step(least);
 }
 
-// ===== [C161] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C164] distributions: quantiles as lines, of each repeat and of all =======================
 
 /// A metric of one arm: its row of numbers and its quantiles as a line, of all repeats together,
 /// and the line of each repeat.
@@ -27228,19 +27587,63 @@ inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
     }
     out.values = all.size();
     out.pooled = quantile_line(id, all);
-    const auto value = [&](statistic_kind kind, double q) {
-        return value_among(make_statistic(kind, id, q), all);
-    };
-    out.row = {id,
-               value(statistic_kind::mean, 0),
-               value(statistic_kind::percentile, 0.5),
-               value(statistic_kind::percentile, 0.9),
-               value(statistic_kind::percentile, 0.99),
-               value(statistic_kind::max, 0)};
+    out.row = row_of(id, all);
     return out;
 }
 
-// ===== [C162] the curve of a search: objectives over the load ====================================
+// ===== [C165] what each label's requests did =====================================================
+
+/// One label of an arm, over all repeats together.
+struct label_figures {
+    std::string label{};
+    std::size_t requests = 0, failed = 0;  // measured ones
+    request_tokens tokens{};
+    std::vector<metric_row> rows{};  // of the table of latencies
+    double output_throughput = not_a_number, request_throughput = not_a_number;
+    const metric_row* row_of(metric_id id) const {
+        for (const metric_row& r : rows)
+            if (r.metric == id) return &r;
+        return nullptr;
+    }
+};
+/// Gaps that were too many to keep are not known by label.
+inline std::vector<label_figures> label_figures_of(const std::vector<metric_id>& metrics,
+                                                   const repeat_list& arm) {
+    std::vector<label_figures> all;
+    if (arm.empty()) return all;
+    const bool counted = std::any_of(arm.begin(), arm.end(),
+                                     [](const repeat_data& d) { return d.gaps_counted; });
+    for (const std::string& name : arm.front().labels) {
+        label_figures f;
+        f.label = name;
+        const selection own = label(text(name));
+        f.tokens = request_tokens_of(arm, own);
+        for (const repeat_data& d : arm) {
+            const selects selected(own, d);
+            for (const record& r : d.records) {
+                f.requests += is_measured(r) && selected.has(r);
+                f.failed += is_measured(r) && selected.has(r) && has_failed(r);
+            }
+        }
+        for (const metric_id id : metrics) {
+            if (is_of_turns(id) || (counted && facts_of(id).is_of_gaps)) continue;
+            const statistic_data what =
+                of_some(make_statistic(statistic_kind::mean, id, 0), own);
+            sorted_values values;
+            for (const repeat_data& d : arm) values.add(sorted_values_of(what, d));
+            f.rows.push_back(row_of(id, values));
+        }
+        const auto rate = [&](metric_id id) {
+            return pooled_value(of_some(make_statistic(statistic_kind::value, id, 0), own), arm);
+        };
+        f.output_throughput = rate(metric_id::output_throughput);
+        f.request_throughput = rate(metric_id::request_throughput);
+        all.push_back(f);
+    }
+    return all;
+}
+
+// ===== [C166] the curve of a search: objectives over the load ====================================
 
 /// One probe as reports tell it.
 struct load_point {
@@ -27291,7 +27694,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
     return c;
 }
 
-// ===== [C163] how requests ended, and what their answers say of tokens ===========================
+// ===== [C167] how requests ended, and what their answers say of tokens ===========================
 
 struct status_count {
     request_status status;
@@ -27407,7 +27810,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
     return kinds;
 }
 
-// ===== [C164] how long made-up prompts were to be, and were ======================================
+// ===== [C168] how long made-up prompts were to be, and were ======================================
 
 /// Lengths in tokens.
 struct length_figures {
@@ -27446,7 +27849,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
     return {true, length_figures_of(std::move(asked)), length_figures_of(std::move(counted))};
 }
 
-// ===== [C165] what each of several programs did, over all repeats ================================
+// ===== [C169] what each of several programs did, over all repeats ================================
 
 /// Of each program the worst of its repeats, and all of its requests; in the order of their
 /// numbers.
@@ -27511,7 +27914,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
     return t;
 }
 
-// ===== [C166] what a server told of itself, over all repeats =====================================
+// ===== [C170] what a server told of itself, over all repeats =====================================
 
 struct reported_value {
     statistic_data what{};
@@ -27590,7 +27993,7 @@ inline std::string cross_check_text(const server_account& a) {
     return "the server counts what we do";
 }
 
-// ===== [C167] what was done beside the load of an arm ============================================
+// ===== [C171] what was done beside the load of an arm ============================================
 
 /// One task over all repeats.
 struct task_figures {
@@ -27637,7 +28040,7 @@ inline std::string task_figures_text(const task_figures& t) {
     return all;
 }
 
-// ===== [C168] timelines: repeats in windows of equal length ======================================
+// ===== [C172] timelines: repeats in windows of equal length ======================================
 
 /// What a server's pages said when they were read, NaN where they did not.
 struct server_timeline {
@@ -27763,7 +28166,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
     return t;
 }
 
-// ===== [C169] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C173] all that reports tell of a gate's numbers, computed once ===========================
 
 /// One repeat as reports tell it.
 struct repeat_figures : repeat_facts {
@@ -27786,6 +28189,8 @@ struct arm_figures {
     prefix_hits prefix_cache{};
     reasoning_counts reasoning{};
     prompt_lengths prompts{};
+    std::vector<label_figures> labels{};
+    request_tokens tokens{};  // where the arms' workloads are two
     server_account server{};
     std::vector<rank_part> ranks{};  // where several programs sent the load
     std::vector<task_figures> beside{};  // the load
@@ -27884,6 +28289,8 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     a.prefix_cache = prefix_hits_of(arm);
     a.reasoning = reasoning_counts_of(arm);
     a.prompts = prompt_lengths_of(p, arm);
+    a.labels = label_figures_of(table_metrics(p), arm);
+    if (p.sent->otherwise) a.tokens = request_tokens_of(arm);
     a.server = server_account_of(arm);
     a.ranks = rank_figures_of(arm);
     a.beside = task_figures_of(arm);
@@ -27969,7 +28376,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
     return g;
 }
 
-// ===== [C170] what other runs of a gate would find ===============================================
+// ===== [C174] what other runs of a gate would find ===============================================
 
 /// What a gate of all its repeats would find of an objective, run after run, by what one run saw.
 struct foreseen {
@@ -28140,7 +28547,7 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
            " on" + (says_more ? printed(", %.3g %% outside the limit", beyond) : "");
 }
 
-// ===== [C171] answers that reports show ==========================================================
+// ===== [C175] answers that reports show ==========================================================
 
 /// What was asked, what would have been right or the baseline's, and what was said instead.
 struct shown_answer {
@@ -28210,7 +28617,7 @@ inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_li
     return rows;
 }
 
-// ===== [C172] what a result keeps of the nights that it was held against =========================
+// ===== [C176] what a result keeps of the nights that it was held against =========================
 // All that the rule needs: to judge again takes no folder, and gives the same bits.
 
 inline void fields_of(field_visitor& v, main_moved& m) {
@@ -28260,7 +28667,7 @@ inline void fields_of(field_visitor& v, history_terms& h) {
     v.list({"objectives"}, h.objectives, [&](objective_history& o) { fields_of(v, o); });
 }
 
-// ===== [C173] the fields of a gate: its servers, its load, what it was judged by =================
+// ===== [C177] the fields of a gate: its servers, its load, what it was judged by =================
 
 inline void fields_of(field_visitor& v, target_facts& t) {
     v.choice({"kind", "endpoint, process, simulated, stored, same server, other options (of the "
@@ -28303,7 +28710,7 @@ inline load_facts load_facts_of(const plan& p) {
     return {.arrivals = arrival_text(t.arrivals),
             .kind = t.arrivals.kind,
             .rate = t.arrivals.rate,
-            .users = t.is_open_loop() ? 0 : static_cast<long long>(t.arrivals.users),
+            .users = static_cast<long long>(users_of(t)),
             .max_in_flight = static_cast<long long>(t.arrivals.max_in_flight),
             .workload = t.workload_text,
             .sent_as_given = t.sent_as_given,
@@ -28431,6 +28838,17 @@ inline void fields_of(field_visitor& v, terms& judged_by, load_conditions& under
     fields_of(v, judged_by.rule);
     v.flag({"paired"}, expected.has_baseline);
     v.number({"arrival_cv2"}, under.arrival_cv2);
+    if (v.has("own_arrivals", !under.parts.empty()))
+        v.list({"own_arrivals", "of a mix whose parts each have arrivals of their own", at_times},
+               under.parts, [&](part_conditions& part) {
+                   v.text({"label"}, part.label);
+                   v.number({"arrival_cv2"}, part.arrival_cv2);
+                   v.flag({"saturates", "by users, who send again once they were answered"},
+                          part.saturates);
+               });
+    if (v.has("other_workload", under.other_workload))
+        v.flag({"other_workload", "the baseline's workload was another", at_times},
+               under.other_workload);
     v.flag({"short_outputs_expected"}, under.short_outputs_expected);
     v.flag({"spin"}, under.spins);
     v.whole({"expected_requests"}, expected.requests);
@@ -28485,7 +28903,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }
 
-// ===== [C174] stored results =====================================================================
+// ===== [C178] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 /// One gate of a result.json; the repeats have no records yet.
@@ -28515,6 +28933,7 @@ inline plan described_plan(const stored_gate& g) {
     t.arrivals.kind = l.kind;
     t.arrivals.rate = l.rate;
     t.arrivals.users = l.users;
+    t.own_arrivals = !g.seen.parts.empty();
     t.arrivals.max_in_flight = l.max_in_flight;
     t.requests = l.requests;
     t.duration_s = l.duration_s;
@@ -28559,6 +28978,7 @@ inline slo_context context_of(const stored_gate& g, const expected_load& expecte
     c.arrivals = g.load.arrivals;
     c.in_users = g.load.kind == arrival_kind::closed_loop;
     c.saturates = saturates(g.load.kind);
+    c.saturating = saturating_labels(g.seen);
     c.rule = g.judged_by.rule;
     c.most_repeats = g.judged_by.rule.most;
     c.has_baseline = expected.has_baseline || !g.judged_by.stored.file.empty() ||
@@ -28805,7 +29225,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     }
 }
 
-// ===== [C175] the fields of what was measured on a server ========================================
+// ===== [C179] the fields of what was measured on a server ========================================
 
 inline void fields_of(field_visitor& v, length_figures& f) {
     v.number({"mean"}, f.mean);
@@ -28860,6 +29280,25 @@ inline void fields_of(field_visitor& v, reasoning_counts& r) {
     v.whole({"hidden_tokens", "output tokens that were never streamed", at_times}, r.hidden);
 }
 
+inline void fields_of(field_visitor& v, request_tokens& t) {
+    v.number({"prompt"}, t.prompt);
+    v.number({"output"}, t.output);
+}
+inline void fields_of(field_visitor& v, label_figures& f) {
+    v.text({"label"}, f.label);
+    v.whole({"requests", "measured ones"}, f.requests);
+    v.whole({"failed"}, f.failed);
+    v.object({"tokens_per_request"}, true, f.tokens);
+    for (const metric_id id : {metric_id::ttft, metric_id::tpot, metric_id::itl, metric_id::e2e,
+                               metric_id::ttft_from_send}) {
+        const metric_row* known = f.row_of(id);
+        metric_row row = known ? *known : metric_row{id, 0, 0, 0, 0, 0};
+        if (v.has(metric_name(id), known != nullptr)) fields_of(v, row);
+    }
+    v.number({"output_throughput", "tok/s"}, f.output_throughput, any_number);
+    v.number({"request_throughput", "req/s"}, f.request_throughput, any_number);
+}
+
 inline std::string about_unit(metric_unit unit) {
     if (unit == metric_unit::time) return "seconds, null where there are none";
     const written_unit* u = unit == metric_unit::fraction ? nullptr : first_unit_of(unit);
@@ -28878,6 +29317,13 @@ inline void fields_of(field_visitor& v, arm_figures& a, token_fit& fit, std::siz
         v.number({metric_name(metric), about.c_str(), of_some ? at_times : presence::always},
                  value, any_number);
     }
+    if (v.has("tokens_per_request", !std::isnan(a.tokens.output)))
+        v.object({"tokens_per_request", "of completed requests, on the average: where the arms are "
+                                        "one server asked in two ways", at_times},
+                 true, a.tokens);
+    if (v.has("labels", !a.labels.empty()))
+        v.list({"labels", "of the parts of a mix, or the steps of sessions", at_times}, a.labels,
+               [&](label_figures& f) { fields_of(v, f); });
     if (v.begin({"prefix_cache", "what the server's prefix cache had of the prompts; missing where "
                                  "the server does not say", at_times}, a.prefix_cache.prompt > 0)) {
         v.number({"cached_tokens"}, a.prefix_cache.cached);
@@ -28959,7 +29405,7 @@ inline void fields_of(field_visitor& v, other_view& o) {
     v.texts({"notes", "what was not recorded for them"}, o.notes);
 }
 
-// ===== [C176] calibration.json ===================================================================
+// ===== [C180] calibration.json ===================================================================
 
 inline constexpr const char* calibration_schema = "llmbench/calibration/1";
 /// More than this between repeats of one server is no noise that limits could be held under.
@@ -29016,7 +29462,7 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
     return noise;
 }
 
-// ===== [C177] what result.json tells of events.bin ===============================================
+// ===== [C181] what result.json tells of events.bin ===============================================
 
 /// Where each record's gaps lie in events.bin, how long that is, and the hash of so much of it.
 struct event_index {
@@ -29034,7 +29480,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
                   {1, 0});
 }
 
-// ===== [C178] the fields of a verdict ============================================================
+// ===== [C182] the fields of a verdict ============================================================
 
 /// Which side of the limit is the good one.
 enum class good_side : unsigned char { at_most, at_least };
@@ -29103,7 +29549,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"line"}, of.what.at.line);
 }
 
-// ===== [C179] from a gate that was measured to its line of a history =============================
+// ===== [C183] from a gate that was measured to its line of a history =============================
 
 /// What is added where nobody asks for another number of repeats: from two a night has no spread of
 /// its own to speak of.
@@ -29218,7 +29664,7 @@ inline history_entry history_entry_of(const plan& p, cohort in, const fingerprin
     return e;
 }
 
-// ===== [C180] one line of records.jsonl ==========================================================
+// ===== [C184] one line of records.jsonl ==========================================================
 
 /// Refuses the times of an answer that cannot have been: what an answer took is the difference of
 /// two of them, and one that is complete has them all, but for what it may lack: a second event, an
@@ -29264,7 +29710,7 @@ inline record read_record(const std::string& line, std::string& gate) {
     return r;
 }
 
-// ===== [C181] shards of a load, put together =====================================================
+// ===== [C185] shards of a load, put together =====================================================
 
 /// What one program left of the load that it shared, with its requests.
 struct stored_shard {
@@ -29390,7 +29836,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
     g.judged_by.slos = g.what.judged->slos;
     g.judged_by.rule = first.judged_by.rule;
     static_cast<load_conditions&>(g.seen) = first.seen;
-    const bool closed = !g.what.sent->is_open_loop();
+    const bool closed = users_of(*g.what.sent) > 0;
     while (!first.seen.candidate.empty()) {
         check_one_time(shards, g.seen.candidate.size());
         std::vector<repeat_data> parts;
@@ -29405,7 +29851,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
     return g;
 }
 
-// ===== [C182] a repeat as bytes, for another program of the same run =============================
+// ===== [C186] a repeat as bytes, for another program of the same run =============================
 
 /// As result.json, records.jsonl and events.bin have it: the facts on the first line, then a line a
 /// request, an empty one, and the gaps of all in that order. Every gap must be listed.
@@ -29458,7 +29904,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
     return d;
 }
 
-// ===== [C183] from the lines of a history to what a gate is held against =========================
+// ===== [C187] from the lines of a history to what a gate is held against =========================
 
 inline std::string short_commit(const history_night& n) {
     return n.commit.empty() ? n.at.substr(0, 10) : n.commit.substr(0, 8);
@@ -29575,7 +30021,7 @@ inline history_terms history_terms_of(const history_lines& lines, const cohort& 
     return h;
 }
 
-// ===== [C184] the progress line ==================================================================
+// ===== [C188] the progress line ==================================================================
 
 /// What a gate can tell of itself while it runs.
 struct progress_facts {
@@ -29630,7 +30076,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     return is_reported && parts >= parts_in_short ? line : line_in_short;
 }
 
-// ===== [C185] what reports tell of several settings ==============================================
+// ===== [C189] what reports tell of several settings ==============================================
 
 /// A comparison as every report shows it, beside the gates of its settings.
 struct comparison_report {
@@ -29639,7 +30085,7 @@ struct comparison_report {
     settings_comparison found{};
 };
 
-// ===== [C186] several settings in result.json ====================================================
+// ===== [C190] several settings in result.json ====================================================
 
 inline void fields_of(field_visitor& v, setting_ratio& r, settings_comparison& c) {
     std::string of = c.settings[r.second].name, to = c.settings[r.first].name;
@@ -29706,7 +30152,7 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
     v.list({"statistics"}, c.statistics, [&](compared_statistic& s) { fields_of(v, s, c); });
 }
 
-// ===== [C187] several settings on the console ====================================================
+// ===== [C191] several settings on the console ====================================================
 
 /// What tables show of one setting: its value, and where there is one its ratio to the first.
 struct comparison_cell {
@@ -29793,7 +30239,7 @@ inline std::string comparison_text(const comparison_report& r) {
     return out;
 }
 
-// ===== [C188] what came of a profile =============================================================
+// ===== [C192] what came of a profile =============================================================
 
 /// A question to the server's profiler, by HTTP or by a command.
 struct profile_step {
@@ -29848,7 +30294,7 @@ inline void fields_of(field_visitor& v, taken_profile& t) {
     v.object({"stop", "", presence::always, "profile_step"}, true, t.stop);
 }
 
-// ===== [C189] what reports are made of ===========================================================
+// ===== [C193] what reports are made of ===========================================================
 
 /// What came of a gate on a model of its server.
 struct rehearsal_report {
@@ -29892,7 +30338,7 @@ struct environment_facts {
     std::string program{};  // as it was called
 };
 
-// ===== [C190] how gates are headed ===============================================================
+// ===== [C194] how gates are headed ===============================================================
 
 /// What is said over a gate: its outcome, and where that is no failure how much of a pass it is.
 /// Exit codes know the outcome alone. In the order in which a reader should hear of them.
@@ -29975,7 +30421,7 @@ inline std::string headline_text(const gate_report& g) {
     return printed("inconclusive, %zu of %s", open, plural(all, "objective").c_str());
 }
 
-// ===== [C191] words in Markdown ==================================================================
+// ===== [C195] words in Markdown ==================================================================
 
 inline std::string markdown_escaped(const std::string& s) {
     std::string out;
@@ -30003,7 +30449,7 @@ inline std::string markdown_code(const std::string& s) {
     return fence + room + words + room + fence;
 }
 
-// ===== [C192] what reports tell of a server's loads, one after the other =========================
+// ===== [C196] what reports tell of a server's loads, one after the other =========================
 
 /// One load, which is a gate of its own, and what its verdicts show together.
 struct judged_load {
@@ -30233,7 +30679,7 @@ inline void fields_of(field_visitor& v, curve_report& c) {
     });
 }
 
-// ===== [C193] rehearsals: gates on a model of their server =======================================
+// ===== [C197] rehearsals: gates on a model of their server =======================================
 
 /// "a rehearsal: pass on the model; inconclusive in 3 % of the runs; ...".
 inline std::string rehearsed_text(const slo_verdict& v, const foreseen& f) {
@@ -30296,7 +30742,7 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
     });
 }
 
-// ===== [C194] result.json and calibration.json ===================================================
+// ===== [C198] result.json and calibration.json ===================================================
 
 /// What LLMBENCH_CALIBRATION reads.
 inline std::string calibration_json(const std::vector<gate_report>& gates) {
@@ -30415,7 +30861,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
     return j.close().text() + "\n";
 }
 
-// ===== [C195] several settings in summary.md =====================================================
+// ===== [C199] several settings in summary.md =====================================================
 
 inline std::string comparison_md(const comparison_report& r) {
     const settings_comparison& c = r.found;
@@ -30449,7 +30895,7 @@ inline std::string comparison_md(const comparison_report& r) {
     return out + "\n";
 }
 
-// ===== [C196] what reports say of the nights that a gate was held against ========================
+// ===== [C200] what reports say of the nights that a gate was held against ========================
 
 inline constexpr double wide_nights_sd = 0.03;  // from which on a live comparison sees far more
 
@@ -30498,7 +30944,7 @@ inline std::vector<std::string> nights_lines(const gate_report& g) {
     return lines;
 }
 
-// ===== [C197] words of reports ===================================================================
+// ===== [C201] words of reports ===================================================================
 
 /// What the tokens are that a throughput is of.
 inline const char* throughput_kind(const gate_report& g) {
@@ -30711,6 +31157,11 @@ inline std::string client_text(const gate_report& g) {
 }
 inline constexpr const char* virtual_time_text =
     "in virtual time: the load was computed, and nothing was waited for";
+/// "prompt 512, output 128", on the average.
+inline std::string tokens_text(const request_tokens& t) {
+    const auto known = [](double n) { return n > 0 ? printed("%.4g", n) : "unknown"; };
+    return "prompt " + known(t.prompt) + ", output " + known(t.output);
+}
 /// What a reader of a gate's numbers should know of them, a sentence each.
 inline std::vector<std::string> notes_on(const gate_report& g) {
     std::vector<std::string> notes;
@@ -30720,6 +31171,11 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
     if (g.baseline.kind == target_kind::otherwise)
         notes.push_back("candidate: options " + g.target.options + ", model " + g.target.model +
                         "; baseline: " + target_text(g.baseline));
+    if (g.under.other_workload)
+        notes.push_back("tokens of a request: " + tokens_text(g.figures.candidate.tokens) +
+                        "; baseline: " + tokens_text(g.figures.baseline.tokens) +
+                        (g.what.sent->otherwise ? ", " + (*g.what.sent->otherwise).workload_text
+                                                : ""));
     for (const unsupported_metrics& u : g.under.unsupported) notes.push_back(unsupported_text(u));
     for (const std::string& note : g.under.notes) notes.push_back(note);
     if (std::string t = ranks_text(g.figures.candidate.ranks); !t.empty())
@@ -30802,7 +31258,7 @@ inline std::string span_text(double least, double most) {
                         : printed("about %.0f s", most);
 }
 
-// ===== [C198] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C202] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 /// Where an objective was written; the guard on errors stands at its gate.
 inline std::string place_of(const slo_verdict& v, const std::string& gate_place) {
@@ -31111,7 +31567,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
            metrics + "# EOF\n";
 }
 
-// ===== [C199] what a console can show ============================================================
+// ===== [C203] what a console can show ============================================================
 
 /// How the console may be written to.
 struct console_style {
@@ -31132,7 +31588,52 @@ inline console_style style_of(const console_facts& c) {
             same_ignoring_case(charset, ".utf-8") || same_ignoring_case(charset, ".utf8")};
 }
 
-// ===== [C200] the console ========================================================================
+// ===== [C204] the table of labels ================================================================
+
+/// Its head and its lines, those of the baseline last.
+struct labels_table {
+    std::vector<std::string> head{};
+    std::vector<std::vector<std::string>> lines{};
+};
+inline labels_table labels_table_of(const gate_report& g) {
+    labels_table t;
+    t.head = {"label", "failed"};
+    struct column {
+        metric_id metric;
+        const char* name;
+        double metric_row::*value;
+    };
+    const column columns[] = {{metric_id::ttft, "ttft p50", &metric_row::p50},
+                              {metric_id::ttft, "ttft p90", &metric_row::p90},
+                              {metric_id::tpot, "tpot p50", &metric_row::p50},
+                              {metric_id::e2e, "e2e p50", &metric_row::p50},
+                              {metric_id::e2e, "e2e p90", &metric_row::p90}};
+    const bool streams = g.what.sent->common.stream && g.what.sent->scores.empty();
+    const metric_id rate =
+        g.what.sent->scores.empty() ? metric_id::output_throughput : metric_id::request_throughput;
+    const auto is_shown = [&](const column& c) { return streams || c.metric == metric_id::e2e; };
+    for (const column& c : columns)
+        if (is_shown(c)) t.head.push_back(c.name);
+    t.head.push_back("throughput");
+    for (const arm_figures* arm : {&g.figures.candidate, &g.figures.baseline})
+        for (const label_figures& f : arm->labels) {
+            const char* of = arm == &g.figures.baseline ? "baseline: " : "";
+            std::vector<std::string> line = {of + f.label,
+                                             printed("%zu of %zu", f.failed, f.requests)};
+            for (const column& c : columns) {
+                const metric_row* row = f.row_of(c.metric);
+                if (is_shown(c))
+                    line.push_back(value_text(c.metric, row ? row->*c.value : not_a_number));
+            }
+            line.push_back(value_text(rate, rate == metric_id::output_throughput
+                                                ? f.output_throughput
+                                                : f.request_throughput));
+            t.lines.push_back(line);
+        }
+    return t;
+}
+
+// ===== [C205] the console ========================================================================
 
 /// An objective as a gate file has it: "mean(tpot) <= 25_ms" of "mean(tpot) <= 25 ms".
 inline std::string written_in_code(const std::string& words) {
@@ -31244,6 +31745,29 @@ inline std::string noted(const std::string& words) {
     return wrapped("  " + words, console_columns, 6) + "\n";
 }
 
+/// The table of labels, "" where there are none.
+inline std::string labels_text(const gate_report& g) {
+    const labels_table t = labels_table_of(g);
+    if (t.lines.empty()) return {};
+    std::vector<int> widths(t.head.size(), 10);
+    const auto widen = [&](const std::vector<std::string>& line) {
+        for (std::size_t i = 0; i < line.size(); ++i)
+            widths[i] = std::max(widths[i], static_cast<int>(line[i].size()));
+    };
+    widen(t.head);
+    for (const auto& line : t.lines) widen(line);
+    std::string out = "\n";
+    const auto add = [&](const std::vector<std::string>& line) {
+        out += printed("  %-*s", widths[0], line[0].c_str());
+        for (std::size_t i = 1; i < line.size(); ++i)
+            out += printed(" %*s", widths[i], line[i].c_str());
+        out += "\n";
+    };
+    add(t.head);
+    for (const auto& line : t.lines) add(line);
+    return out;
+}
+
 /// The block that closes a gate on the console.
 inline std::string console_text(const gate_report& g, const console_style& style = {}) {
     const std::string title = g.what.name + ": " + headline_text(g);
@@ -31273,6 +31797,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
         out += latency_line(metric_name(r.metric), name, r);
         if (!other.empty()) out += latency_line("  baseline", name, other.distributions[i].row);
     }
+    out += labels_text(g);
     const std::string kind = throughput_kind(g);
     out += noted(kind + " " + throughput_text(g, mine) + ", " + status_text(mine));
     if (!other.empty())
@@ -31314,7 +31839,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
     return printed("\n%zu gates:%s\n", gates.size(), counts.c_str()) + names + last;
 }
 
-// ===== [C201] answers in reports: answers.jsonl, and their section of the page ===================
+// ===== [C206] answers in reports: answers.jsonl, and their section of the page ===================
 
 /// answers.jsonl: a line for each answer that a gate shows.
 inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
@@ -31334,7 +31859,7 @@ inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
     return lines;
 }
 
-// ===== [C202] the pace of a server in the result of a run ========================================
+// ===== [C207] the pace of a server in the result of a run ========================================
 
 /// What a gate of an earlier run tells of its server.
 struct reported_pace {
@@ -31389,7 +31914,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
     return t;
 }
 
-// ===== [C203] the report page: drawings ==========================================================
+// ===== [C208] the report page: drawings ==========================================================
 
 /// A place in a drawing: tenths of a pixel, never "nan", "inf" or "-0".
 inline std::string pixels(double v) {
@@ -31645,7 +32170,7 @@ private:
     std::vector<curve_point> labelled_{};
 };
 
-// ===== [C204] the report page: verdicts ==========================================================
+// ===== [C209] the report page: verdicts ==========================================================
 
 inline std::string icon(const char* name) {
     return printed("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-%s\"/></svg>", name);
@@ -31810,7 +32335,7 @@ inline std::string page_table(const std::string& name, const std::vector<std::st
 }
 inline std::string number_cell(const std::string& s) { return "<td class=\"n\">" + s + "</td>"; }
 
-// ===== [C205] the report page: what else a gate has to say =======================================
+// ===== [C210] the report page: what else a gate has to say =======================================
 
 inline std::string failures_html(const arm_figures& arm, const char* who) {
     std::size_t all = 0;
@@ -32026,7 +32551,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
     return t + " " + shell_quoted("--test-case=" + pattern);
 }
 
-// ===== [C206] the report page: answers ===========================================================
+// ===== [C211] the report page: answers ===========================================================
 
 inline std::string answer_html(const shown_answer& a) {
     const bool differs = !std::isnan(a.same_characters);
@@ -32060,7 +32585,7 @@ inline std::string answers_html(const gate_report& g) {
     return h + folded(printed("%zu more", g.answers.size() - most_at_once), "", false, more);
 }
 
-// ===== [C207] the report page: style, icons and script ===========================================
+// ===== [C212] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -32262,7 +32787,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 })();
 )js";
 
-// ===== [C208] the report page: distributions =====================================================
+// ===== [C213] the report page: distributions =====================================================
 
 inline std::string arms_key(bool has_baseline) {
     return has_baseline
@@ -32337,6 +32862,19 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
     return p.figure(metric_name(id), alt, true);
 }
 
+/// What each label's requests did, "" where there are none.
+inline std::string labels_html(const gate_report& g) {
+    const labels_table t = labels_table_of(g);
+    std::string rows;
+    for (const std::vector<std::string>& line : t.lines) {
+        rows += "<tr><th scope=\"row\">" + xml_escaped(line[0]) + "</th>";
+        for (std::size_t i = 1; i < line.size(); ++i) rows += number_cell(line[i]);
+        rows += "</tr>\n";
+    }
+    if (rows.empty()) return {};
+    return "<h3>Labels</h3>\n" + page_table("Labels of " + g.what.name, t.head, rows, 1);
+}
+
 inline std::string latency_table(const gate_report& g) {
     const gate_figures& all = g.figures;
     const bool both = !all.baseline.empty();
@@ -32371,7 +32909,7 @@ inline std::string latency_table(const gate_report& g) {
     return page_table("Latency of " + g.what.name, head, rows, both ? 2 : 1);
 }
 
-// ===== [C209] the report page: gates beside each other ===========================================
+// ===== [C214] the report page: gates beside each other ===========================================
 
 inline bool is_of_a_curve(const gate_report& g, const std::vector<curve_report>& curves) {
     for (const curve_report& c : curves)
@@ -32393,7 +32931,8 @@ inline std::vector<load_series> load_series_of(const std::vector<gate_report>& g
         const bool users = a.kind == arrival_kind::closed_loop;
         const bool steady = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
                             a.kind == arrival_kind::gamma;
-        if (!g.refusal.empty() || g.figures.candidate.empty() || !(users || steady)) continue;
+        const bool is_one = (users || steady) && !g.what.sent->own_arrivals;
+        if (!g.refusal.empty() || g.figures.candidate.empty() || !is_one) continue;
         if (is_of_a_curve(g, curves)) continue;
         // Every simulated server has a port of its own.
         const std::string url = g.target.kind == target_kind::endpoint ? g.target.url : "";
@@ -32551,7 +33090,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates,
     return h;
 }
 
-// ===== [C210] the report page: what a search found ===============================================
+// ===== [C215] the report page: what a search found ===============================================
 
 /// The colour of a probe: of what it shows, else of nobody.
 inline const char* style_of(const load_point& p) {
@@ -32631,7 +33170,7 @@ inline std::string search_html(const gate_report& g) {
     return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 3);
 }
 
-// ===== [C211] the report page: several settings beside each other ================================
+// ===== [C216] the report page: several settings beside each other ================================
 
 /// One statistic of all settings, "" where none has a value.
 inline std::string settings_figure(const settings_comparison& c, const compared_statistic& s) {
@@ -32718,7 +33257,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
     return h;
 }
 
-// ===== [C212] the report page: timelines =========================================================
+// ===== [C217] the report page: timelines =========================================================
 
 /// All repeats of a gate over time, one drawing for each thing that changes.
 class timeline_figures {
@@ -32880,7 +33419,7 @@ private:
     const std::vector<repeat_timeline>&mine_, &other_;
 };
 
-// ===== [C213] the report page: the whole =========================================================
+// ===== [C218] the report page: the whole =========================================================
 
 /// Tables and drawings of what was measured.
 inline std::string numbers_html(const gate_report& g) {
@@ -32888,7 +33427,7 @@ inline std::string numbers_html(const gate_report& g) {
     const std::string at = f.search.tables_at();
     std::string h = "<h3>Latency" + (at.empty() ? "" : " " + at) + "</h3>\n" + latency_table(g) +
                     "<p class=\"note\">Of all repeats together: what was measured, the slowest "
-                    "request of all as max.</p>\n";
+                    "request of all as max.</p>\n" + labels_html(g);
     for (const arm_figures* arm : {&f.candidate, &f.baseline})
         if (!arm->empty())
             h += std::string("<p>") + (arm == &f.baseline ? "Baseline, " : "") +
@@ -36781,6 +37320,7 @@ struct load_order {
     std::string id_prefix{};
     std::size_t first = 0, last = 0;
     std::vector<long long> send_at{};  // of an open loop, offsets in ns; empty: closed loop
+    std::vector<std::size_t> begins{};  // the conversations of those; none: one after the other
     long long measured_from_ns = 0;    // offset
     bool measured_by_time = false;     // of a closed loop: nothing is measured before that
     std::size_t warmup = 0;            // requests of the trace that warm up
@@ -36794,9 +37334,11 @@ struct load_order {
         return what->shard.of((last - first + what->sent->stride - 1) / what->sent->stride);
     }
     /// Users of a closed loop, this program's.
-    std::size_t users() const {
-        return what->shard.of(static_cast<std::size_t>(what->sent->arrivals.users));
-    }
+    std::size_t users() const { return what->shard.of(users_of(*what->sent)); }
+    /// Those whose users take places of their own: the parts, where each has its arrivals.
+    std::size_t lines() const { return what->sent->own_arrivals ? what->sent->parts.size() : 1; }
+    /// From one place of a line to its next one that is this program's.
+    std::size_t step() const { return what->shard.count * lines() * what->sent->stride; }
 };
 
 /// A request of the trace, when it is due, and the user of a closed loop whose it is.
@@ -36844,7 +37386,8 @@ private:
 
 /// What the threads of one load share. Nothing here is touched once per event.
 struct load_state {
-    std::atomic<std::size_t> next{0};              // closed loop: the next request of the trace
+    // Closed loop: the next request of the trace, of each line.
+    std::array<std::atomic<std::size_t>, most_parts> next{};
     std::atomic<long long> measured_from{0};       // when the first measured request was dispatched
     std::atomic<long long> measured{0};      // requests after a warm-up that is a time
     std::atomic<long long> exhausted_at{0};  // closed loop: when the first user had nothing left
@@ -36874,6 +37417,11 @@ struct load_state {
     }
 };
 
+/// Where users take their first places.
+inline void begin_lines(const load_order& o, load_state& shared) {
+    for (std::size_t i = 0; i < o.lines(); ++i)
+        shared.next[i] = o.first + (o.what->shard.index * o.lines() + i) * o.what->sent->stride;
+}
 /// Where the measured part of a load begins, an offset; earlier than planned where it has settled.
 inline long long measured_offset(const load_order& o, const load_state& shared) {
     return shared.settling.is_on() ? shared.settling.ends_at() : o.measured_from_ns;
@@ -37270,20 +37818,21 @@ public:
           sent_(*order.what->sent),
           shared_(shared),
           shard_(shard_of_thread(order.what->shard, index, count)),
-          next_open_(shard_.index) {
+          next_open_(shard_.index),
+          lines_(order.lines()) {
+        for (std::size_t u = shard_.index; u < users_of(sent_); u += shard_.count)
+            ++lines_[user_of(sent_, u).which].users;
         const auto cap = static_cast<std::size_t>(sent_.arrivals.max_in_flight);
         cap_ = cap > 0 ? std::max(1ll, static_cast<long long>(shard_.of(cap))) : 0;
     }
 
     /// The start of the load is known by now.
     void begin() {
-        if (!order_.send_at.empty()) return;
-        const auto users = static_cast<std::size_t>(sent_.arrivals.users);
-        for (std::size_t u = shard_.index; u < users; u += shard_.count) {
-            const double offset =
-                sent_.arrivals.users_ramp_s * static_cast<double>(u) / static_cast<double>(users);
-            users_.push({.at_ns = shared_.start_ns + ns_of(offset), .user = static_cast<int>(u)});
-        }
+        if (sent_.own_arrivals && order_.measured_by_time)  // of all parts at one time
+            shared_.measured_from = shared_.start_ns + order_.measured_from_ns;
+        for (std::size_t u = shard_.index; u < users_of(sent_); u += shard_.count)
+            users_.push({.at_ns = shared_.start_ns + ns_of(user_of(sent_, u).begins_s()),
+                         .user = static_cast<int>(u)});
     }
 
     // ---- what is due
@@ -37305,8 +37854,9 @@ public:
             planned_request next{0, due, -1};
             const bool is_start = due == next_planned();
             if (is_start) {
-                next.index = order_.first + next_open_ * sent_.stride;
+                next.index = place_of_send(next_open_);
                 next_open_ += shard_.count;
+                if (open_built_ > 0) --open_built_;
             } else {
                 const ready_user u = users_.top();
                 users_.pop();
@@ -37336,8 +37886,8 @@ public:
     }
     /// How many requests it may have to send at one time: worth being built before.
     std::size_t due_together() const {
-        if (order_.send_at.empty())
-            return shard_.of(static_cast<std::size_t>(sent_.arrivals.users));
+        if (const std::size_t users = shard_.of(users_of(sent_)); users > 0)
+            return users + !order_.send_at.empty();
         const bool at_once = sent_.arrivals.kind == arrival_kind::all_at_once;
         return at_once ? shard_.of(order_.send_at.size()) : 1;
     }
@@ -37345,20 +37895,22 @@ public:
     /// `order.last` where there is none. In a closed loop that place is its own from then on,
     /// unless so few are left that threads take them as their users come.
     std::size_t place_ahead(std::size_t later) {
+        if (sent_.own_arrivals) return place_of_parts_ahead();
         if (!order_.send_at.empty()) {
             pass_what_is_left_out();
             const std::size_t open = next_open_ + later * shard_.count;
-            return open < order_.send_at.size() ? order_.first + open * sent_.stride : order_.last;
+            return open < order_.send_at.size() ? place_of_send(open) : order_.last;
         }
+        std::deque<std::size_t>& taken = lines_[0].taken;
         // Users that begin in the middle of a session do not send what it begins with.
         if (plays_sessions(sent_) && sent_.requests == 0) return order_.last;
-        while (taken_.size() <= later) {
-            const std::size_t next = shared_.next.load();
-            if (next >= order_.last || (order_.last - next) / step() < 2 * order_.users())
+        while (taken.size() <= later) {
+            const std::size_t next = shared_.next[0].load();
+            if (next >= order_.last || (order_.last - next) / order_.step() < 2 * order_.users())
                 return order_.last;
-            taken_.push_back(shared_.next.fetch_add(step()));
+            taken.push_back(shared_.next[0].fetch_add(order_.step()));
         }
-        return std::min(taken_[later], order_.last);
+        return std::min(taken[later], order_.last);
     }
     /// There is a next send, and no other request must end for it.
     bool expects_to_send() const { return next_due() != 0 && (cap_ == 0 || in_flight_ < cap_); }
@@ -37431,8 +37983,10 @@ public:
     }
     /// The last send is behind us, or the start of the last session: limits.drain counts from here.
     bool sending_is_over(long long now_ns) const {
-        if (order_.send_at.empty())
-            return shared_.exhausted_at.load() != 0 || (sent_.plays_out && is_out_of_time(now_ns));
+        const bool users_are_over =
+            shared_.exhausted_at.load() != 0 || (sent_.plays_out && is_out_of_time(now_ns));
+        if (users_of(sent_) > 0 && !users_are_over) return false;
+        if (order_.send_at.empty()) return true;
         return (sent_.plays_out ? next_planned() : next_due()) == 0 && waiting_.empty();
     }
 
@@ -37464,7 +38018,25 @@ private:
                (comes_forward ? shared_.settling.earlier_by() : 0);
     }
     bool is_warming(std::size_t open) const {
-        return open < order_.send_at.size() && order_.first + open * sent_.stride < order_.warmup;
+        return open < order_.send_at.size() && place_of_send(open) < order_.warmup;
+    }
+    std::size_t place_of_send(std::size_t open) const {
+        return order_.first + (order_.begins.empty() ? open : order_.begins[open]) * sent_.stride;
+    }
+    /// Of parts with arrivals of their own: one of the places that may be due together, each once.
+    std::size_t place_of_parts_ahead() {
+        if (open_built_ == 0 && next_open_ < order_.send_at.size()) {
+            ++open_built_;
+            return place_of_send(next_open_);
+        }
+        for (std::size_t i = 0; i < lines_.size(); ++i) {
+            line& of = lines_[i];
+            if (of.built >= of.users) continue;
+            if (of.taken.size() <= of.built)
+                of.taken.push_back(shared_.next[i].fetch_add(order_.step()));
+            return of.taken[of.built++];
+        }
+        return order_.last;
     }
     /// What a user of a closed loop sends next: `order.last` where time or trace have run out.
     std::size_t place_for(const ready_user& u, long long now_ns) {
@@ -37473,7 +38045,7 @@ private:
         const bool out_of_time = is_out_of_time(u.at_ns);
         const std::size_t place = out_of_time                  ? order_.last
                                   : u.turn != new_conversation ? u.turn
-                                                               : take_place();
+                                                               : take_place(u.user);
         const bool enough = order_.most_measured > 0 && place < order_.last &&
                             phase_of(order_, shared_, {place, u.at_ns}) == run_phase::measure &&
                             shared_.measured.fetch_add(1) >= order_.most_measured;
@@ -37487,17 +38059,21 @@ private:
         const long long from = shared_.measured_from.load();
         return sent_.duration_s > 0 && from > 0 && at_ns - from >= ns_of(sent_.duration_s);
     }
-    std::size_t step() const { return order_.what->shard.count * sent_.stride; }
-    std::size_t take_place() {
-        if (taken_.empty()) return shared_.next.fetch_add(step());
-        const std::size_t first = taken_.front();
-        taken_.pop_front();
+    std::size_t take_place(int user) {
+        const std::size_t which = user_of(sent_, static_cast<std::size_t>(user)).which;
+        line& of = lines_[which];
+        if (of.taken.empty()) return shared_.next[which].fetch_add(order_.step());
+        const std::size_t first = of.taken.front();
+        of.taken.pop_front();
+        if (of.built > 0) --of.built;
         return first;
     }
 
     /// Of a user, behind the answer on a place.
     double pause_s(std::size_t index) const {
-        return drawn_seconds(sent_.arrivals.think, sent_.seed, streams::pauses + index);
+        const arrival_data& a =
+            sent_.own_arrivals ? own_place_of(sent_, index).part.arrivals : sent_.arrivals;
+        return drawn_seconds(a.think, sent_.seed, streams::pauses + index);
     }
 
     // ---- sessions
@@ -37586,12 +38162,20 @@ private:
     load_state& shared_;
     const load_shard shard_;
     mutable std::size_t next_open_;  // of order.send_at; moves past what is left out
+    std::size_t open_built_ = 0;     // of those to come, where parts have their own arrivals
+    /// Places of conversations to come, in a closed loop: of one part, where parts have their own
+    /// arrivals.
+    struct line {
+        std::size_t users = 0;  // of this thread
+        std::deque<std::size_t> taken{};
+        std::size_t built = 0;  // of those, the first ones
+    };
+    std::vector<line> lines_;
     std::priority_queue<ready_user, std::vector<ready_user>, std::greater<>> users_{};
     std::map<std::size_t, std::vector<std::string>> answers_{};  // of conversations that go on
     std::map<std::size_t, live_session> live_{};  // by their first places
     std::set<int> has_begun_{};                   // users
     std::deque<planned_request> waiting_{};
-    std::deque<std::size_t> taken_{};  // places of conversations to come, in a closed loop
     long long in_flight_ = 0, cap_ = 0;
     long long promised_ = 0;  // of those that wait: others have ended for them
     bool stopped_ = false;
@@ -37769,7 +38353,7 @@ private:
     /// Where the throughput window begins, ends, and may end; 0 where that is not known.
     std::array<long long, 3> window_edges() const {
         const long long start = shared_.start_ns, from = shared_.measured_from.load();
-        if (!order_.send_at.empty())
+        if (!order_.send_at.empty() && order_.begins.empty())
             return {start + order_.measured_from_ns, start + order_.send_at.back(), 0};
         if (from == 0) return {0, shared_.exhausted_at.load(), 0};
         return {from, shared_.exhausted_at.load(), from + ns_of(order_.what->sent->duration_s)};
@@ -38042,7 +38626,7 @@ inline std::size_t connections_needed(const load_order& o) {
     const arrival_data& a = o.what->sent->arrivals;
     std::size_t n = 0;
     if (a.kind == arrival_kind::all_at_once) n = o.starts();
-    else if (o.send_at.empty()) n = std::min(o.starts(), o.users());
+    else n = std::min(o.starts(), o.users());
     return a.max_in_flight > 0 ? std::min(n, in_flight_at_most(o)) : n;
 }
 
@@ -38051,7 +38635,7 @@ inline std::size_t connections_at_first(const load_order& o, std::size_t index, 
     const arrival_data& a = o.what->sent->arrivals;
     std::size_t at_once = std::min<std::size_t>(o.starts(), 1);
     if (a.kind == arrival_kind::all_at_once) at_once = o.starts();
-    if (o.send_at.empty() && a.users_ramp_s == 0) at_once = std::min(o.starts(), o.users());
+    if (o.users() > 0 && a.users_ramp_s == 0) at_once = std::min(o.starts(), o.users());
     if (a.max_in_flight > 0) at_once = std::min(at_once, in_flight_at_most(o));
     return at_once / count + (index < at_once % count);
 }
@@ -38108,7 +38692,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     // A cap below the number of threads would give some of them nothing to send.
     if (order.what->sent->arrivals.max_in_flight > 0)
         threads = std::min(threads, std::max<std::size_t>(1, in_flight_at_most(order)));
-    state.next = order.first + order.what->shard.index * order.what->sent->stride;
+    begin_lines(order, state);
     std::vector<std::unique_ptr<load_worker>> workers;
     for (std::size_t i = 0; i < threads; ++i)
         workers.push_back(std::make_unique<load_worker>(order, state, i, threads));
@@ -41375,7 +41959,8 @@ private:
         };
         facts_.ttft = mean(load_->ttft_ns.load(), load_->answered.load());
         facts_.tpot = mean(load_->tpot_ns.load(), load_->paced.load());
-        if (load_->measured_from.load() == 0) facts_.phase = "warming up";
+        const long long from = load_->measured_from.load();
+        if (from == 0 || from > now_ns()) facts_.phase = "warming up";
         else if (facts_.planned > 0 && facts_.sent >= facts_.planned)
             facts_.phase = "waiting for the last answers";
     }
@@ -41596,9 +42181,12 @@ inline void note_answers(const plan& p, const load_target& target, const request
 /// what waited for the client to run again is none either.
 inline void note_rates(const plan& p, repeat_data& d) {
     const planned_traffic& t = *p.sent;
+    const auto is_of_users = [&](const record& r) {
+        return t.own_arrivals && t.parts[r.part].arrivals.kind == arrival_kind::closed_loop;
+    };
     std::vector<double> planned_at, sent_at;
     for (const record& r : d.records)
-        if (is_measured(r) && r.dispatched_ns > 0) {
+        if (is_measured(r) && r.dispatched_ns > 0 && !is_of_users(r)) {
             planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window.from_ns()) * 1e-9);
             const long long delay =
                 std::min(r.late_ns, possible_delay(d.stalls, r.dispatched_ns));
@@ -41618,7 +42206,8 @@ inline void note_rates(const plan& p, repeat_data& d) {
     // What a trace has at one time, or nearly so, comes at no rate: it is sent as a batch is.
     constexpr double burst_s = 0.5;  // 2 % of it are the 10 ms that no send is late by
     if (t.arrivals.kind == arrival_kind::replay && *last - *first < burst_s) return;
-    const bool stationary = t.arrivals.rate > 0 && t.arrivals.kind != arrival_kind::ramp &&
+    const bool stationary = t.arrivals.rate > 0 && !t.own_arrivals &&
+                            t.arrivals.kind != arrival_kind::ramp &&
                             t.arrivals.kind != arrival_kind::replay && t.stride == 1;
     const double n = static_cast<double>(sent_at.size());
     const double own_rate = t.arrivals.rate / static_cast<double>(p.shard.count);
@@ -41707,7 +42296,7 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         for (const finished_request& f : all.requests())
             last_end = std::max(last_end, f.what.end_ns);
         d.window = time_interval::between(state.start_ns, last_end + 1);
-    } else if (t.is_open_loop()) {
+    } else if (t.is_open_loop() && !t.own_arrivals) {
         const schedule s = schedule_of(p);
         order.last = end_of_trace(p, s.at.size());
         state.planned = planned_here(order.last);
@@ -41720,7 +42309,10 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         d.window = time_interval::between(start_ns + ns_of(s.measured_from),
                                           s.at.empty() ? 0 : start_ns + order.send_at.back());
     } else {
-        order.measured_by_time = lead_seconds(p) > 0;
+        const schedule s = t.own_arrivals ? schedule_of(p) : schedule();
+        for (const double at : s.at) order.send_at.push_back(ns_of(at));
+        order.begins = s.begins;
+        order.measured_by_time = lead_seconds(p) > 0 || !s.at.empty();
         order.measured_from_ns = ns_of(lead_seconds(p));
         order.warmup = counts.warmup * t.stride;
         const bool counted = t.requests > 0 && !order.measured_by_time;
@@ -41732,7 +42324,9 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
                 std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
         settle_first();
         gather();
-        d.window = time_interval::between(state.measured_from.load(), state.exhausted_at.load());
+        const long long from = state.measured_from.load();
+        d.window = time_interval::between(from, users_of(t) > 0 ? state.exhausted_at.load()
+                                                                : from + ns_of(t.duration_s));
     }
 }
 
@@ -41936,7 +42530,7 @@ inline repeat_data gathered_repeat(const plan& p, repeat_data own,
         delivered_requests d = delivered(parts[i]);
         out->put(d);
     }
-    return together(std::move(parts), !p.sent->is_open_loop());
+    return together(std::move(parts), users_of(*p.sent) > 0);
 }
 
 /// A batch is measured after its warm-up, as a load of its own.
@@ -42006,7 +42600,7 @@ inline void check_shard(const planned_traffic& p, const load_shard& shard) {
     if (!p.beside.empty())
         refuse({shared, "beside has side tasks, which each of them would do: let one program send "
                 "the load"});
-    if (!p.is_open_loop() && !a.is_searched && a.users < count)
+    if (users_of(p) > 0 && !a.is_searched && a.users < count)
         refuse({shared, printed("arrivals has %lld users: each program needs one", a.users)});
     if (p.warmup_until_stable)
         refuse({shared, "warmup is until_stable: each program would end it at another time"});

@@ -191,13 +191,15 @@ private:
 class arrival_pattern {
 public:
     arrival_pattern() = default;
-    arrival_pattern(const open_loop& o) : data_(o.data()) {}
-    arrival_pattern(const trace_replay& t) : data_(t.data()) {}
-    arrival_pattern(const closed_loop_users& c) : data_(c.data()) {}
+    arrival_pattern(const open_loop& o) : data_(o.data()), given_(true) {}
+    arrival_pattern(const trace_replay& t) : data_(t.data()), given_(true) {}
+    arrival_pattern(const closed_loop_users& c) : data_(c.data()), given_(true) {}
     const detail::arrival_data& data() const { return data_; }
+    bool is_given() const { return given_; }
 
 private:
     detail::arrival_data data_{};
+    bool given_ = false;
 };
 
 /// Evenly spaced requests.

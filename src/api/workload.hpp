@@ -176,13 +176,17 @@ struct part {
     any_workload workload{};  ///< default: synthetic{}
     types::text model{};      ///< another one of the server's; default: the target's
     types::maybe<request_options> options{};  ///< all that its requests have, not the scenario's
+    /// Its own, instead of a weight: of all parts or of none, and `.duration` ends them together.
+    arrival_pattern arrivals{};
 };
 struct mix_of_parts {
     types::list<part> parts{};
 };
 /// Several workloads at once. Of as many starts (requests, or conversations) as the weights add up
 /// to, each part has its weight exactly, in an order of the seed's:
-/// `mix({{.name = "base", .weight = 70}, {.name = "sql", .weight = 30, .model = "sql-lora"}})`.
+/// `mix({{.name = "base", .weight = 70}, {.name = "sql", .weight = 30, .model = "sql-lora"}})`. Or
+/// each has arrivals of its own: `mix({{.name = "chat", .arrivals = poisson(4_rps)},
+/// {.name = "batch", .arrivals = closed_loop(32)}})`.
 inline mix_of_parts mix(const types::list<part>& parts) { return {parts}; }
 inline mix_of_parts mix(std::initializer_list<part> parts) { return {types::list<part>(parts)}; }
 inline any_workload::any_workload(const mix_of_parts& m) : what_(detail::box::make(m)) {}

@@ -546,9 +546,9 @@ saturation_cell measured_saturation(const setting& at, long long trials) {
         for (int i = 0; i < last_analysis; ++i) {
             m.candidate.push_back(
                 simulated_run(p, machine(drawn_slowness(at.noise, random), random.next())));
-            if (i == 0) c.one += static_cast<bool>(over_saturation_of(m, arms_of(m)));
+            if (i == 0) c.one += static_cast<bool>(over_saturation_of(m, arms_of(m), m.arrival_cv2));
         }
-        c.five += static_cast<bool>(over_saturation_of(m, arms_of(m)));
+        c.five += static_cast<bool>(over_saturation_of(m, arms_of(m), m.arrival_cv2));
     });
 }
 

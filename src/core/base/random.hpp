@@ -27,7 +27,8 @@ inline std::uint64_t mixed(std::uint64_t x) {
 inline std::uint64_t shuffled(std::uint64_t key, std::uint64_t i, std::uint64_t n) {
     for (std::uint64_t round = 0; round < 32; ++round) {
         key = mixed(key + round);
-        const std::uint64_t other = (key % n + n - i) % n;
+        std::uint64_t other = key % n + n - i;
+        if (other >= n) other -= n;
         if (mixed(key ^ std::max(i, other)) >> 63) i = other;
     }
     return i;

@@ -123,17 +123,20 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::client_in_probes, "client_in_probes", "it was stalled, and without that its probes "
      "could show otherwise"},
 
-    {because::over_saturated, "over_saturated", "{baseline |}over-saturated: requests in flight "
+    {because::over_saturated, "over_saturated", "{baseline |}{w}over-saturated: requests in flight "
      "grew by {0} while {0} were sent, and ttft by {t}: the load is over the server's capacity"},
-    {because::over_saturated_by_sessions, "over_saturated_by_sessions", "{baseline |}over-saturated"
-     ": sessions in flight grew by {0} while {0} were started, and the ttft of their steps by {t}: "
-     "the load is over the server's capacity"},
+    {because::over_saturated_by_sessions, "over_saturated_by_sessions", "{baseline |}{w}"
+     "over-saturated: sessions in flight grew by {0} while {0} were started, and the ttft of their "
+     "steps by {t}: the load is over the server's capacity"},
     {because::no_such_turns, "no_such_turns", "no request was one that {m} is of"},
     {because::none_selected, "none_selected", "no measured request is one of {w}"},
     {because::label_failed, "label_failed", "none of the {0} requests of {w} succeeded"},
     {because::gaps_of_all, "gaps_of_all", "the gaps between events were too many to keep each one, "
      "so whose they are is not known: measure fewer requests"},
     {because::lacks_values, "lacks_values", "{c} have no {x}, which {m} needs"},
+    {because::other_tokens, "other_tokens", "the arms' requests differ by over 5 % in their "
+     "tokens, {.4g} of {a prompt|an answer} and with the baseline {.4g}: tokens per second are not "
+     "compared"},
     {because::context_full, "context_full", "{c} brought fewer tokens than forced: {0} of these at "
      "least with the finish reason \"length\", and none had more than {0} tokens with its prompt: "
      "its context is full, or it has a limit of its own"},

@@ -63,15 +63,7 @@ inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
     }
     out.values = all.size();
     out.pooled = quantile_line(id, all);
-    const auto value = [&](statistic_kind kind, double q) {
-        return value_among(make_statistic(kind, id, q), all);
-    };
-    out.row = {id,
-               value(statistic_kind::mean, 0),
-               value(statistic_kind::percentile, 0.5),
-               value(statistic_kind::percentile, 0.9),
-               value(statistic_kind::percentile, 0.99),
-               value(statistic_kind::max, 0)};
+    out.row = row_of(id, all);
     return out;
 }
 

@@ -10,6 +10,7 @@
 #include "core/measured/prefix_hits.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/repeat_list.hpp"
+#include "core/measured/request_tokens.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/server.hpp"
 #include "core/judging/terms.hpp"
@@ -18,6 +19,7 @@
 #include "core/capacity/found.hpp"
 #include "core/figures/definitions.hpp"
 #include "core/figures/distributions.hpp"
+#include "core/figures/labels.hpp"
 #include "core/figures/load_curve.hpp"
 #include "core/figures/outcomes.hpp"
 #include "core/figures/prompt_lengths.hpp"
@@ -59,6 +61,8 @@ struct arm_figures {
     prefix_hits prefix_cache{};
     reasoning_counts reasoning{};
     prompt_lengths prompts{};
+    std::vector<label_figures> labels{};
+    request_tokens tokens{};  // where the arms' workloads are two
     server_account server{};
     std::vector<rank_part> ranks{};  // where several programs sent the load
     std::vector<task_figures> beside{};  // the load
@@ -157,6 +161,8 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     a.prefix_cache = prefix_hits_of(arm);
     a.reasoning = reasoning_counts_of(arm);
     a.prompts = prompt_lengths_of(p, arm);
+    a.labels = label_figures_of(table_metrics(p), arm);
+    if (p.sent->otherwise) a.tokens = request_tokens_of(arm);
     a.server = server_account_of(arm);
     a.ranks = rank_figures_of(arm);
     a.beside = task_figures_of(arm);

@@ -3,6 +3,7 @@
 
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
+#include "core/measured/metrics.hpp"
 #include "core/measured/pooled.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/repeat_list.hpp"
@@ -28,6 +29,17 @@ inline std::vector<metric_id> table_metrics(const plan& p) {
         for (const metric_id id : {metric_id::first_turn_ttft, metric_id::later_turn_ttft})
             rows.push_back(id);
     return rows;
+}
+inline metric_row row_of(metric_id id, const sorted_values& all) {
+    const auto value = [&](statistic_kind kind, double q) {
+        return value_among(make_statistic(kind, id, q), all);
+    };
+    return {id,
+            value(statistic_kind::mean, 0),
+            value(statistic_kind::percentile, 0.5),
+            value(statistic_kind::percentile, 0.9),
+            value(statistic_kind::percentile, 0.99),
+            value(statistic_kind::max, 0)};
 }
 inline double run_value(metric_id id, const repeat_list& arm) {
     return pooled_value(make_statistic(statistic_kind::value, id, 0), arm);

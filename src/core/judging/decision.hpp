@@ -42,7 +42,7 @@ enum class because : unsigned char {
     client_in_probes,
     // the server's answers
     over_saturated, over_saturated_by_sessions, no_such_turns, none_selected, label_failed,
-    gaps_of_all, lacks_values, context_full, stops_early, stops_by_itself,
+    gaps_of_all, lacks_values, other_tokens, context_full, stops_early, stops_by_itself,
     too_long, filtered, several_choices, known_prompts, usage_over_content, usage_may_hide,
     usage_over_prompt, in_one_piece, in_a_lump, comes_in_lumps, baseline_fails,
     baseline_may_fail,

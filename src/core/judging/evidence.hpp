@@ -32,11 +32,20 @@ struct unsupported_metrics {
     std::vector<metric_id> of{};
 };
 
+/// Of a part with arrivals of its own, as `arrival_cv2` of a whole load.
+struct part_conditions {
+    std::string label{};
+    double arrival_cv2 = not_a_number;
+    bool saturates = false;  // its users do: there are throughputs of it
+};
+
 /// Under which load evidence was found, as far as its validity depends on it.
 struct load_conditions {
     // Squared coefficient of variation of the gaps between planned sends, NaN where the load grows
     // or bursts by design.
     double arrival_cv2 = not_a_number;
+    std::vector<part_conditions> parts{};  // where each has arrivals of its own
+    bool other_workload = false;  // the baseline's is another
     bool short_outputs_expected = false;  // outputs of one token were asked for
     bool spins = false;                   // the client was asked to burn its core
     double most_skew_s = infinity;        // by which the parts of a shared load may begin apart

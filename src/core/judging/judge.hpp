@@ -8,6 +8,7 @@
 #include "core/base/statistics.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/answers.hpp"
+#include "core/measured/metrics.hpp"
 #include "core/judging/baseline_errors.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/client_bias.hpp"
@@ -130,9 +131,16 @@ inline cause fault_of_label(const evidence& e, const slo& s) {
     if (s.what.which.label.empty()) return {};
     const selection own = label(s.what.which.label);
     for (const auto* arm : arms_of(e, s)) {
-        const answer_counts c = answer_counts_of(*arm, own);
-        if (c.requests > 0 && c.completed == 0)
-            return of_server({because::label_failed, {as_number(c.requests)}, whose::nobody,
+        std::size_t requests = 0, completed = 0;
+        for (const repeat_data& d : *arm) {
+            const selects selected(own, d);
+            for (const record& r : d.records) {
+                requests += selected(r);
+                completed += selected.completed(r);
+            }
+        }
+        if (requests > 0 && completed == 0)
+            return of_server({because::label_failed, {as_number(requests)}, whose::nobody,
                               selection_text(own)},
                              arm == &e.baseline);
     }
@@ -159,9 +167,9 @@ inline decision judged_as_reported(const evidence& e, const terms& t, const grou
         return decided(std::move(v), verdict::invalid, std::move(small));
     if (cause ends = window_fault(e, v))
         return decided(std::move(v), verdict::invalid, std::move(ends));
-    if (on.saturated && is_of_service(s.what.metric)) {
+    if (cause over = over_saturation_for(e, on, s.what); over && is_of_service(s.what.metric)) {
         const verdict outcome = v.outcome == verdict::fail ? verdict::fail : verdict::invalid;
-        return decided(std::move(v), outcome, on.saturated);
+        return decided(std::move(v), outcome, std::move(over));
     }
     if (needs_baseline(s) && e.has_live_baseline())
         if (cause why = errors_of_baseline(e, t, error_limit(t.slos)))
@@ -225,16 +233,22 @@ inline decision judged_guard(const evidence& e, const terms& t, const grounds& g
     if (!has_labels || of_all.outcome == verdict::fail || of_all.outcome == verdict::invalid)
         return of_all;
     const std::vector<std::string>& labels = e.candidate.front().labels;
-    terms each = t;
-    each.rule = t.rule.failing_at(t.rule.fail_level / static_cast<double>(labels.size()));
+    std::optional<terms> each;  // its levels take a while, and most labels are within the limit
     for (const std::string& name : labels) {
         slo own = error_guard();
         own.what = of_some(own.what, label(name));
         const bool is_stated = std::any_of(t.slos.begin(), t.slos.end(), [&](const slo& s) {
             return s.what.name == own.what.name && !s.is_advisory;
         });
-        if (is_stated || measured_requests(e, e.candidate.size(), own.what) == 0) continue;
-        decision v = judged(e, each, g, ended, own, true);
+        fraction_counts seen;
+        for (const repeat_data& d : e.candidate) seen.add(misses_of(own.what, d));
+        if (is_stated || !(seen.misses > own.bound * seen.all)) continue;
+        if (!each) {
+            each = t;
+            each->rule =
+                t.rule.failing_at(t.rule.fail_level / static_cast<double>(labels.size()));
+        }
+        decision v = judged(e, *each, g, ended, own, true);
         if (v.outcome == verdict::fail || v.outcome == verdict::invalid) return v;
     }
     return of_all;

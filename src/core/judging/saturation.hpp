@@ -153,22 +153,43 @@ inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
             {0, growth, n, 10 * slower.per_batch}};
 }
 
-/// Why the load was more than the server can take, nothing where that is not shown in most repeats.
-inline cause over_saturation_of(const evidence& e, const arm_list& arms) {
-    if (std::isnan(e.arrival_cv2)) return {};
+/// The same of some of its requests.
+inline cause oversaturation_of(const repeat_data& d, double arrival_cv2, const selection& which) {
+    if (is_all(which)) return oversaturation_of(d, arrival_cv2);
+    const selects selected(which, d);
+    repeat_data some;
+    some.load = d.load;
+    for (const record& r : d.records)
+        if (selected.has(r)) some.records.push_back(r);
+    return oversaturation_of(some, arrival_cv2);
+}
+
+/// Why the load was more than the server can take, or that of one part, nothing where that is not
+/// shown in most repeats.
+inline cause over_saturation_of(const evidence& e, const arm_list& arms, double arrival_cv2,
+                                const selection& which = {}) {
+    if (std::isnan(arrival_cv2)) return {};
     for (const auto* arm : arms) {
         std::size_t shown = 0;
         cause example;
         for (const repeat_data& d : *arm)
-            if (cause why = oversaturation_of(d, e.arrival_cv2)) {
+            if (cause why = oversaturation_of(d, arrival_cv2, which)) {
                 ++shown;
                 example = std::move(why);
             }
         if (2 * shown <= arm->size()) continue;
         example.numbers[0] = arm == &e.baseline;
+        if (!is_all(which)) example.text = selection_text(which) + " is ";
         return example;
     }
     return {};
+}
+/// The same of each part with arrivals of its own.
+inline std::vector<cause> over_saturated_parts(const evidence& e, const arm_list& arms) {
+    std::vector<cause> all;
+    for (const part_conditions& part : e.parts)
+        all.push_back(over_saturation_of(e, arms, part.arrival_cv2, label(text(part.label))));
+    return all;
 }
 
 }  // namespace detail

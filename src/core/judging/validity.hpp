@@ -10,6 +10,7 @@
 #include "core/measured/ranks.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/repeat_list.hpp"
+#include "core/measured/request_tokens.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/evidence.hpp"
@@ -20,7 +21,7 @@
 #include "core/judging/terms.hpp"
 #include "core/judging/cross_check.hpp"
 
-#include <algorithm>  // any_of
+#include <algorithm>  // any_of, max, min
 #include <cstddef>  // size_t
 #include <string>
 #include <utility>  // move
@@ -88,10 +89,26 @@ inline cause fault_of_gate(const evidence& e) { return fault_of_gate(e, arms_of(
 struct arms_grounds {
     own_check self_check{};
     cause invalid{};    // why nothing at all can be said
-    cause saturated{};  // why the load was more than the server can take
+    cause saturated{};  // why the load was more than the server can take, or that of a part
+    std::vector<cause> saturated_parts{};  // where parts have their own arrivals, by part
 };
 inline arms_grounds arms_grounds_of(const evidence& e, const arm_list& arms) {
-    return {self_check_of(e, arms), fault_of_gate(e, arms), over_saturation_of(e, arms)};
+    arms_grounds g{self_check_of(e, arms), fault_of_gate(e, arms),
+                   over_saturation_of(e, arms, e.arrival_cv2), over_saturated_parts(e, arms)};
+    for (const cause& of_part : g.saturated_parts)
+        if (!g.saturated) g.saturated = of_part;
+    return g;
+}
+/// What an objective is on: where it is on one part alone, the load of that, whatever became of
+/// another's.
+inline cause over_saturation_for(const evidence& e, const arms_grounds& on,
+                                 const statistic_data& what) {
+    for (const statistic_data& part : what.parts)
+        if (cause why = over_saturation_for(e, on, part)) return why;
+    if (!what.parts.empty()) return {};
+    for (std::size_t i = 0; i < on.saturated_parts.size(); ++i)
+        if (str(what.which.label) == e.parts[i].label) return on.saturated_parts[i];
+    return on.saturated;
 }
 /// What all objectives of a gate stand on, found once for an analysis of its evidence.
 struct grounds : arms_grounds {
@@ -115,6 +132,25 @@ inline bool counts_gaps_of_all(const repeat_list& arm, const statistic_data& wha
                        [](const repeat_data& d) { return d.gaps_counted; });
 }
 
+/// Why tokens per second of two arms are not compared: the workload of one is another, and has
+/// others of them.
+inline cause tokens_that_differ(const evidence& e, const slo& s) {
+    const metric_id m = s.what.metric;
+    const bool of_tokens = is_throughput(m) && m != metric_id::request_throughput;
+    if (!e.other_workload || s.factor <= 0 || !of_tokens) return {};
+    const request_tokens mine = request_tokens_of(e.candidate, s.what.which),
+                         other = request_tokens_of(e.baseline, s.what.which);
+    const auto differ = [](double a, double b) { return std::max(a, b) > 1.05 * std::min(a, b); };
+    const bool of_prompts = m == metric_id::prefill_throughput ||
+                            m == metric_id::input_throughput || m == metric_id::total_throughput;
+    if (of_prompts && differ(mine.prompt, other.prompt))
+        return {because::other_tokens, {mine.prompt, 1, other.prompt}};
+    const bool of_outputs = !of_prompts || m == metric_id::total_throughput;
+    if (of_outputs && differ(mine.output, other.output))
+        return {because::other_tokens, {mine.output, 0, other.output}};
+    return {};
+}
+
 /// Why a verdict on an SLO is none, nothing where it is one.
 inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& g,
                               const verdict_numbers& v) {
@@ -122,6 +158,7 @@ inline cause fault_of_verdict(const evidence& e, const terms& t, const grounds& 
     const bool compared =
         e.has_live_baseline() || !t.stored.file.empty() || t.history.is_there();
     if (needs_baseline(s) && !compared) return {because::no_baseline};
+    if (cause why = tokens_that_differ(e, s)) return why;
     if (!is_of_service(s.what.metric)) return {};
     if (is_of_sessions(s.what.metric) && !e.candidate.empty() && !e.candidate[0].plays_out)
         return {because::not_played_out, {}, whose::plan};

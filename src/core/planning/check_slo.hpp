@@ -9,13 +9,16 @@
 #include "core/metric/table.hpp"
 #include "core/server_metrics/page_readings.hpp"
 #include "core/measured/server_values.hpp"
+#include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/samples.hpp"
 #include "core/traffic/arrivals.hpp"
+#include "core/traffic/expected.hpp"
+#include "core/traffic/load_conditions.hpp"
 #include "core/traffic/plan.hpp"
 
 #include <algorithm>  // find, max
-#include <cmath>  // floor, isfinite
+#include <cmath>  // ceil, floor, isfinite
 #include <string>
 #include <vector>
 
@@ -34,6 +37,7 @@ struct slo_context {
     bool has_questions = true;
     std::string unlike{};  // why no answer can be held against a baseline's
     bool saturates = true;
+    std::vector<std::string> saturating{};  // labels, where parts have their own arrivals
     bool in_users = false;  // the load is a number of them
     std::string arrivals{};  // as they are told
     long long requests = 0;  // measured ones of a repeat, 0 where only the run can tell
@@ -84,6 +88,12 @@ inline std::string why_not_compared(const planned_traffic& t, bool has_live_base
                : "prompts differ from repeat to repeat: it needs questions{...}, prompts({...}) or "
                  "a dataset that is not salted, of one turn each";
 }
+inline std::vector<std::string> saturating_labels(const load_conditions& under) {
+    std::vector<std::string> labels;
+    for (const part_conditions& part : under.parts)
+        if (part.saturates) labels.push_back(part.label);
+    return labels;
+}
 inline slo_context slo_context_of(const plan& p) {
     const planned_traffic& t = *p.sent;
     const planned_judging& j = *p.judged;
@@ -97,6 +107,7 @@ inline slo_context slo_context_of(const plan& p) {
             .has_questions = t.described.is_there || asks_questions(t),
             .unlike = t.described.is_there ? "" : why_not_compared(t, j.has_baseline),
             .saturates = saturates(t.arrivals),
+            .saturating = saturating_labels(load_conditions_of(p)),
             .in_users = is_counted_in_users(t.arrivals),
             .arrivals = arrival_text(t.arrivals),
             .requests = expected_requests(p),
@@ -224,10 +235,13 @@ inline void check_selection(const statistic_data& w, const slo_context& c,
 /// Some metrics say nothing of a load that does not saturate, or of one without conversations.
 inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
                                  const std::string& given) {
-    if (is_throughput(w.metric) && !c.saturates)
+    const bool of_users = std::find(c.saturating.begin(), c.saturating.end(), str(w.which.label)) !=
+                          c.saturating.end();
+    if (is_throughput(w.metric) && !c.saturates && !of_users)
         refuse({given, "below saturation ", is_cost(w.metric) ? "a cost per token" : "a throughput",
                 " only measures the arrival rate of ",
-                c.arrivals, ", use closed_loop(n) or all_at_once()"});
+                c.arrivals, ", use closed_loop(n) or all_at_once()",
+                c.saturating.empty() ? "" : ", or the throughput of " + enumerated(c.saturating)});
     const auto check_turns = [&](metric_id id) {
         if (is_of_turns(id) && !c.has_turns)
             refuse({given, metric_name(id), " needs a workload of conversations"});
@@ -242,12 +256,14 @@ inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
 /// its main line; 0 where only the run can tell.
 inline long long requests_behind(const statistic_data& w, const slo_context& c) {
     if (is_of_sessions(w.metric)) {
+        if (!c.saturating.empty() && w.which.label.empty()) return c.requests;
         selection first = w.which;
         first.first_turn = first.last_turn = 1;
         first.depth = 0;
         return selected_of(c.kinds, c.labels, first);
     }
-    if (is_all(w.which)) return c.requests;
+    const bool has_users = !c.saturating.empty();  // who send as many as they come to
+    if (is_all(w.which) || (has_users && w.which.label.empty())) return c.requests;
     return w.which.during.empty() ? selected_of(c.kinds, c.labels, w.which) : 0;
 }
 inline const char* what_of(const statistic_data& w) {
@@ -281,7 +297,11 @@ inline void check_sample(const statistic_data& w, const slo_context& c, const st
                                is_percentile ? " so that three lie beyond it" : "", n),
                 n < c.requests ? printed(" of them; about %lld requests in all would do",
                                          (c.requests * needed + n - 1) / n)
-                               : ""});
+                : c.requests == 0 && c.duration_s > 0
+                    ? printed("; about %.3g s would do",
+                              std::ceil(c.duration_s * static_cast<double>(needed) /
+                                        static_cast<double>(n)))
+                    : ""});
 }
 
 /// Planning has refused what does not go with the arrivals.

@@ -8,6 +8,7 @@
 #include "core/dialects/request_body.hpp"
 #include "core/judging/rule.hpp"
 #include "core/traffic/arrivals.hpp"
+#include "core/traffic/expected.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/capacity/searched.hpp"
 

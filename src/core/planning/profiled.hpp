@@ -51,6 +51,7 @@ inline plan profiled(const plan& p) {
         t.warmup_s = 0;
         t.warmup_until_stable = false;
         t.arrivals.users_ramp_s = 0;  // the load that failed had all of its users
+        for (plan_part& part : t.parts) part.arrivals.users_ramp_s = 0;
         if (t.arrivals.kind == arrival_kind::all_at_once) return;
         t.requests = 0;
         t.duration_s = (*p.judged->on_fail).duration.seconds();

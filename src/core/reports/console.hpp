@@ -18,6 +18,7 @@
 #include "core/reports/console_style.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/headlines.hpp"
+#include "core/reports/labels.hpp"
 #include "core/reports/nights.hpp"
 #include "core/reports/profile.hpp"
 #include "core/reports/rehearsal.hpp"
@@ -144,6 +145,29 @@ inline std::string noted(const std::string& words) {
     return wrapped("  " + words, console_columns, 6) + "\n";
 }
 
+/// The table of labels, "" where there are none.
+inline std::string labels_text(const gate_report& g) {
+    const labels_table t = labels_table_of(g);
+    if (t.lines.empty()) return {};
+    std::vector<int> widths(t.head.size(), 10);
+    const auto widen = [&](const std::vector<std::string>& line) {
+        for (std::size_t i = 0; i < line.size(); ++i)
+            widths[i] = std::max(widths[i], static_cast<int>(line[i].size()));
+    };
+    widen(t.head);
+    for (const auto& line : t.lines) widen(line);
+    std::string out = "\n";
+    const auto add = [&](const std::vector<std::string>& line) {
+        out += printed("  %-*s", widths[0], line[0].c_str());
+        for (std::size_t i = 1; i < line.size(); ++i)
+            out += printed(" %*s", widths[i], line[i].c_str());
+        out += "\n";
+    };
+    add(t.head);
+    for (const auto& line : t.lines) add(line);
+    return out;
+}
+
 /// The block that closes a gate on the console.
 inline std::string console_text(const gate_report& g, const console_style& style = {}) {
     const std::string title = g.what.name + ": " + headline_text(g);
@@ -173,6 +197,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
         out += latency_line(metric_name(r.metric), name, r);
         if (!other.empty()) out += latency_line("  baseline", name, other.distributions[i].row);
     }
+    out += labels_text(g);
     const std::string kind = throughput_kind(g);
     out += noted(kind + " " + throughput_text(g, mine) + ", " + status_text(mine));
     if (!other.empty())

@@ -15,6 +15,7 @@
 #include "core/judging/terms.hpp"
 #include "core/described/described.hpp"
 #include "core/traffic/arrivals.hpp"
+#include "core/traffic/expected.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/traffic/trace_hash.hpp"

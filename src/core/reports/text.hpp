@@ -244,6 +244,11 @@ inline std::string client_text(const gate_report& g) {
 }
 inline constexpr const char* virtual_time_text =
     "in virtual time: the load was computed, and nothing was waited for";
+/// "prompt 512, output 128", on the average.
+inline std::string tokens_text(const request_tokens& t) {
+    const auto known = [](double n) { return n > 0 ? printed("%.4g", n) : "unknown"; };
+    return "prompt " + known(t.prompt) + ", output " + known(t.output);
+}
 /// What a reader of a gate's numbers should know of them, a sentence each.
 inline std::vector<std::string> notes_on(const gate_report& g) {
     std::vector<std::string> notes;
@@ -253,6 +258,11 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
     if (g.baseline.kind == target_kind::otherwise)
         notes.push_back("candidate: options " + g.target.options + ", model " + g.target.model +
                         "; baseline: " + target_text(g.baseline));
+    if (g.under.other_workload)
+        notes.push_back("tokens of a request: " + tokens_text(g.figures.candidate.tokens) +
+                        "; baseline: " + tokens_text(g.figures.baseline.tokens) +
+                        (g.what.sent->otherwise ? ", " + (*g.what.sent->otherwise).workload_text
+                                                : ""));
     for (const unsupported_metrics& u : g.under.unsupported) notes.push_back(unsupported_text(u));
     for (const std::string& note : g.under.notes) notes.push_back(note);
     if (std::string t = ranks_text(g.figures.candidate.ranks); !t.empty())

@@ -80,6 +80,25 @@ inline void fields_of(field_visitor& v, reasoning_counts& r) {
     v.whole({"hidden_tokens", "output tokens that were never streamed", at_times}, r.hidden);
 }
 
+inline void fields_of(field_visitor& v, request_tokens& t) {
+    v.number({"prompt"}, t.prompt);
+    v.number({"output"}, t.output);
+}
+inline void fields_of(field_visitor& v, label_figures& f) {
+    v.text({"label"}, f.label);
+    v.whole({"requests", "measured ones"}, f.requests);
+    v.whole({"failed"}, f.failed);
+    v.object({"tokens_per_request"}, true, f.tokens);
+    for (const metric_id id : {metric_id::ttft, metric_id::tpot, metric_id::itl, metric_id::e2e,
+                               metric_id::ttft_from_send}) {
+        const metric_row* known = f.row_of(id);
+        metric_row row = known ? *known : metric_row{id, 0, 0, 0, 0, 0};
+        if (v.has(metric_name(id), known != nullptr)) fields_of(v, row);
+    }
+    v.number({"output_throughput", "tok/s"}, f.output_throughput, any_number);
+    v.number({"request_throughput", "req/s"}, f.request_throughput, any_number);
+}
+
 inline std::string about_unit(metric_unit unit) {
     if (unit == metric_unit::time) return "seconds, null where there are none";
     const written_unit* u = unit == metric_unit::fraction ? nullptr : first_unit_of(unit);
@@ -98,6 +117,13 @@ inline void fields_of(field_visitor& v, arm_figures& a, token_fit& fit, std::siz
         v.number({metric_name(metric), about.c_str(), of_some ? at_times : presence::always},
                  value, any_number);
     }
+    if (v.has("tokens_per_request", !std::isnan(a.tokens.output)))
+        v.object({"tokens_per_request", "of completed requests, on the average: where the arms are "
+                                        "one server asked in two ways", at_times},
+                 true, a.tokens);
+    if (v.has("labels", !a.labels.empty()))
+        v.list({"labels", "of the parts of a mix, or the steps of sessions", at_times}, a.labels,
+               [&](label_figures& f) { fields_of(v, f); });
     if (v.begin({"prefix_cache", "what the server's prefix cache had of the prompts; missing where "
                                  "the server does not say", at_times}, a.prefix_cache.prompt > 0)) {
         v.number({"cached_tokens"}, a.prefix_cache.cached);

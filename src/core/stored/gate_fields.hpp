@@ -69,7 +69,7 @@ inline load_facts load_facts_of(const plan& p) {
     return {.arrivals = arrival_text(t.arrivals),
             .kind = t.arrivals.kind,
             .rate = t.arrivals.rate,
-            .users = t.is_open_loop() ? 0 : static_cast<long long>(t.arrivals.users),
+            .users = static_cast<long long>(users_of(t)),
             .max_in_flight = static_cast<long long>(t.arrivals.max_in_flight),
             .workload = t.workload_text,
             .sent_as_given = t.sent_as_given,
@@ -197,6 +197,17 @@ inline void fields_of(field_visitor& v, terms& judged_by, load_conditions& under
     fields_of(v, judged_by.rule);
     v.flag({"paired"}, expected.has_baseline);
     v.number({"arrival_cv2"}, under.arrival_cv2);
+    if (v.has("own_arrivals", !under.parts.empty()))
+        v.list({"own_arrivals", "of a mix whose parts each have arrivals of their own", at_times},
+               under.parts, [&](part_conditions& part) {
+                   v.text({"label"}, part.label);
+                   v.number({"arrival_cv2"}, part.arrival_cv2);
+                   v.flag({"saturates", "by users, who send again once they were answered"},
+                          part.saturates);
+               });
+    if (v.has("other_workload", under.other_workload))
+        v.flag({"other_workload", "the baseline's workload was another", at_times},
+               under.other_workload);
     v.flag({"short_outputs_expected"}, under.short_outputs_expected);
     v.flag({"spin"}, under.spins);
     v.whole({"expected_requests"}, expected.requests);

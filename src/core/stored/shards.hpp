@@ -146,7 +146,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
     g.judged_by.slos = g.what.judged->slos;
     g.judged_by.rule = first.judged_by.rule;
     static_cast<load_conditions&>(g.seen) = first.seen;
-    const bool closed = !g.what.sent->is_open_loop();
+    const bool closed = users_of(*g.what.sent) > 0;
     while (!first.seen.candidate.empty()) {
         check_one_time(shards, g.seen.candidate.size());
         std::vector<repeat_data> parts;

@@ -17,6 +17,7 @@
 #include "core/judging/outcome.hpp"
 #include "core/judging/rule.hpp"
 #include "core/traffic/arrivals.hpp"
+#include "core/traffic/expected.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/shard.hpp"
 #include "core/traffic/tokens.hpp"
@@ -67,6 +68,7 @@ inline plan described_plan(const stored_gate& g) {
     t.arrivals.kind = l.kind;
     t.arrivals.rate = l.rate;
     t.arrivals.users = l.users;
+    t.own_arrivals = !g.seen.parts.empty();
     t.arrivals.max_in_flight = l.max_in_flight;
     t.requests = l.requests;
     t.duration_s = l.duration_s;
@@ -111,6 +113,7 @@ inline slo_context context_of(const stored_gate& g, const expected_load& expecte
     c.arrivals = g.load.arrivals;
     c.in_users = g.load.kind == arrival_kind::closed_loop;
     c.saturates = saturates(g.load.kind);
+    c.saturating = saturating_labels(g.seen);
     c.rule = g.judged_by.rule;
     c.most_repeats = g.judged_by.rule.most;
     c.has_baseline = expected.has_baseline || !g.judged_by.stored.file.empty() ||

@@ -18,11 +18,16 @@ namespace detail {
 inline load_conditions load_conditions_of(const plan& p) {
     const planned_traffic& t = *p.sent;
     load_conditions c;
-    const bool as_planned = t.arrivals.max_in_flight == 0;
+    const bool as_planned = t.arrivals.max_in_flight == 0 && !t.own_arrivals;
     c.arrival_cv2 = as_planned ? arrival_cv2_of(t.arrivals) : not_a_number;
+    for (const plan_part& part : t.parts)
+        if (t.own_arrivals)
+            c.parts.push_back(
+                {part.label, arrival_cv2_of(part.arrivals), saturates(part.arrivals)});
     // In a search each request counts, and turns come in batches of a conversation at most.
     if (p.searches() && t.stride > 1)
         c.arrival_cv2 = arrival_cv2_of(t.arrivals) + static_cast<double>(t.stride);
+    c.other_workload = t.otherwise && (*t.otherwise).has_other_prompts;
     c.short_outputs_expected = expects_short_outputs(p);
     c.spins = t.client.spin;
     c.most_skew_s = p.most_skew_s;

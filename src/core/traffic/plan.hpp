@@ -23,12 +23,9 @@
 #include "core/traffic/traffic_source.hpp"
 
 #include <algorithm>  // max, min
-#include <cmath>  // llround, isfinite
 #include <cstdint>  // uint64_t
-#include <map>
 #include <memory>  // shared_ptr, make_shared
 #include <string>
-#include <tuple>
 #include <type_traits>  // conditional_t, is_const_v
 #include <utility>  // move
 #include <variant>
@@ -65,6 +62,7 @@ inline constexpr std::size_t most_parts = 64;
 struct plan_part {
     std::string label{};
     std::size_t weight = 1;  // over what all have in common
+    arrival_data arrivals{};  // where all parts have their own
     std::string workload_text{};
     std::string sent_as_given{};  // "prompts" or "images": what is the same in every repeat and run
     traffic_source source{};
@@ -87,6 +85,7 @@ struct planned_task {
 /// all: the longest stride, whether answers are streamed.
 struct planned_workloads : plan_part {
     std::vector<plan_part> parts{};
+    bool own_arrivals = false;  // each part has them: then conversation c is of part c mod parts
     std::vector<std::string> labels{};  // of the parts
     std::vector<planned_task> beside{};
     bool has_other_prompts = false;  // than the candidate's
@@ -94,6 +93,8 @@ struct planned_workloads : plan_part {
 
 /// What one repeat sends, and when: the whole of it, whoever sends which part.
 struct planned_traffic : planned_workloads {
+    // Where parts have their own, the rate of the open ones and the users of the others; an open
+    // loop if any is.
     arrival_data arrivals{};
     long long warmup_requests = 0;
     double warmup_s = 0;
@@ -198,6 +199,8 @@ struct part_place {
 };
 inline part_place part_of(const planned_traffic& p, std::size_t conversation) {
     if (p.parts.empty()) return {p, 0, conversation};
+    if (const std::size_t n = p.parts.size(); p.own_arrivals)
+        return {p.parts[conversation % n], conversation % n, conversation / n};
     std::size_t all = 0, which = 0;
     for (const plan_part& part : p.parts) all += part.weight;
     const std::size_t block = conversation / all;
@@ -300,8 +303,59 @@ inline conversation_counts counted_conversations(const planned_traffic& p) {
     return c;
 }
 
+/// Users of a closed loop, beside an open one too.
+inline std::size_t users_of(const planned_traffic& p) {
+    return p.own_arrivals || !p.is_open_loop() ? static_cast<std::size_t>(p.arrivals.users) : 0;
+}
+/// How those of one part begin, how many they are, and which of them this one is.
+struct user_place {
+    const arrival_data& arrivals;
+    std::size_t which = 0, rank = 0;
+    double begins_s() const {
+        return arrivals.users_ramp_s * static_cast<double>(rank) /
+               static_cast<double>(arrivals.users);
+    }
+};
+inline user_place user_of(const planned_traffic& p, std::size_t user) {
+    if (!p.own_arrivals) return {p.arrivals, 0, user};
+    for (std::size_t which = 0;; ++which) {
+        const arrival_data& a = p.parts[which].arrivals;
+        const auto users = a.kind == arrival_kind::closed_loop ? static_cast<std::size_t>(a.users)
+                                                               : 0;
+        if (user < users) return {a, which, user};
+        user -= users;
+    }
+}
+
+/// Seconds before the measured part of a closed loop, whatever else warms up: a load that does not
+/// have all of its users yet is another one.
+inline double lead_seconds(const planned_traffic& p) {
+    return std::max(p.warmup_s, p.arrivals.users_ramp_s);
+}
+
+/// Of a part with arrivals of its own: what it sends before the measured part, which begins for all
+/// parts at one time. Nothing that users send has a schedule.
+inline std::size_t warmup_of_part(const planned_traffic& p, const plan_part& part) {
+    return static_cast<std::size_t>(lead_seconds(p) * starting_rate(part.arrivals) + 1e-9);
+}
+inline schedule schedule_of_parts(const planned_traffic& p) {
+    std::vector<schedule> each(p.parts.size());
+    for (std::size_t i = 0; i < each.size(); ++i) {
+        const plan_part& part = p.parts[i];
+        const arrival_data& a = part.arrivals;
+        const std::size_t warmup = warmup_of_part(p, part);
+        const std::uint64_t seed = mixed(p.seed ^ (streams::parts + i));
+        if (a.kind == arrival_kind::replay)
+            each[i] = replay_schedule(a, part.files->trace, warmup, 0, 0, p.duration_s, seed);
+        else if (a.kind != arrival_kind::closed_loop)
+            each[i] = open_loop_schedule(a, static_cast<long long>(warmup), 0, 0, p.duration_s,
+                                         seed);
+    }
+    return merged(each, lead_seconds(p), p.duration_s);
+}
 /// When an open loop sends; of conversations, their first turns.
 inline schedule schedule_of(const planned_traffic& p) {
+    if (p.own_arrivals) return schedule_of_parts(p);
     const conversation_counts c = counted_conversations(p);
     if (p.arrivals.kind == arrival_kind::replay)
         return replay_schedule(p.arrivals, p.files->trace, c.warmup, p.warmup_s, c.measured,
@@ -323,109 +377,6 @@ inline long long requests_before(const planned_traffic& p, std::size_t last) {
     for (std::size_t c = 0; c * p.stride < last; ++c)
         n += std::min(turns_of(p, c), last - c * p.stride);
     return static_cast<long long>(n);
-}
-
-/// Measured requests that one repeat will have, 0 where only the run can tell.
-inline long long expected_requests(const planned_traffic& p) {
-    if (p.described.is_there) return p.described.requests;
-    double by_time = infinity;
-    if (p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once) {
-        const recorded_trace& trace = p.files->trace;
-        const double seconds = p.duration_s > 0 ? p.duration_s : own_length(p.arrivals, trace);
-        if (seconds > 0) by_time = arrivals_within(p.arrivals, trace, seconds);
-        if (seconds > 0 && p.stride > 1) {
-            const std::size_t warmup = counted_conversations(p).warmup;
-            const auto n = static_cast<std::size_t>(std::llround(by_time));
-            by_time = 0;
-            for (std::size_t c = 0; c < n; ++c)
-                by_time += static_cast<double>(turns_of(p, warmup + c));
-        }
-    } else if (p.duration_s > 0) {
-        return 0;
-    }
-    const double by_count = p.requests > 0 ? static_cast<double>(p.requests) : infinity;
-    const double n = std::min(by_time, by_count);
-    return std::isfinite(n) ? std::llround(n) : 0;
-}
-/// Requests of a repeat that no selection but one of a side task tells apart.
-struct request_kind {
-    record like{};
-    long long count = 0;
-};
-/// Of the conversations of a part, whose turns have so many each.
-inline void add_turns(std::vector<request_kind>& kinds, std::size_t part,
-                      const std::vector<long long>& of_turn) {
-    for (std::size_t i = 0; i < of_turn.size(); ++i) {
-        if (of_turn[i] <= 0) continue;
-        kinds.push_back({{}, of_turn[i]});
-        kinds.back().like.part = static_cast<unsigned char>(part);
-        kinds.back().like.turn = static_cast<int>(i);
-    }
-}
-inline std::vector<request_kind> kinds_by_turns(const std::vector<long long>& of_turn) {
-    std::vector<request_kind> kinds;
-    add_turns(kinds, 0, of_turn);
-    return kinds;
-}
-/// Of as many steps of sessions as are measured.
-inline std::vector<request_kind> kinds_of_steps(const planned_traffic& p, std::size_t left) {
-    std::map<std::tuple<int, int, unsigned char>, request_kind> kinds;
-    for (std::size_t of = counted_conversations(p).warmup; left > 0; ++of) {
-        const std::size_t steps = std::min(turns_of(p, of), left);
-        for (std::size_t i = 0; i < steps; ++i) {
-            const graph_step s = step_of(p, of * p.stride + i);
-            request_kind& kind = kinds[{s.turn, s.depth, s.label}];
-            kind.like.turn = s.turn;
-            kind.like.depth = s.depth;
-            kind.like.part = s.label;
-            ++kind.count;
-        }
-        left -= steps;
-    }
-    std::vector<request_kind> all;
-    for (const auto& [like, kind] : kinds) all.push_back(kind);
-    return all;
-}
-/// Of these all there are; none where only the run can tell.
-inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
-    const long long n = expected_requests(p);
-    if (p.described.is_there)
-        return kinds_by_turns({p.described.first_turns, n - p.described.first_turns});
-    bool are_graphs = plays_sessions(p);
-    for_each_part(p, [&](const plan_part& part) { are_graphs = are_graphs || has_helpers(part); });
-    if (are_graphs) return kinds_of_steps(p, static_cast<std::size_t>(n));
-    if (p.stride == 1 && p.parts.empty()) return kinds_by_turns({n});
-    std::vector<std::vector<long long>> of_part(std::max<std::size_t>(p.parts.size(), 1),
-                                                std::vector<long long>(p.stride, 0));
-    std::size_t conversation = counted_conversations(p).warmup;
-    for (auto left = static_cast<std::size_t>(n); left > 0; ++conversation) {
-        const std::size_t turns = std::min(turns_of(p, conversation), left);
-        std::vector<long long>& of_turn = of_part[part_of(p, conversation).which];
-        for (std::size_t i = 0; i < turns; ++i) ++of_turn[i];
-        left -= turns;
-    }
-    std::vector<request_kind> kinds;
-    for (std::size_t i = 0; i < of_part.size(); ++i) add_turns(kinds, i, of_part[i]);
-    return kinds;
-}
-/// Of some kinds, those that are selected.
-inline long long selected_of(const std::vector<request_kind>& kinds,
-                             const std::vector<std::string>& labels, const selection& which) {
-    repeat_facts d;
-    d.labels = labels;
-    const selects selected(which, d);
-    long long n = 0;
-    for (const request_kind& k : kinds) n += selected.has(k.like) ? k.count : 0;
-    return n;
-}
-inline long long expected_first_turns(const planned_traffic& p) {
-    return selected_of(expected_kinds(p), {}, turns(1, 1));
-}
-
-/// Seconds before the measured part of a closed loop, whatever else warms up: a load that does not
-/// have all of its users yet is another one.
-inline double lead_seconds(const planned_traffic& p) {
-    return std::max(p.warmup_s, p.arrivals.users_ramp_s);
 }
 
 /// Seconds that one repeat will take at least, as far as the plan can tell; 0 where it cannot.
@@ -459,11 +410,15 @@ inline planned_traffic stage_of(planned_traffic t, int stage) {
     t.requests *= 2;
     t.duration_s *= 2;
     // The mixture of rates stays what it was.
-    t.arrivals.over_s *= 2;
-    list<load_step> longer;
-    for (const load_step& s : t.arrivals.stages)
-        longer.push_back({s.rate, time_span::from_seconds(2 * s.lasts.seconds())});
-    t.arrivals.stages = longer;
+    const auto lengthen = [](arrival_data& a) {
+        a.over_s *= 2;
+        list<load_step> longer;
+        for (const load_step& s : a.stages)
+            longer.push_back({s.rate, time_span::from_seconds(2 * s.lasts.seconds())});
+        a.stages = longer;
+    };
+    lengthen(t.arrivals);
+    for (plan_part& part : t.parts) lengthen(part.arrivals);
     return t;
 }
 /// The plan of one repeat: a stage of its own where traffic is fresh, else the same as before.

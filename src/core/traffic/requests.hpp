@@ -53,7 +53,7 @@ inline double shortest_prompt(const planned_traffic& p) {
 /// Bytes that one user holds at most of conversations whose answers are fed back, on the average of
 /// the first ones: a token of text has about five, and each turn its counter.
 inline double held_by_a_user(const planned_traffic& p) {
-    if (p.is_open_loop() || p.stride == 1 || plays_sessions(p)) return 0;
+    if (users_of(p) == 0 || p.stride == 1 || plays_sessions(p)) return 0;
     constexpr std::size_t some = 200;
     constexpr double token_bytes = 5, session_bytes = 240;
     double bytes = 0;

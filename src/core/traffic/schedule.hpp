@@ -7,9 +7,10 @@
 #include "core/base/text.hpp"
 #include "core/files/traces.hpp"
 
-#include <algorithm>  // min, max, upper_bound
+#include <algorithm>  // min, max, sort, upper_bound
 #include <cmath>  // llround, isfinite
 #include <cstdint>  // uint64_t
+#include <utility>  // pair
 #include <vector>
 
 namespace llmbench {
@@ -20,6 +21,7 @@ namespace detail {
 /// which starts at `measured_from` and plans to end at `measured_to`.
 struct schedule {
     std::vector<double> at{};
+    std::vector<std::size_t> begins{};  // which conversation each does; none: one after the other
     std::size_t warmup = 0;
     double measured_from = 0;
     double measured_to = 0;
@@ -167,6 +169,23 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
     }
     s.measured_to = s.measured_from + (std::isfinite(length) && requests == 0 ? length : t);
     return s;
+}
+
+/// Several schedules that are sent together, so that their measured parts begin at one time. Start
+/// n of the i-th of them begins conversation n * all + i.
+inline schedule merged(const std::vector<schedule>& each, double measured_from, double seconds) {
+    std::vector<std::pair<double, std::size_t>> starts;
+    for (std::size_t i = 0; i < each.size(); ++i)
+        for (std::size_t n = 0; n < each[i].at.size(); ++n)
+            starts.emplace_back(each[i].at[n] + (measured_from - each[i].measured_from),
+                                n * each.size() + i);
+    std::sort(starts.begin(), starts.end());
+    schedule all{.measured_from = measured_from, .measured_to = measured_from + seconds};
+    for (const auto& [at, conversation] : starts) {
+        all.at.push_back(at);
+        all.begins.push_back(conversation);
+    }
+    return all;
 }
 
 }  // namespace detail

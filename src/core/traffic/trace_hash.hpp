@@ -23,6 +23,12 @@ inline void add_time(fnv1a& h, const time_distribution& d) {
     h.add(std::llround(d.b * 1e6));
 }
 
+inline void add_users(fnv1a& h, const arrival_data& a) {
+    h.add(a.users);
+    add_time(h, a.think);
+    if (a.users_ramp_s > 0) h.add(std::llround(a.users_ramp_s * 1e6));
+}
+
 /// Identifies the traffic: send times to the microsecond, and what the first requests say or how
 /// long they are. Answers that are fed back are the server's own and no part of it.
 inline std::string trace_hash(const planned_traffic& p) {
@@ -33,14 +39,15 @@ inline std::string trace_hash(const planned_traffic& p) {
         const schedule s = schedule_of(p);
         for (const double t : s.at) h.add(std::llround(t * 1e6));
         n = s.at.size();
-    } else {
-        h.add(p.arrivals.users);
-        add_time(h, p.arrivals.think);
-        if (p.arrivals.users_ramp_s > 0) h.add(std::llround(p.arrivals.users_ramp_s * 1e6));
+    } else if (!p.own_arrivals) {
+        add_users(h, p.arrivals);
     }
     for_each_part(p, [&](const plan_part& part) {
         const trace_terms terms = terms_of(p, part);
         if (!part.label.empty()) add_text(h, part.label);
+        const bool has_users = part.arrivals.kind == arrival_kind::closed_loop;
+        if (p.own_arrivals) add_text(h, has_users ? "users" : "open");
+        if (p.own_arrivals && has_users) add_users(h, part.arrivals);
         std::visit([&](const auto& source) { source.hash_all(h, terms); }, part.source);
         if (part.stride == 1) return;
         const auto* made_up = std::get_if<made_up_conversations>(&part.source);

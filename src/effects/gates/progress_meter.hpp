@@ -116,7 +116,8 @@ private:
         };
         facts_.ttft = mean(load_->ttft_ns.load(), load_->answered.load());
         facts_.tpot = mean(load_->tpot_ns.load(), load_->paced.load());
-        if (load_->measured_from.load() == 0) facts_.phase = "warming up";
+        const long long from = load_->measured_from.load();
+        if (from == 0 || from > now_ns()) facts_.phase = "warming up";
         else if (facts_.planned > 0 && facts_.sent >= facts_.planned)
             facts_.phase = "waiting for the last answers";
     }

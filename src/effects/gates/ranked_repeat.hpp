@@ -169,7 +169,7 @@ inline repeat_data gathered_repeat(const plan& p, repeat_data own,
         delivered_requests d = delivered(parts[i]);
         out->put(d);
     }
-    return together(std::move(parts), !p.sent->is_open_loop());
+    return together(std::move(parts), users_of(*p.sent) > 0);
 }
 
 /// A batch is measured after its warm-up, as a load of its own.

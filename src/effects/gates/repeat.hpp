@@ -94,9 +94,12 @@ inline void note_answers(const plan& p, const load_target& target, const request
 /// what waited for the client to run again is none either.
 inline void note_rates(const plan& p, repeat_data& d) {
     const planned_traffic& t = *p.sent;
+    const auto is_of_users = [&](const record& r) {
+        return t.own_arrivals && t.parts[r.part].arrivals.kind == arrival_kind::closed_loop;
+    };
     std::vector<double> planned_at, sent_at;
     for (const record& r : d.records)
-        if (is_measured(r) && r.dispatched_ns > 0) {
+        if (is_measured(r) && r.dispatched_ns > 0 && !is_of_users(r)) {
             planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window.from_ns()) * 1e-9);
             const long long delay =
                 std::min(r.late_ns, possible_delay(d.stalls, r.dispatched_ns));
@@ -116,7 +119,8 @@ inline void note_rates(const plan& p, repeat_data& d) {
     // What a trace has at one time, or nearly so, comes at no rate: it is sent as a batch is.
     constexpr double burst_s = 0.5;  // 2 % of it are the 10 ms that no send is late by
     if (t.arrivals.kind == arrival_kind::replay && *last - *first < burst_s) return;
-    const bool stationary = t.arrivals.rate > 0 && t.arrivals.kind != arrival_kind::ramp &&
+    const bool stationary = t.arrivals.rate > 0 && !t.own_arrivals &&
+                            t.arrivals.kind != arrival_kind::ramp &&
                             t.arrivals.kind != arrival_kind::replay && t.stride == 1;
     const double n = static_cast<double>(sent_at.size());
     const double own_rate = t.arrivals.rate / static_cast<double>(p.shard.count);
@@ -205,7 +209,7 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         for (const finished_request& f : all.requests())
             last_end = std::max(last_end, f.what.end_ns);
         d.window = time_interval::between(state.start_ns, last_end + 1);
-    } else if (t.is_open_loop()) {
+    } else if (t.is_open_loop() && !t.own_arrivals) {
         const schedule s = schedule_of(p);
         order.last = end_of_trace(p, s.at.size());
         state.planned = planned_here(order.last);
@@ -218,7 +222,10 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         d.window = time_interval::between(start_ns + ns_of(s.measured_from),
                                           s.at.empty() ? 0 : start_ns + order.send_at.back());
     } else {
-        order.measured_by_time = lead_seconds(p) > 0;
+        const schedule s = t.own_arrivals ? schedule_of(p) : schedule();
+        for (const double at : s.at) order.send_at.push_back(ns_of(at));
+        order.begins = s.begins;
+        order.measured_by_time = lead_seconds(p) > 0 || !s.at.empty();
         order.measured_from_ns = ns_of(lead_seconds(p));
         order.warmup = counts.warmup * t.stride;
         const bool counted = t.requests > 0 && !order.measured_by_time;
@@ -230,7 +237,9 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
                 std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
         settle_first();
         gather();
-        d.window = time_interval::between(state.measured_from.load(), state.exhausted_at.load());
+        const long long from = state.measured_from.load();
+        d.window = time_interval::between(from, users_of(t) > 0 ? state.exhausted_at.load()
+                                                                : from + ns_of(t.duration_s));
     }
 }
 

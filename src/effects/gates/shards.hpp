@@ -31,7 +31,7 @@ inline void check_shard(const planned_traffic& p, const load_shard& shard) {
     if (!p.beside.empty())
         refuse({shared, "beside has side tasks, which each of them would do: let one program send "
                 "the load"});
-    if (!p.is_open_loop() && !a.is_searched && a.users < count)
+    if (users_of(p) > 0 && !a.is_searched && a.users < count)
         refuse({shared, printed("arrivals has %lld users: each program needs one", a.users)});
     if (p.warmup_until_stable)
         refuse({shared, "warmup is until_stable: each program would end it at another time"});

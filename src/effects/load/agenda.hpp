@@ -43,20 +43,21 @@ public:
           sent_(*order.what->sent),
           shared_(shared),
           shard_(shard_of_thread(order.what->shard, index, count)),
-          next_open_(shard_.index) {
+          next_open_(shard_.index),
+          lines_(order.lines()) {
+        for (std::size_t u = shard_.index; u < users_of(sent_); u += shard_.count)
+            ++lines_[user_of(sent_, u).which].users;
         const auto cap = static_cast<std::size_t>(sent_.arrivals.max_in_flight);
         cap_ = cap > 0 ? std::max(1ll, static_cast<long long>(shard_.of(cap))) : 0;
     }
 
     /// The start of the load is known by now.
     void begin() {
-        if (!order_.send_at.empty()) return;
-        const auto users = static_cast<std::size_t>(sent_.arrivals.users);
-        for (std::size_t u = shard_.index; u < users; u += shard_.count) {
-            const double offset =
-                sent_.arrivals.users_ramp_s * static_cast<double>(u) / static_cast<double>(users);
-            users_.push({.at_ns = shared_.start_ns + ns_of(offset), .user = static_cast<int>(u)});
-        }
+        if (sent_.own_arrivals && order_.measured_by_time)  // of all parts at one time
+            shared_.measured_from = shared_.start_ns + order_.measured_from_ns;
+        for (std::size_t u = shard_.index; u < users_of(sent_); u += shard_.count)
+            users_.push({.at_ns = shared_.start_ns + ns_of(user_of(sent_, u).begins_s()),
+                         .user = static_cast<int>(u)});
     }
 
     // ---- what is due
@@ -78,8 +79,9 @@ public:
             planned_request next{0, due, -1};
             const bool is_start = due == next_planned();
             if (is_start) {
-                next.index = order_.first + next_open_ * sent_.stride;
+                next.index = place_of_send(next_open_);
                 next_open_ += shard_.count;
+                if (open_built_ > 0) --open_built_;
             } else {
                 const ready_user u = users_.top();
                 users_.pop();
@@ -109,8 +111,8 @@ public:
     }
     /// How many requests it may have to send at one time: worth being built before.
     std::size_t due_together() const {
-        if (order_.send_at.empty())
-            return shard_.of(static_cast<std::size_t>(sent_.arrivals.users));
+        if (const std::size_t users = shard_.of(users_of(sent_)); users > 0)
+            return users + !order_.send_at.empty();
         const bool at_once = sent_.arrivals.kind == arrival_kind::all_at_once;
         return at_once ? shard_.of(order_.send_at.size()) : 1;
     }
@@ -118,20 +120,22 @@ public:
     /// `order.last` where there is none. In a closed loop that place is its own from then on,
     /// unless so few are left that threads take them as their users come.
     std::size_t place_ahead(std::size_t later) {
+        if (sent_.own_arrivals) return place_of_parts_ahead();
         if (!order_.send_at.empty()) {
             pass_what_is_left_out();
             const std::size_t open = next_open_ + later * shard_.count;
-            return open < order_.send_at.size() ? order_.first + open * sent_.stride : order_.last;
+            return open < order_.send_at.size() ? place_of_send(open) : order_.last;
         }
+        std::deque<std::size_t>& taken = lines_[0].taken;
         // Users that begin in the middle of a session do not send what it begins with.
         if (plays_sessions(sent_) && sent_.requests == 0) return order_.last;
-        while (taken_.size() <= later) {
-            const std::size_t next = shared_.next.load();
-            if (next >= order_.last || (order_.last - next) / step() < 2 * order_.users())
+        while (taken.size() <= later) {
+            const std::size_t next = shared_.next[0].load();
+            if (next >= order_.last || (order_.last - next) / order_.step() < 2 * order_.users())
                 return order_.last;
-            taken_.push_back(shared_.next.fetch_add(step()));
+            taken.push_back(shared_.next[0].fetch_add(order_.step()));
         }
-        return std::min(taken_[later], order_.last);
+        return std::min(taken[later], order_.last);
     }
     /// There is a next send, and no other request must end for it.
     bool expects_to_send() const { return next_due() != 0 && (cap_ == 0 || in_flight_ < cap_); }
@@ -204,8 +208,10 @@ public:
     }
     /// The last send is behind us, or the start of the last session: limits.drain counts from here.
     bool sending_is_over(long long now_ns) const {
-        if (order_.send_at.empty())
-            return shared_.exhausted_at.load() != 0 || (sent_.plays_out && is_out_of_time(now_ns));
+        const bool users_are_over =
+            shared_.exhausted_at.load() != 0 || (sent_.plays_out && is_out_of_time(now_ns));
+        if (users_of(sent_) > 0 && !users_are_over) return false;
+        if (order_.send_at.empty()) return true;
         return (sent_.plays_out ? next_planned() : next_due()) == 0 && waiting_.empty();
     }
 
@@ -237,7 +243,25 @@ private:
                (comes_forward ? shared_.settling.earlier_by() : 0);
     }
     bool is_warming(std::size_t open) const {
-        return open < order_.send_at.size() && order_.first + open * sent_.stride < order_.warmup;
+        return open < order_.send_at.size() && place_of_send(open) < order_.warmup;
+    }
+    std::size_t place_of_send(std::size_t open) const {
+        return order_.first + (order_.begins.empty() ? open : order_.begins[open]) * sent_.stride;
+    }
+    /// Of parts with arrivals of their own: one of the places that may be due together, each once.
+    std::size_t place_of_parts_ahead() {
+        if (open_built_ == 0 && next_open_ < order_.send_at.size()) {
+            ++open_built_;
+            return place_of_send(next_open_);
+        }
+        for (std::size_t i = 0; i < lines_.size(); ++i) {
+            line& of = lines_[i];
+            if (of.built >= of.users) continue;
+            if (of.taken.size() <= of.built)
+                of.taken.push_back(shared_.next[i].fetch_add(order_.step()));
+            return of.taken[of.built++];
+        }
+        return order_.last;
     }
     /// What a user of a closed loop sends next: `order.last` where time or trace have run out.
     std::size_t place_for(const ready_user& u, long long now_ns) {
@@ -246,7 +270,7 @@ private:
         const bool out_of_time = is_out_of_time(u.at_ns);
         const std::size_t place = out_of_time                  ? order_.last
                                   : u.turn != new_conversation ? u.turn
-                                                               : take_place();
+                                                               : take_place(u.user);
         const bool enough = order_.most_measured > 0 && place < order_.last &&
                             phase_of(order_, shared_, {place, u.at_ns}) == run_phase::measure &&
                             shared_.measured.fetch_add(1) >= order_.most_measured;
@@ -260,17 +284,21 @@ private:
         const long long from = shared_.measured_from.load();
         return sent_.duration_s > 0 && from > 0 && at_ns - from >= ns_of(sent_.duration_s);
     }
-    std::size_t step() const { return order_.what->shard.count * sent_.stride; }
-    std::size_t take_place() {
-        if (taken_.empty()) return shared_.next.fetch_add(step());
-        const std::size_t first = taken_.front();
-        taken_.pop_front();
+    std::size_t take_place(int user) {
+        const std::size_t which = user_of(sent_, static_cast<std::size_t>(user)).which;
+        line& of = lines_[which];
+        if (of.taken.empty()) return shared_.next[which].fetch_add(order_.step());
+        const std::size_t first = of.taken.front();
+        of.taken.pop_front();
+        if (of.built > 0) --of.built;
         return first;
     }
 
     /// Of a user, behind the answer on a place.
     double pause_s(std::size_t index) const {
-        return drawn_seconds(sent_.arrivals.think, sent_.seed, streams::pauses + index);
+        const arrival_data& a =
+            sent_.own_arrivals ? own_place_of(sent_, index).part.arrivals : sent_.arrivals;
+        return drawn_seconds(a.think, sent_.seed, streams::pauses + index);
     }
 
     // ---- sessions
@@ -359,12 +387,20 @@ private:
     load_state& shared_;
     const load_shard shard_;
     mutable std::size_t next_open_;  // of order.send_at; moves past what is left out
+    std::size_t open_built_ = 0;     // of those to come, where parts have their own arrivals
+    /// Places of conversations to come, in a closed loop: of one part, where parts have their own
+    /// arrivals.
+    struct line {
+        std::size_t users = 0;  // of this thread
+        std::deque<std::size_t> taken{};
+        std::size_t built = 0;  // of those, the first ones
+    };
+    std::vector<line> lines_;
     std::priority_queue<ready_user, std::vector<ready_user>, std::greater<>> users_{};
     std::map<std::size_t, std::vector<std::string>> answers_{};  // of conversations that go on
     std::map<std::size_t, live_session> live_{};  // by their first places
     std::set<int> has_begun_{};                   // users
     std::deque<planned_request> waiting_{};
-    std::deque<std::size_t> taken_{};  // places of conversations to come, in a closed loop
     long long in_flight_ = 0, cap_ = 0;
     long long promised_ = 0;  // of those that wait: others have ended for them
     bool stopped_ = false;

@@ -11,6 +11,7 @@
 #include "effects/load/settling_watch.hpp"
 
 #include <algorithm>  // move
+#include <array>
 #include <atomic>  // memory_order_relaxed
 #include <cstdint>  // uint32_t, uint64_t
 #include <functional>  // when a load begins
@@ -55,6 +56,7 @@ struct load_order {
     std::string id_prefix{};
     std::size_t first = 0, last = 0;
     std::vector<long long> send_at{};  // of an open loop, offsets in ns; empty: closed loop
+    std::vector<std::size_t> begins{};  // the conversations of those; none: one after the other
     long long measured_from_ns = 0;    // offset
     bool measured_by_time = false;     // of a closed loop: nothing is measured before that
     std::size_t warmup = 0;            // requests of the trace that warm up
@@ -68,9 +70,11 @@ struct load_order {
         return what->shard.of((last - first + what->sent->stride - 1) / what->sent->stride);
     }
     /// Users of a closed loop, this program's.
-    std::size_t users() const {
-        return what->shard.of(static_cast<std::size_t>(what->sent->arrivals.users));
-    }
+    std::size_t users() const { return what->shard.of(users_of(*what->sent)); }
+    /// Those whose users take places of their own: the parts, where each has its arrivals.
+    std::size_t lines() const { return what->sent->own_arrivals ? what->sent->parts.size() : 1; }
+    /// From one place of a line to its next one that is this program's.
+    std::size_t step() const { return what->shard.count * lines() * what->sent->stride; }
 };
 
 /// A request of the trace, when it is due, and the user of a closed loop whose it is.
@@ -118,7 +122,8 @@ private:
 
 /// What the threads of one load share. Nothing here is touched once per event.
 struct load_state {
-    std::atomic<std::size_t> next{0};              // closed loop: the next request of the trace
+    // Closed loop: the next request of the trace, of each line.
+    std::array<std::atomic<std::size_t>, most_parts> next{};
     std::atomic<long long> measured_from{0};       // when the first measured request was dispatched
     std::atomic<long long> measured{0};      // requests after a warm-up that is a time
     std::atomic<long long> exhausted_at{0};  // closed loop: when the first user had nothing left
@@ -148,6 +153,11 @@ struct load_state {
     }
 };
 
+/// Where users take their first places.
+inline void begin_lines(const load_order& o, load_state& shared) {
+    for (std::size_t i = 0; i < o.lines(); ++i)
+        shared.next[i] = o.first + (o.what->shard.index * o.lines() + i) * o.what->sent->stride;
+}
 /// Where the measured part of a load begins, an offset; earlier than planned where it has settled.
 inline long long measured_offset(const load_order& o, const load_state& shared) {
     return shared.settling.is_on() ? shared.settling.ends_at() : o.measured_from_ns;

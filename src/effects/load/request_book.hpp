@@ -67,7 +67,7 @@ private:
     /// Where the throughput window begins, ends, and may end; 0 where that is not known.
     std::array<long long, 3> window_edges() const {
         const long long start = shared_.start_ns, from = shared_.measured_from.load();
-        if (!order_.send_at.empty())
+        if (!order_.send_at.empty() && order_.begins.empty())
             return {start + order_.measured_from_ns, start + order_.send_at.back(), 0};
         if (from == 0) return {0, shared_.exhausted_at.load(), 0};
         return {from, shared_.exhausted_at.load(), from + ns_of(order_.what->sent->duration_s)};

@@ -41,7 +41,7 @@ inline std::size_t connections_needed(const load_order& o) {
     const arrival_data& a = o.what->sent->arrivals;
     std::size_t n = 0;
     if (a.kind == arrival_kind::all_at_once) n = o.starts();
-    else if (o.send_at.empty()) n = std::min(o.starts(), o.users());
+    else n = std::min(o.starts(), o.users());
     return a.max_in_flight > 0 ? std::min(n, in_flight_at_most(o)) : n;
 }
 
@@ -50,7 +50,7 @@ inline std::size_t connections_at_first(const load_order& o, std::size_t index, 
     const arrival_data& a = o.what->sent->arrivals;
     std::size_t at_once = std::min<std::size_t>(o.starts(), 1);
     if (a.kind == arrival_kind::all_at_once) at_once = o.starts();
-    if (o.send_at.empty() && a.users_ramp_s == 0) at_once = std::min(o.starts(), o.users());
+    if (o.users() > 0 && a.users_ramp_s == 0) at_once = std::min(o.starts(), o.users());
     if (a.max_in_flight > 0) at_once = std::min(at_once, in_flight_at_most(o));
     return at_once / count + (index < at_once % count);
 }
@@ -107,7 +107,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     // A cap below the number of threads would give some of them nothing to send.
     if (order.what->sent->arrivals.max_in_flight > 0)
         threads = std::min(threads, std::max<std::size_t>(1, in_flight_at_most(order)));
-    state.next = order.first + order.what->shard.index * order.what->sent->stride;
+    begin_lines(order, state);
     std::vector<std::unique_ptr<load_worker>> workers;
     for (std::size_t i = 0; i < threads; ++i)
         workers.push_back(std::make_unique<load_worker>(order, state, i, threads));

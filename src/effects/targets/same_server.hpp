@@ -8,6 +8,7 @@
 #include "core/server_metrics/server_names.hpp"
 #include "core/dialects/table.hpp"
 #include "core/measured/server_metrics.hpp"
+#include "core/traffic/expected.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "effects/system/clock.hpp"

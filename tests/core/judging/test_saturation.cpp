@@ -21,7 +21,7 @@ using namespace verdicts;
 
 namespace {
 std::string over_saturation_reason(const evidence& e) {
-    return described(over_saturation_of(e, arms_of(e)));
+    return described(over_saturation_of(e, arms_of(e), e.arrival_cv2));
 }
 
 /// A server that answers one request after another, each in `load` times the 100 ms in which they
@@ -309,6 +309,34 @@ TEST_CASE("a ramp over the capacity is not called over-saturated, since it grows
         CHECK_FALSE(is_flagged({}, up, 300, seed, arrival_cv2_of(up)));
         CHECK(is_flagged({}, up, 300, seed, 1));  // as it would be, were it not known
     }
+}
+
+TEST_CASE("of parts with arrivals of their own, each is over the capacity by itself") {
+    // Users of another part are answered in 30 ms, whatever becomes of the queue.
+    std::vector<request> requests;
+    double free_at = 0;
+    for (int i = 0; i < 200; ++i) {
+        const double at = 100.0 * i, begins = std::max(at, free_at);
+        free_at = begins + 200;
+        requests.push_back(answered(at, begins - at + 150, 5));
+        requests.push_back(answered(at + 50, 20, 5));
+    }
+    repeat_data d = repeat_of(requests);
+    d.labels = {"chat", "batch"};
+    for (record& r : d.records) r.part = (r.scheduled_ns / 1000000) % 100 == 50;
+    measurement m = measured({d, d, d});
+    m.parts = {{"chat", 0, false}, {"batch", not_a_number, true}};
+    const auto of = [&](const slo& s) { return judged(m, s); };
+    const slo_verdict chat = of(p50(ttft).of("chat") <= 1000_s);
+    CHECK(chat.outcome == verdict::invalid);
+    CHECK(mentions(chat.reason, "\"chat\" is over-saturated: requests in flight grew by"));
+    CHECK(of(p50(ttft).of("batch") <= 30_ms).outcome == verdict::pass);
+    CHECK(of(p50(ttft).of("batch") <= 10_ms).outcome == verdict::fail);
+    CHECK(of(p50(ttft) <= 1000_s).outcome == verdict::invalid);
+    CHECK(of(p50(ttft).of("batch") <= 1 * p50(ttft).of("chat")).outcome == verdict::invalid);
+    CHECK(of(p50(ttft).of("chat") <= 1_s).outcome == verdict::fail);  // what is shown stays
+    m.parts[0].arrival_cv2 = not_a_number;
+    CHECK(of(p50(ttft).of("chat") <= 1000_s).outcome == verdict::pass);
 }
 
 // ---- sessions, whose turns follow turns --------------------------------------------------------

@@ -931,3 +931,35 @@ TEST_CASE("a hand-over that no read shows, and tokens that nobody counts, decide
           "server: 40 of 40 completed requests have no output tokens in their usage, which "
           "tokens_per_event needs");
 }
+
+TEST_CASE("tokens per second of arms whose workloads differ in tokens are not compared") {
+    const auto arm = [](int prompt, int output) {
+        repeat_data d = stage_of_ttft(std::vector<double>(40, 100));
+        for (record& r : d.records) {
+            r.prompt_tokens = prompt;
+            r.output_tokens = output;
+            d.window = time_interval::between(d.records.front().scheduled_ns, r.end_ns + 1);
+        }
+        return std::vector<repeat_data>(4, d);
+    };
+    measurement m = measured(arm(350, 100));
+    const auto with = [&](int prompt, int output, bool is_other, const slo& s) {
+        m.baseline = arm(prompt, output);
+        m.other_workload = is_other;
+        return judged(m, s);
+    };
+    const slo of_outputs = output_throughput >= 0.1 * baseline;
+    const slo of_prompts = prefill_throughput >= 0.1 * baseline;
+    const slo_verdict v = with(350, 106, true, of_outputs);
+    CHECK(v.outcome == verdict::invalid);
+    CHECK(mentions(v.reason, "differ by over 5 % in their tokens, 100 of an answer and with the "
+                             "baseline 106: tokens per second are not compared"));
+    CHECK(with(350, 105, true, of_outputs).outcome == verdict::pass);
+    CHECK(with(350, 106, false, of_outputs).outcome == verdict::pass);
+    CHECK(with(350, 106, true, of_prompts).outcome == verdict::pass);
+    CHECK(mentions(with(100, 100, true, of_prompts).reason, "350 of a prompt"));
+    CHECK(with(100, 100, true, of_outputs).outcome == verdict::pass);
+    CHECK(mentions(with(100, 100, true, total_throughput >= 0.1 * baseline).reason, "prompt"));
+    CHECK(with(100, 50, true, mean(ttft) <= 1.5 * baseline).outcome == verdict::pass);
+    CHECK(with(100, 50, true, request_throughput >= 0.5 * baseline).outcome == verdict::pass);
+}

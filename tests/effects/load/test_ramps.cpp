@@ -62,7 +62,7 @@ struct virtual_load {
 private:
     void gather() {
         state.start_ns = start;
-        state.next = order.first + p.shard.index * p.sent->stride;
+        begin_lines(order, state);
         for (std::size_t t = 0; t < threads; ++t) agendas.emplace_back(order, state, t, threads);
         for (agenda& a : agendas) a.begin();
         for (long long now = next_event(); now < cut_at_ns; now = next_event()) {

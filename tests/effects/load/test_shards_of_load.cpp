@@ -61,7 +61,7 @@ void send_shard(const plan& p, std::size_t threads, sent_requests& all) {
     const load_order order = order_of(p, target);
     load_state shared;
     shared.start_ns = start;
-    shared.next = order.first + p.shard.index * p.sent->stride;
+    begin_lines(order, shared);
     std::vector<agenda> agendas;
     for (std::size_t t = 0; t < threads; ++t) agendas.emplace_back(order, shared, t, threads);
     for (agenda& a : agendas) a.begin();

@@ -10,6 +10,7 @@
 #include "core/figures/distributions.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/labels.hpp"
 #include "core/reports/page/plot.hpp"
 #include "core/reports/page/verdicts.hpp"
 
@@ -94,6 +95,19 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
                             plural(mine.lines.size(), "repeat") + ": " + reported(mine.row) +
                             (both ? "; baseline: " + reported(other.row) : "") + limits;
     return p.figure(metric_name(id), alt, true);
+}
+
+/// What each label's requests did, "" where there are none.
+inline std::string labels_html(const gate_report& g) {
+    const labels_table t = labels_table_of(g);
+    std::string rows;
+    for (const std::vector<std::string>& line : t.lines) {
+        rows += "<tr><th scope=\"row\">" + xml_escaped(line[0]) + "</th>";
+        for (std::size_t i = 1; i < line.size(); ++i) rows += number_cell(line[i]);
+        rows += "</tr>\n";
+    }
+    if (rows.empty()) return {};
+    return "<h3>Labels</h3>\n" + page_table("Labels of " + g.what.name, t.head, rows, 1);
 }
 
 inline std::string latency_table(const gate_report& g) {

@@ -49,7 +49,8 @@ inline std::vector<load_series> load_series_of(const std::vector<gate_report>& g
         const bool users = a.kind == arrival_kind::closed_loop;
         const bool steady = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
                             a.kind == arrival_kind::gamma;
-        if (!g.refusal.empty() || g.figures.candidate.empty() || !(users || steady)) continue;
+        const bool is_one = (users || steady) && !g.what.sent->own_arrivals;
+        if (!g.refusal.empty() || g.figures.candidate.empty() || !is_one) continue;
         if (is_of_a_curve(g, curves)) continue;
         // Every simulated server has a port of its own.
         const std::string url = g.target.kind == target_kind::endpoint ? g.target.url : "";

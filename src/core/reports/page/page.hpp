@@ -39,7 +39,7 @@ inline std::string numbers_html(const gate_report& g) {
     const std::string at = f.search.tables_at();
     std::string h = "<h3>Latency" + (at.empty() ? "" : " " + at) + "</h3>\n" + latency_table(g) +
                     "<p class=\"note\">Of all repeats together: what was measured, the slowest "
-                    "request of all as max.</p>\n";
+                    "request of all as max.</p>\n" + labels_html(g);
     for (const arm_figures* arm : {&f.candidate, &f.baseline})
         if (!arm->empty())
             h += std::string("<p>") + (arm == &f.baseline ? "Baseline, " : "") +

@@ -1,0 +1,36 @@
+// tokens of an arm's requests
+#pragma once
+
+#include "api/result.hpp"
+#include "api/slo.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// On the average of the completed requests; of prompts, of those that tell it.
+struct request_tokens {
+    double prompt = not_a_number, output = not_a_number;
+};
+inline request_tokens request_tokens_of(const repeat_list& arm, const selection& which = {}) {
+    double prompts = 0, prompt = 0, outputs = 0, output = 0;
+    for (const repeat_data& d : arm) {
+        const selects selected(which, d);
+        for (const record& r : d.records) {
+            if (!selected.completed(r)) continue;
+            prompts += r.prompt_tokens > 0;
+            prompt += r.prompt_tokens;
+            ++outputs;
+            output += r.output_tokens;
+        }
+    }
+    return {prompts > 0 ? prompt / prompts : not_a_number,
+            outputs > 0 ? output / outputs : not_a_number};
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
