@@ -365,8 +365,8 @@ TEST_CASE("requests during a side task are those that overlap one of its steps")
     const auto step = [](double from, double to) {
         return side_step{"", at_ms(from), at_ms(from), at_ms(to), ""};
     };
-    d.beside = {{"reload", false, {step(250, 450), step(1000, 1001)}},
-                {"other", false, {step(0, 1e6)}}};
+    d.beside = {{"reload", false, 0, not_a_number, {step(250, 450), step(1000, 1001)}},
+                {"other", false, 0, not_a_number, {step(0, 1e6)}}};
     const selects during_reload(during("reload"), d);
     record r;
     const auto in = [&](double from, double to) {
