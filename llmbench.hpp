@@ -35404,11 +35404,10 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
                 refuse({"workload is sessions of ", str(graphs->path),
                         " and arrivals is a replay of ", str(a.file),
                         ": sessions begin when their own recording says"});
-            f.trace = trace_of_starts(f.sessions,
-                                      static_cast<std::size_t>(graphs->max_items
-                                                                   ? *graphs->max_items
-                                                                   : most_corpus_steps),
-                                      str(a.file));
+            const std::size_t most = graphs->max_items
+                                         ? static_cast<std::size_t>(*graphs->max_items)
+                                         : most_corpus_steps;
+            f.trace = trace_of_starts(f.sessions, most, str(a.file));
             return f;
         }
         byte_stream in = bytes_of(str(a.file), "arrivals, replay's file,");
