@@ -74,7 +74,7 @@ check() {
     env SERVER_URL="${url:-}" SERVER_API="$api" SERVER_MODEL="$(model_of "$api")" SERVER_READY="$ready" \
         SERVER_LENGTHS="$lengths" SERVER_CONTEXT="$context" SERVER_PAGE="$page" SERVER_GAUGES="$gauges" \
         SERVER_TTFT="$own_ttft" SERVER_TPOT="$own_tpot" SERVER_TPOT_COUNT="$own_tpot_count" \
-        SERVER_EXTRA_BODY="$extra_body" LLMBENCH_REPORT_DIR="$home/report-$1" "${@:3}" \
+        SERVER_EXTRA_BODY="$extra_body" SERVER_CACHE="$cache" LLMBENCH_REPORT_DIR="$home/report-$1" "${@:3}" \
         timeout 1800 "$program" --test-case="$2" > "$log" 2>&1 || status=$?
     local refusal
     refusal=$(grep -om1 'POST [^ ]* answered HTTP 40[134]: .*' "$log" || true)

@@ -11,7 +11,7 @@ lengths=forced
 context=2048
 key=yes
 key_refused=400   # it looks for other keys in a database, and says that it has none
-cache=yes
+cache=slots
 
 install() { venv_with "litellm[proxy]==$version"; }
 

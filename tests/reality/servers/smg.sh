@@ -9,7 +9,7 @@ model=tiny
 ready=/readiness
 lengths=forced
 context=2048
-cache=yes
+cache=slots
 page=''           # it has one on a port of its own, which is no engine's
 
 install() { venv_with "smg==$version"; }

@@ -9,7 +9,7 @@ model=tiny
 ready=/readiness
 lengths=forced
 context=2048
-cache=yes
+cache=slots
 wrong_model=''   # it hands any name on to llama-server, which answers by whatever it is asked
 page=''           # it has one on a port of its own, which is no engine's
 
