@@ -4,6 +4,7 @@
 #include "core/judging/judge.hpp"
 #include "core/described/described.hpp"
 #include "core/measured/answers.hpp"
+#include "core/stored/record_json.hpp"
 #include "support/texts.hpp"
 #include "support/timelines.hpp"
 
