@@ -31950,8 +31950,9 @@ struct plot_scale {
 /// Up to `most` + 1 round values within the scale.
 inline std::vector<double> ticks_of(const plot_scale& s, int most) {
     std::vector<double> ticks;
-    if (!(s.high > s.low)) return {s.low};
-    if (s.how == plot_scale::shape::logarithmic) {
+    const bool by_logarithm = s.how == plot_scale::shape::logarithmic;
+    if (!(s.high > s.low) || (by_logarithm && !(s.low > 0))) return {s.low};
+    if (by_logarithm) {
         const double decades = std::log10(s.high / s.low);
         const int each = std::max(1, static_cast<int>(std::ceil(decades / most)));
         const int first = static_cast<int>(std::floor(std::log10(s.low)));
@@ -32973,7 +32974,7 @@ inline std::string curve_figure(const std::string& caption, const std::string& a
             highest = std::max(highest, l.y[i]);
         }
     if (!(most > 0 && highest > 0)) return {};
-    const bool is_wide = !over_load && most > 20 * least;
+    const bool is_wide = !over_load && least > 0 && most > 20 * least;
     plot p(is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
                    : plot_scale{plot_scale::shape::linear, 0, most * 1.05},
            x_unit, {plot_scale::shape::linear, 0, highest * 1.08}, y_unit);

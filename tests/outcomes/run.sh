@@ -650,6 +650,8 @@ rehearsal() {
     done
     cases 77 "pull request,head against base,settings,settings of which one is lost" LLMBENCH_REHEARSE=1
     says "settings of which one is lost / lost: rehearsed" "baseline rehearsed on a model"
+    cases 77 "long curve" LLMBENCH_REHEARSE=1
+    says "long curve / 2 users: rehearsed" "long curve: no capacity is shown, 2 loads"
     cases 77 "miss" LLMBENCH_REHEARSE=1 LLMBENCH_INCONCLUSIVE=fail GITHUB_ACTIONS=true
     says_not "::error"
     # Refused is refused, and says why.

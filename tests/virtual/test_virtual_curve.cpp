@@ -179,14 +179,6 @@ TEST_CASE("loads that make no curve are refused in a sentence, before anything i
     CHECK(holds(refusal_of_curve(capacity_of, {4_users, 8_users}), "a load of up_to(...)"));
 }
 
-TEST_CASE("a curve is rehearsed on a model, and shows nothing") {
-    const variable rehearse("LLMBENCH_REHEARSE", "1");
-    const curve_result c = curve_of(four_slots("rehearsed"), {1_users, 2_users});
-    CHECK(c.low() == 0);
-    CHECK(std::isinf(c.high()));
-    for (int i = 0; i < 2; ++i) CHECK(c.at(i).verdicts()[0].outcome == verdict::skipped);
-}
-
 TEST_CASE("a curve that a budget or a signal ends keeps the loads that it has") {
     scenario s = four_slots("cut");
     {

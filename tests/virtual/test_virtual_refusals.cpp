@@ -30,7 +30,8 @@ TEST_CASE("a server that serves none of a load says so before it") {
 
 TEST_CASE("a first answer from cold is asked of what is cold, and nothing is left cold for nothing") {
     const scripted::server server;
-    scenario s = asking(endpoint{.url = server.url()});
+    scenario s = asking(endpoint{.url = server.url()}, 10);
+    s.repeats = 2;
     s.slos = {first_answer_time <= 60_s};
     CHECK(holds(refusal_of(s), "the target is no process, and no endpoint with a command"));
     CHECK(holds(refusal_of(asking(endpoint{.url = server.url(), .cold = "true"})),

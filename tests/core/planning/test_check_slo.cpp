@@ -152,7 +152,7 @@ TEST_CASE("shares and startup times are not compared with the baseline's") {
     CHECK_REFUSED(refusal_of_relative_slo(goodput(ttft <= 1_s) >= 0.9 * baseline), "goodput",
                   "limit of its own");
     CHECK_REFUSED(refusal_of_relative_slo(startup_time <= 1.1 * baseline),
-                  "startup_time <= 1.1 * baseline", "startup times");
+                  "startup_time <= 1.1 * baseline", "startup_time of two servers");
     CHECK(refusal_of_relative_slo(output_throughput >= 0.9 * baseline) == "");
 }
 
@@ -422,7 +422,7 @@ TEST_CASE("a stored baseline takes repeats and not pairs") {
                         .slos = {s}});
     };
     CHECK_REFUSED(with(error_rate <= 1.1 * baseline), "limit of its own");
-    CHECK_REFUSED(with(startup_time <= 1.1 * baseline), "startup times");
+    CHECK_REFUSED(with(startup_time <= 1.1 * baseline), "startup_time of two servers");
     CHECK(with(output_throughput >= 0.9 * baseline) == "");
 }
 

@@ -91,7 +91,7 @@ inline std::string curve_figure(const std::string& caption, const std::string& a
             highest = std::max(highest, l.y[i]);
         }
     if (!(most > 0 && highest > 0)) return {};
-    const bool is_wide = !over_load && most > 20 * least;
+    const bool is_wide = !over_load && least > 0 && most > 20 * least;
     plot p(is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
                    : plot_scale{plot_scale::shape::linear, 0, most * 1.05},
            x_unit, {plot_scale::shape::linear, 0, highest * 1.08}, y_unit);

@@ -48,8 +48,9 @@ struct plot_scale {
 /// Up to `most` + 1 round values within the scale.
 inline std::vector<double> ticks_of(const plot_scale& s, int most) {
     std::vector<double> ticks;
-    if (!(s.high > s.low)) return {s.low};
-    if (s.how == plot_scale::shape::logarithmic) {
+    const bool by_logarithm = s.how == plot_scale::shape::logarithmic;
+    if (!(s.high > s.low) || (by_logarithm && !(s.low > 0))) return {s.low};
+    if (by_logarithm) {
         const double decades = std::log10(s.high / s.low);
         const int each = std::max(1, static_cast<int>(std::ceil(decades / most)));
         const int first = static_cast<int>(std::floor(std::log10(s.low)));

@@ -225,6 +225,7 @@ TEST_CASE("ticks are round and few") {
             }
         }
     CHECK(ticks_of({shape::linear, 7, 7}, 5) == std::vector<double>{7});
+    CHECK(ticks_of({shape::logarithmic, 0, 1}, 5) == std::vector<double>{0});
 }
 
 TEST_CASE("a line leaves out what has no value") {
