@@ -40026,11 +40026,12 @@ struct server_pages {
     bool is_off = false;    // the scenario wants none of the server's
 };
 
-inline constexpr double page_within_s = 1;
+/// Beside a load a late reading is none; before it there is time, also on a machine that is busy.
+inline constexpr double page_within_s = 1, first_page_within_s = 5;
 
 /// What a page says, or why it says nothing, in one sentence.
-inline parsed_page read_page(const page_address& p) {
-    const http_answer a = blocking_get(p.at, p.path, p.fields, page_within_s);
+inline parsed_page read_page(const page_address& p, double within_s = page_within_s) {
+    const http_answer a = blocking_get(p.at, p.path, p.fields, within_s);
     const auto none = [&](const std::string& why) {
         return parsed_page{.problem = without_secrets(p.url + ": " + why, p.secrets)};
     };
@@ -40078,7 +40079,7 @@ inline server_pages pages_of(const endpoint& e, const load_target& server,
     server_pages pages;
     const auto add_own = [&](const std::string& named) {
         page_address p = page_at(named, server, server_url, e.tls, "endpoint.metrics_url");
-        const parsed_page read = read_page(p);
+        const parsed_page read = read_page(p, first_page_within_s);
         if (!read.problem.empty()) {
             pages.problem = read.problem;
             return false;
@@ -40104,7 +40105,7 @@ inline server_pages pages_of(const endpoint& e, const load_target& server,
     }
     for (const auto& named : e.telemetry) {
         page_address p = page_at(str(named), server, server_url, e.tls, "endpoint.telemetry");
-        const parsed_page read = read_page(p);
+        const parsed_page read = read_page(p, first_page_within_s);
         if (!read.problem.empty()) refuse({"endpoint.telemetry: ", read.problem});
         pages.all.push_back(std::move(p));
     }
