@@ -135,114 +135,115 @@
 //   [C108] sessions as graphs of model calls
 //   [C109] traces
 //   [C110] questions and their keys
-//   [C111] recorded sessions, in the formats of others and in ours
-//   [C112] lengths
-//   [C113] when requests are sent
-//   [C114] arrivals
-//   [C115] prompts of a given number of tokens
-//   [C116] places of a trace
-//   [C117] the part of a load that one of several programs sends
-//   [C118] conversations, recorded and made up
-//   [C119] prompts that stand alone
-//   [C120] recorded sessions as traffic
-//   [C121] where prompts come from
-//   [C122] the plan of a gate
-//   [C123] how many requests a plan lets a repeat have
-//   [C124] the requests of a plan
-//   [C125] what a plan says of the evidence that it will bring
-//   [C126] from a workload to its part of the plan
-//   [C127] the hash of all that a plan sends
-//   [C128] what of its prompts a workload lets a prefix cache have
-//   [C129] the search for a capacity
-//   [C130] what probes say of a load
-//   [C131] the capacity that probes show
-//   [C132] the capacity of a candidate beside that of a baseline
-//   [C133] a capacity held against a live baseline's
-//   [C134] a load that is searched
-//   [C135] which SLOs a scenario can have
-//   [C136] the load that is profiled
-//   [C137] what a scenario does beside its load
-//   [C138] the options of requests
-//   [C139] what each arm of a gate sends
-//   [C140] from a scenario to its plan
-//   [C141] a plan in words
-//   [C142] where a gate's server stood
-//   [C143] sessions that a server has no room for
-//   [C144] what of a scenario does not go with a curve, and its load at each point of one
-//   [C145] what of a scenario does not go with several settings
-//   [C146] JSON files of other tools
-//   [C147] one run of another tool, as its file tells it
-//   [C148] result files of AIPerf
-//   [C149] result files of guidellm
-//   [C150] files that tell of their requests in lists, one value of each request in each
-//   [C151] result files of SGLang's bench_serving
-//   [C152] result files of vLLM bench serve
-//   [C153] which tool wrote a result file, and what it tells
-//   [C154] runs of another tool as the repeats of one gate
-//   [C155] engine model
-//   [C156] what a request asks the simulated server
-//   [C157] answers of the simulated server
-//   [C158] the simulated server's page of metrics
-//   [C159] what the simulated server says besides answers
-//   [C160] an engine with the pace of a server that was measured
-//   [C161] our requests in other tools' definitions
-//   [C162] the rows of a table: each metric over the repeats of an arm
-//   [C163] points and round steps of drawings
-//   [C164] distributions: quantiles as lines, of each repeat and of all
-//   [C165] what each label's requests did
-//   [C166] the curve of a search: objectives over the load
-//   [C167] how requests ended, and what their answers say of tokens
-//   [C168] how long made-up prompts were to be, and were
-//   [C169] what each of several programs did, over all repeats
-//   [C170] what a server told of itself, over all repeats
-//   [C171] what was done beside the load of an arm
-//   [C172] timelines: repeats in windows of equal length
-//   [C173] all that reports tell of a gate's numbers, computed once
-//   [C174] what other runs of a gate would find
-//   [C175] answers that reports show
-//   [C176] what a result keeps of the nights that it was held against
-//   [C177] the fields of a gate: its servers, its load, what it was judged by
-//   [C178] stored results
-//   [C179] the fields of what was measured on a server
-//   [C180] calibration.json
-//   [C181] what result.json tells of events.bin
-//   [C182] the fields of a verdict
-//   [C183] from a gate that was measured to its line of a history
-//   [C184] one line of records.jsonl
-//   [C185] shards of a load, put together
-//   [C186] a repeat as bytes, for another program of the same run
-//   [C187] from the lines of a history to what a gate is held against
-//   [C188] the progress line
-//   [C189] what reports tell of several settings
-//   [C190] several settings in result.json
-//   [C191] several settings on the console
-//   [C192] what came of a profile
-//   [C193] what reports are made of
-//   [C194] how gates are headed
-//   [C195] words in Markdown
-//   [C196] what reports tell of a server's loads, one after the other
-//   [C197] rehearsals: gates on a model of their server
-//   [C198] result.json and calibration.json
-//   [C199] several settings in summary.md
-//   [C200] what reports say of the nights that a gate was held against
-//   [C201] words of reports
-//   [C202] junit.xml, summary.md, annotations, metrics.txt
-//   [C203] what a console can show
-//   [C204] the table of labels
-//   [C205] the console
-//   [C206] answers in reports: answers.jsonl, and their section of the page
-//   [C207] the pace of a server in the result of a run
-//   [C208] the report page: drawings
-//   [C209] the report page: verdicts
-//   [C210] the report page: what else a gate has to say
-//   [C211] the report page: answers
-//   [C212] the report page: style, icons and script
-//   [C213] the report page: distributions
-//   [C214] the report page: gates beside each other
-//   [C215] the report page: what a search found
-//   [C216] the report page: several settings beside each other
-//   [C217] the report page: timelines
-//   [C218] the report page: the whole
+//   [C111] spans of OpenTelemetry's GenAI conventions, as model calls of sessions
+//   [C112] recorded sessions, in the formats of others and in ours
+//   [C113] lengths
+//   [C114] when requests are sent
+//   [C115] arrivals
+//   [C116] prompts of a given number of tokens
+//   [C117] places of a trace
+//   [C118] the part of a load that one of several programs sends
+//   [C119] conversations, recorded and made up
+//   [C120] prompts that stand alone
+//   [C121] recorded sessions as traffic
+//   [C122] where prompts come from
+//   [C123] the plan of a gate
+//   [C124] how many requests a plan lets a repeat have
+//   [C125] the requests of a plan
+//   [C126] what a plan says of the evidence that it will bring
+//   [C127] from a workload to its part of the plan
+//   [C128] the hash of all that a plan sends
+//   [C129] what of its prompts a workload lets a prefix cache have
+//   [C130] the search for a capacity
+//   [C131] what probes say of a load
+//   [C132] the capacity that probes show
+//   [C133] the capacity of a candidate beside that of a baseline
+//   [C134] a capacity held against a live baseline's
+//   [C135] a load that is searched
+//   [C136] which SLOs a scenario can have
+//   [C137] the load that is profiled
+//   [C138] what a scenario does beside its load
+//   [C139] the options of requests
+//   [C140] what each arm of a gate sends
+//   [C141] from a scenario to its plan
+//   [C142] a plan in words
+//   [C143] where a gate's server stood
+//   [C144] sessions that a server has no room for
+//   [C145] what of a scenario does not go with a curve, and its load at each point of one
+//   [C146] what of a scenario does not go with several settings
+//   [C147] JSON files of other tools
+//   [C148] one run of another tool, as its file tells it
+//   [C149] result files of AIPerf
+//   [C150] result files of guidellm
+//   [C151] files that tell of their requests in lists, one value of each request in each
+//   [C152] result files of SGLang's bench_serving
+//   [C153] result files of vLLM bench serve
+//   [C154] which tool wrote a result file, and what it tells
+//   [C155] runs of another tool as the repeats of one gate
+//   [C156] engine model
+//   [C157] what a request asks the simulated server
+//   [C158] answers of the simulated server
+//   [C159] the simulated server's page of metrics
+//   [C160] what the simulated server says besides answers
+//   [C161] an engine with the pace of a server that was measured
+//   [C162] our requests in other tools' definitions
+//   [C163] the rows of a table: each metric over the repeats of an arm
+//   [C164] points and round steps of drawings
+//   [C165] distributions: quantiles as lines, of each repeat and of all
+//   [C166] what each label's requests did
+//   [C167] the curve of a search: objectives over the load
+//   [C168] how requests ended, and what their answers say of tokens
+//   [C169] how long made-up prompts were to be, and were
+//   [C170] what each of several programs did, over all repeats
+//   [C171] what a server told of itself, over all repeats
+//   [C172] what was done beside the load of an arm
+//   [C173] timelines: repeats in windows of equal length
+//   [C174] all that reports tell of a gate's numbers, computed once
+//   [C175] what other runs of a gate would find
+//   [C176] answers that reports show
+//   [C177] what a result keeps of the nights that it was held against
+//   [C178] the fields of a gate: its servers, its load, what it was judged by
+//   [C179] stored results
+//   [C180] the fields of what was measured on a server
+//   [C181] calibration.json
+//   [C182] what result.json tells of events.bin
+//   [C183] the fields of a verdict
+//   [C184] from a gate that was measured to its line of a history
+//   [C185] one line of records.jsonl
+//   [C186] shards of a load, put together
+//   [C187] a repeat as bytes, for another program of the same run
+//   [C188] from the lines of a history to what a gate is held against
+//   [C189] the progress line
+//   [C190] what reports tell of several settings
+//   [C191] several settings in result.json
+//   [C192] several settings on the console
+//   [C193] what came of a profile
+//   [C194] what reports are made of
+//   [C195] how gates are headed
+//   [C196] words in Markdown
+//   [C197] what reports tell of a server's loads, one after the other
+//   [C198] rehearsals: gates on a model of their server
+//   [C199] result.json and calibration.json
+//   [C200] several settings in summary.md
+//   [C201] what reports say of the nights that a gate was held against
+//   [C202] words of reports
+//   [C203] junit.xml, summary.md, annotations, metrics.txt
+//   [C204] what a console can show
+//   [C205] the table of labels
+//   [C206] the console
+//   [C207] answers in reports: answers.jsonl, and their section of the page
+//   [C208] the pace of a server in the result of a run
+//   [C209] the report page: drawings
+//   [C210] the report page: verdicts
+//   [C211] the report page: what else a gate has to say
+//   [C212] the report page: answers
+//   [C213] the report page: style, icons and script
+//   [C214] the report page: distributions
+//   [C215] the report page: gates beside each other
+//   [C216] the report page: what a search found
+//   [C217] the report page: several settings beside each other
+//   [C218] the report page: timelines
+//   [C219] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -1709,10 +1710,11 @@ struct model_name {
     types::text asked{};
 };
 /// Recorded sessions of agents, each a graph of model calls: a step waits for others, then for a
-/// tool, and its prompt goes on from one of them. Told apart by content: Weka, Bailian, Mooncake
-/// and JSON lines of {"session", "step", "after", "wait", "keeps", "prompt_tokens",
-/// "output_tokens"}. Arrivals start sessions; users play one after the other, in the seed's order.
-/// Prompts are made-up words that have in common what the recorded ones had.
+/// tool, and its prompt goes on from one of them. Told apart by content: Weka, Bailian, Mooncake,
+/// spans of OpenTelemetry's GenAI conventions, and JSON lines of {"session", "step", "after",
+/// "wait", "keeps", "prompt_tokens", "output_tokens"}. Arrivals start sessions; users play one
+/// after the other, in the seed's order. Prompts are made-up words that have in common what the
+/// recorded ones had.
 struct sessions {
     types::text path{};           ///< of a file, or of a folder of them
     time_span most_wait = time_span::from_seconds(60);  ///< longer waits are cut to this
@@ -2640,7 +2642,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cstdint>  // uint32_t, uint64_t, int64_t
 #include <cstdio>  // vsnprintf
 #include <cstdlib>  // strtod_l, llabs, abs
-#include <cstring>  // memchr, memcmp, memcpy, strchr
+#include <cstring>  // strchr, memchr, memcmp, memcpy
 #include <deque>
 #include <functional>  // greater, where bytes come from, lines of repeats
 #include <iterator>  // size, begin, end, forward_iterator_tag, prev
@@ -2656,7 +2658,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <string>
 #include <string_view>
 #include <system_error>  // errc
-#include <tuple>  // fields that are checked alike
+#include <tuple>  // tie, fields that are checked alike
 #include <type_traits>  // is_same_v, which JSON a value becomes, conditional_t, is_const_v
 #include <unordered_map>
 #include <utility>  // move, pair, exchange, swap, as_const
@@ -2853,6 +2855,31 @@ template <class Number>
 std::optional<Number> parsed_number(std::string_view s, int base = 10) {
     const auto value = leading_number<Number>(s, base);
     return s.empty() ? value : std::nullopt;
+}
+
+inline constexpr double latest_stamp_s = 1e11;  // of any calendar, the year 5000
+/// Seconds of "2023-11-16 18:15:46.6805900", NaN for anything else. A zone may follow, which is the
+/// same in a whole file.
+inline double seconds_of_date(std::string_view s) {
+    int f[5] = {};
+    const char separators[] = "--  ::";
+    for (int i = 0; i < 5; ++i) {
+        f[i] = leading_number<int>(s).value_or(-1);
+        const char after = separators[i < 2 ? i : i + 1];
+        if (f[i] < 0 || s.empty() || (s[0] != after && !(i == 2 && s[0] == 'T')))
+            return not_a_number;
+        s.remove_prefix(1);
+    }
+    const auto second = leading_number<double>(s);
+    if (!second || f[1] < 1 || f[1] > 12 || f[2] < 1 || f[2] > 31 || f[3] > 24 || f[4] > 59 ||
+        *second >= 61)
+        return not_a_number;
+    if (!s.empty() && !std::strchr("+-Z ", s[0])) return not_a_number;
+    // Days by the civil calendar, with years that begin in March.
+    const int year = f[0] - (f[1] <= 2), month = (f[1] + 9) % 12;
+    const double days = 365.0 * year + year / 4 - year / 100 + year / 400 +
+                        (153 * month + 2) / 5 + f[2];
+    return (days - 730000) * 86400 + f[3] * 3600 + f[4] * 60 + *second;
 }
 
 /// A command or a URL with a value for each placeholder, such as {port}.
@@ -18377,6 +18404,7 @@ struct recorded_step {
     std::uint32_t model = 0, label = 0, body = 0;  // of those of the corpus
     tree_prompt prompt{};
     int output_tokens = 0;
+    int quotes = no_parent;  // an ended step whose answer its prompt has, if messages are known
     bool has_ended() const { return end_s >= at_s; }
 };
 
@@ -18433,10 +18461,10 @@ struct session_corpus {
 
 /// The graph of a recording that does not tell it; steps are in the order of their starts.
 ///
-/// A step goes on from the ended one with whose text its own begins longest (of the same model; the
-/// earliest of several); with none in common it branches off the one that ended last. It waits for
-/// that one, and for every branch off the path behind it that had ended as a whole, unless a step
-/// on the path did.
+/// A step goes on from the ended one that it quotes, else from the one with whose text its own
+/// begins longest (of the same model; the earliest of several); with none in common it branches off
+/// the one that ended last. It waits for that one, and for every branch off the path behind it that
+/// had ended as a whole, unless a step on the path did.
 class derived_graph {
 public:
     derived_graph(const std::vector<recorded_step>& steps, const prefix_tree& tree)
@@ -18447,8 +18475,10 @@ public:
         });
         std::size_t done = 0;
         for (std::uint32_t s = 0; s < steps.size(); ++s) {
-            for (; done < s && had_ended(by_end_[done], s); ++done) note_end(by_end_[done]);
-            const int from = longest(s);
+            // One that takes no time ends when it begins, and is not behind itself.
+            for (; by_end_[done] < s && had_ended(by_end_[done], s); ++done)
+                note_end(by_end_[done]);
+            const int from = steps[s].quotes != no_parent ? steps[s].quotes : longest(s);
             links_[s].goes_on_from =
                 from != no_parent ? from
                 : done > 0        ? static_cast<int>(by_end_[done - 1])
@@ -18677,32 +18707,7 @@ struct recorded_trace {
 };
 inline constexpr int trace_block_tokens = 512;
 inline constexpr std::size_t most_trace_rows = 10000000;
-inline constexpr double latest_stamp_s = 1e11;   // of any calendar, the year 5000
 inline constexpr double longest_trace_s = 1e8;   // three years
-
-/// Seconds of "2023-11-16 18:15:46.6805900", NaN for anything else. A zone may follow, which is the
-/// same in a whole file.
-inline double seconds_of_date(std::string_view s) {
-    int f[5] = {};
-    const char separators[] = "--  ::";
-    for (int i = 0; i < 5; ++i) {
-        f[i] = leading_number<int>(s).value_or(-1);
-        const char after = separators[i < 2 ? i : i + 1];
-        if (f[i] < 0 || s.empty() || (s[0] != after && !(i == 2 && s[0] == 'T')))
-            return not_a_number;
-        s.remove_prefix(1);
-    }
-    const auto second = leading_number<double>(s);
-    if (!second || f[1] < 1 || f[1] > 12 || f[2] < 1 || f[2] > 31 || f[3] > 24 || f[4] > 59 ||
-        *second >= 61)
-        return not_a_number;
-    if (!s.empty() && !std::strchr("+-Z ", s[0])) return not_a_number;
-    // Days by the civil calendar, with years that begin in March.
-    const int year = f[0] - (f[1] <= 2), month = (f[1] + 9) % 12;
-    const double days = 365.0 * year + year / 4 - year / 100 + year / 400 +
-                        (153 * month + 2) / 5 + f[2];
-    return (days - 730000) * 86400 + f[3] * 3600 + f[4] * 60 + *second;
-}
 
 /// Adds a request, or counts it among those that are left out. Whether it was added.
 inline bool add_trace_row(recorded_trace& t, byte_stream& in, long long line, double at,
@@ -18844,7 +18849,8 @@ inline recorded_trace trace_of_starts(const session_corpus& c, std::size_t most,
         const double start_s = c.sessions[i].start_s;
         if (start_s < 0)
             refuse({name, " (", c.format, "): a replay starts sessions when they were recorded to "
-                    "begin, which Bailian's and Mooncake's lines say and these do not"});
+                    "begin, which Bailian's, Mooncake's and OpenTelemetry's files say and these "
+                    "do not"});
         if (t.rows.size() < most) t.rows.push_back({.at_s = start_s});
     }
     for (std::size_t i = t.rows.size(); i-- > 0;) t.rows[i].at_s -= t.rows[0].at_s;
@@ -19005,7 +19011,252 @@ inline std::vector<dialogue> read_questions(byte_stream& in, const questions& q,
     return sampler.take();
 }
 
-// ===== [C111] recorded sessions, in the formats of others and in ours ============================
+// ===== [C111] spans of OpenTelemetry's GenAI conventions, as model calls of sessions =============
+
+/// A model call as its span says it. A message is the hash of its JSON, and how long that is.
+struct span_call {
+    struct message { std::uint64_t hash = 0; double bytes = 0; };
+    std::string trace{}, conversation{}, id{}, parent{}, model{}, agent{};
+    std::vector<message> input{}, output{};
+    int prompt_tokens = 0, output_tokens = 0;  // 0: it does not say
+    recorded_step step{};
+};
+
+inline picojson::object otlp_attributes(const picojson::array& pairs);
+/// A value of OTLP's JSON without the object that names its type.
+inline picojson::value plain_value(const picojson::value& v) {
+    if (!v.is<picojson::object>() || v.get<picojson::object>().size() != 1) return v;
+    const auto& [type, inner] = *v.get<picojson::object>().begin();
+    if (type == "kvlistValue")
+        return picojson::value(otlp_attributes(array_member(inner, "values")));
+    if (type == "arrayValue") {
+        picojson::array all;
+        for (const picojson::value& x : array_member(inner, "values"))
+            all.push_back(plain_value(x));
+        return picojson::value(all);
+    }
+    if (type == "intValue" && inner.is<std::string>())  // as 64 bits are written
+        if (const auto n = parsed_number<double>(inner.get<std::string>()))
+            return picojson::value(*n);
+    const bool is_one = type == "stringValue" || type == "intValue" || type == "doubleValue";
+    return is_one || type == "boolValue" ? inner : v;
+}
+inline picojson::object otlp_attributes(const picojson::array& pairs) {
+    picojson::object all;
+    for (const picojson::value& p : pairs)
+        if (const picojson::value* v = member(p, "value"))
+            all[string_member(p, "key")] = plain_value(*v);
+    return all;
+}
+/// The attributes of a span and of its events, which older conventions keep the messages in.
+inline picojson::object span_attributes(const picojson::value& span) {
+    picojson::object all = otlp_attributes(array_member(span, "attributes"));
+    if (const picojson::value* plain = member(span, "attributes"))
+        if (plain->is<picojson::object>()) all = plain->get<picojson::object>();
+    for (const picojson::value& e : array_member(span, "events"))
+        for (auto& [name, v] : span_attributes(e)) all.emplace(name, std::move(v));
+    return all;
+}
+
+/// Adds messages: a list, or a text that has one. Why an answer ended is no part of its message.
+inline void add_messages(const picojson::value* v, std::vector<span_call::message>& to) {
+    if (!v) return;
+    picojson::value read = *v;
+    if (v->is<std::string>() && !parse_json(v->get<std::string>(), read)) read = *v;
+    if (!read.is<picojson::array>()) read = picojson::value(picojson::array{read});
+    for (picojson::value& m : read.get<picojson::array>()) {
+        if (m.is<picojson::object>()) m.get<picojson::object>().erase("finish_reason");
+        const std::string text = m.serialize();
+        fnv1a h;
+        h.add(text.data(), text.size());
+        to.push_back({h.value(), static_cast<double>(text.size())});
+    }
+}
+
+/// Seconds since 1970 of an ISO time, or of nanoseconds, which are a number or its digits.
+inline double span_time(const checked_object& span, const std::vector<const char*>& names) {
+    for (const char* name : names) {
+        const picojson::value* v = span.present(name);
+        if (!v) continue;
+        const std::string text = v->is<std::string>() ? v->get<std::string>() : "";
+        double at = parsed_number<double>(text).value_or(number_in(*v)) / 1e9;
+        if (!(at >= 0)) at = seconds_of_date(text) - seconds_of_date("1970-01-01 00:00:00");
+        if (!(at >= 0 && at <= latest_stamp_s))
+            span.refuse(name, "an ISO time or nanoseconds since 1970 are allowed");
+        return at;
+    }
+    span.refuse(names[0], "a time is needed");
+}
+
+/// The call that a span is; none where it is one of a tool, an agent, anything else. `where`: its
+/// file and line.
+inline std::optional<span_call> call_of_span(const picojson::value& v, const std::string& where) {
+    const picojson::value attributes{span_attributes(v)};
+    const checked_object span(v, where, ""), said(attributes, where, "");
+    const auto either = [](const checked_object& o, const char* a, const char* b) {
+        return o.has(a) ? o.text(a) : o.text(b);
+    };
+    const auto named = [&](const char* a, const char* b) {
+        return said.has(a) ? said.present(a) : said.present(b);
+    };
+    const std::string does = said.text("gen_ai.operation.name");
+    const picojson::value* input = named("gen_ai.input.messages", "gen_ai.prompt");
+    if (does.empty() ? !input
+                     : does != "chat" && does != "text_completion" && does != "generate_content")
+        return std::nullopt;
+    if (!input)
+        said.refuse("gen_ai.input.messages",
+                    "the messages are needed: record them, which instrumentations do if asked");
+    span_call c;
+    const checked_object context = span.at("context");
+    c.trace = either(span, "traceId", "trace_id") + context.text("trace_id");
+    c.id = either(span, "spanId", "span_id") + context.text("span_id");
+    c.parent = either(span, "parentSpanId", "parent_span_id") + span.text("parent_id");
+    if (c.trace.empty()) span.refuse("traceId", "a text is needed");
+    c.conversation = said.text("gen_ai.conversation.id");
+    c.model = said.text("gen_ai.request.model");
+    c.agent = said.text("gen_ai.agent.name");
+    add_messages(said.present("gen_ai.tool.definitions"), c.input);
+    add_messages(said.present("gen_ai.system_instructions"), c.input);
+    add_messages(input, c.input);
+    add_messages(named("gen_ai.output.messages", "gen_ai.completion"), c.output);
+    const auto tokens = [&](const char* name, const char* older) {
+        return said.whole<int>(name, 0, 1e7, said.whole<int>(older, 0, 1e7, 0));
+    };
+    c.prompt_tokens = tokens("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens");
+    c.output_tokens = tokens("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens");
+    c.step.at_s = span_time(span, {"startTimeUnixNano", "start_time_unix_nano", "start_time"});
+    c.step.end_s = span_time(span, {"endTimeUnixNano", "end_time_unix_nano", "end_time"});
+    if (c.step.end_s < c.step.at_s)
+        refuse({where, printed(": the span ends %g s before it starts",
+                               c.step.at_s - c.step.end_s)});
+    return c;
+}
+
+/// The calls of each conversation, or of each trace that is in none, in the order of their starts.
+/// A span that came twice is one call; one around the span of the same call is none.
+inline std::vector<std::vector<span_call>> sessions_of_calls(std::vector<span_call> all) {
+    std::map<std::string, std::string> of_trace;
+    std::set<std::pair<std::string, std::string>> ids, parents;
+    for (const span_call& c : all) {
+        if (!c.conversation.empty()) of_trace.emplace(c.trace, c.conversation);
+        parents.emplace(c.trace, c.parent);
+    }
+    std::map<std::pair<bool, std::string>, std::size_t> places;
+    std::vector<std::vector<span_call>> sessions;
+    for (span_call& c : all) {
+        const std::pair id{c.trace, c.id};
+        if (!c.id.empty() && (parents.count(id) > 0 || !ids.insert(id).second)) continue;
+        const auto in = of_trace.find(c.trace);
+        if (c.conversation.empty() && in != of_trace.end()) c.conversation = in->second;
+        const bool is_trace = c.conversation.empty();
+        const auto at = places.emplace(std::pair{is_trace, is_trace ? c.trace : c.conversation},
+                                       sessions.size());
+        if (at.second) sessions.emplace_back();
+        sessions[at.first->second].push_back(std::move(c));
+    }
+    for (std::vector<span_call>& s : sessions)
+        std::sort(s.begin(), s.end(), [](const span_call& a, const span_call& b) {
+            return std::tie(a.step.at_s, a.step.end_s, a.trace, a.id) <
+                   std::tie(b.step.at_s, b.step.end_s, b.trace, b.id);
+        });
+    return sessions;
+}
+
+inline std::uint64_t with_message(std::uint64_t prefix, const span_call::message& m) {
+    return mixed(prefix ^ mixed(m.hash + 1));
+}
+/// Finds with which earlier prompt one begins, by whole messages, which are of any length: of the
+/// tokens that are a prompt's own, a message has the part that it has of their text.
+class message_index {
+public:
+    tree_prompt add(prefix_tree& tree, const std::vector<span_call::message>& input, int tokens) {
+        std::uint64_t prefix = 0;
+        tree_prompt last;
+        double bytes = 0, passed = 0;
+        std::vector<std::pair<std::uint64_t, double>> fresh;
+        for (const span_call::message& m : input) {
+            prefix = with_message(prefix, m);
+            const auto at = fresh.empty() ? ends_.find(prefix) : ends_.end();
+            if (at != ends_.end()) { last = at->second; continue; }
+            fresh.emplace_back(prefix, m.bytes);
+            bytes += m.bytes;
+        }
+        const tree_prompt added = tree.branch(last.node, std::min(last.tokens, tokens), tokens);
+        for (const auto& [p, own] : fresh) {
+            passed += own;
+            const int to = added.kept + static_cast<int>((tokens - added.kept) * (passed / bytes));
+            ends_.emplace(p, tree_prompt{added.node, to, 0});
+        }
+        return added;
+    }
+
+private:
+    std::unordered_map<std::uint64_t, tree_prompt> ends_{};
+};
+
+/// A step goes on from the ended one whose prompt and answer its own begins with; with none, from
+/// the one that ended last of those whose answer is the last that it quotes.
+inline void find_quoted(const std::vector<span_call>& calls, std::vector<recorded_step>& steps) {
+    const std::size_t n = calls.size();
+    std::vector<std::size_t> by_end(n);
+    for (std::size_t i = 0; i < n; ++i) by_end[i] = i;
+    std::sort(by_end.begin(), by_end.end(), [&](std::size_t a, std::size_t b) {
+        return std::tie(steps[a].end_s, a) < std::tie(steps[b].end_s, b);
+    });
+    std::vector<std::uint64_t> whole(n);
+    std::unordered_map<std::uint64_t, int> continued, answered;
+    for (std::size_t s = 0, done = 0; s < n; ++s) {
+        for (; by_end[done] < s && steps[by_end[done]].end_s <= steps[s].at_s; ++done)
+            for (const span_call::message& m : calls[by_end[done]].output) {
+                const int at = static_cast<int>(by_end[done]);
+                continued.emplace(with_message(whole[by_end[done]], m), at);
+                answered[m.hash] = at;
+            }
+        int quoted = no_parent, on = no_parent;
+        for (const span_call::message& m : calls[s].input) {
+            whole[s] = with_message(whole[s], m);
+            if (const auto at = continued.find(whole[s]); at != continued.end()) on = at->second;
+            if (const auto at = answered.find(m.hash); at != answered.end()) quoted = at->second;
+        }
+        steps[s].quotes = on != no_parent ? on : quoted;
+    }
+}
+
+/// A session's calls as steps. Tokens that a span does not say are those of as much text of the
+/// session's other spans; `name` is the files'.
+inline std::vector<recorded_step> steps_of_calls(const std::vector<span_call>& calls,
+                                                 message_index& index, prefix_tree& tree,
+                                                 const std::string& name) {
+    const auto bytes = [](const std::vector<span_call::message>& all) {
+        double sum = 0;
+        for (const span_call::message& m : all) sum += m.bytes;
+        return sum;
+    };
+    double known_tokens = 0, known_bytes = 1;
+    for (const span_call& c : calls)
+        if (c.prompt_tokens > 0) {
+            known_tokens += c.prompt_tokens;
+            known_bytes += bytes(c.input);
+        }
+    if (known_tokens == 0)
+        refuse({name, ": no span of trace ", json_quoted(printable(calls[0].trace, 60)),
+                " says gen_ai.usage.input_tokens"});
+    const auto tokens = [&](int said, const std::vector<span_call::message>& text) {
+        const double about = bytes(text) * known_tokens / known_bytes;
+        return said > 0 ? said : static_cast<int>(std::clamp(about, 1.0, 1e7));
+    };
+    std::vector<recorded_step> steps;
+    for (const span_call& c : calls) {
+        steps.push_back(c.step);
+        steps.back().prompt = index.add(tree, c.input, tokens(c.prompt_tokens, c.input));
+        steps.back().output_tokens = tokens(c.output_tokens, c.output);
+    }
+    find_quoted(calls, steps);
+    return steps;
+}
+
+// ===== [C112] recorded sessions, in the formats of others and in ours ============================
 
 /// Reads files of sessions into one corpus. Of a file no more is held than one request's text.
 class session_reader {
@@ -19020,6 +19271,7 @@ public:
     }
     /// All that was read; `name` is that of the files.
     session_corpus finished(const std::string& name) {
+        finish_spans(name);
         const auto all = static_cast<long long>(corpus_.sessions.size()) + corpus_.left_out;
         if (all == 0) refuse({name, ": it holds no sessions"});
         if (2 * corpus_.left_out > all)
@@ -19040,7 +19292,7 @@ private:
         line_ = in_->line();
         if (in_->peek() != '{') refuse_format();
         object fields;
-        bool has_requests = false;
+        bool has_requests = false, has_spans = false;
         steps_.clear();
         each_json_member(
             *in_,
@@ -19050,6 +19302,13 @@ private:
                     has_requests = true;
                     line_ = line;
                     add_weka(v, 0, "", 0);
+                    return;
+                }
+                if (key == "resourceSpans") {
+                    has_spans = true;
+                    line_ = line;
+                    for (const picojson::value& scope : array_member(v, "scopeSpans"))
+                        for (const picojson::value& s : array_member(scope, "spans")) add_span(s);
                     return;
                 }
                 picojson::value& list = fields[key];
@@ -19064,6 +19323,10 @@ private:
             if (number(o, "block_size", 1, 1e6, block_tokens_) != block_tokens_)
                 fail("block_size stands behind requests: it must come before them");
             finish_weka();
+        } else if (has_spans) {
+            return;
+        } else if (o.has("traceId") || o.has("trace_id") || o.at("context").has("trace_id")) {
+            add_span(o.value());
         } else if (o.has("session") && o.has("step")) {
             add_ours(o);
         } else if (o.has("input_length") && o.has("timestamp")) {
@@ -19074,7 +19337,8 @@ private:
     }
     [[noreturn]] void refuse_format() const {
         fail("no known session begins so: known are Weka (requests), Bailian (chat_id, "
-             "input_length), Mooncake (timestamp, input_length) and lines with session and step");
+             "input_length), Mooncake (timestamp, input_length), OpenTelemetry (resourceSpans, "
+             "traceId, context.trace_id) and lines with session and step");
     }
     static std::string quoted(const std::string& n) { return json_quoted(printable(n, 60)); }
     [[noreturn]] void fail(const std::string& why) const { in_->refuse(line_, why); }
@@ -19372,6 +19636,32 @@ private:
         by_chat_.clear();
     }
 
+    // ---- OpenTelemetry: a span a call, the graph is derived; a session may be in several files
+
+    void add_span(const picojson::value& v) {
+        auto call = call_of_span(v, in_->name() + printed(":%lld", line_));
+        if (!call) return;
+        check_room();
+        ++read_steps_;
+        messages_ += call->input.size() + call->output.size();
+        if (messages_ > most_prompt_blocks)
+            fail("the spans have over 20000000 messages: cut the file first");
+        call->step.model = model(call->model);
+        call->step.agent = call->step.label = label(call->agent);
+        calls_.push_back(std::move(*call));
+    }
+    void finish_spans(const std::string& name) {
+        if (!calls_.empty()) format_ = "OpenTelemetry";
+        message_index index;
+        for (const std::vector<span_call>& calls : sessions_of_calls(std::move(calls_))) {
+            if (calls.size() > most_session_steps)
+                refuse({name, ": trace ", quoted(calls[0].trace), " has over 10000 steps"});
+            const auto steps = steps_of_calls(calls, index, corpus_.prompts, name);
+            derived_graph graph(steps, corpus_.prompts);
+            add(steps, graph.links(), steps[0].at_s, true);
+        }
+    }
+
     const int max_context_;
     byte_stream* in_ = nullptr;
     long long line_ = 0;
@@ -19383,15 +19673,16 @@ private:
     int block_tokens_ = 64, shared_block_tokens_ = 0;  // 0: not known yet
     bool is_shared_ = false;
     std::uint32_t agents_ = 0;
-    std::size_t read_steps_ = 0, body_bytes_ = 0;
+    std::size_t read_steps_ = 0, body_bytes_ = 0, messages_ = 0;
     std::string session_{};
     std::map<std::string, bool> done_{};
     std::vector<named_step> named_{};
     std::vector<open_chat> chats_{};
+    std::vector<span_call> calls_{};
     std::map<std::string, std::pair<std::size_t, int>> by_chat_{};
 };
 
-// ===== [C112] lengths ============================================================================
+// ===== [C113] lengths ============================================================================
 
 /// One draw, in whole tokens, at least `least`. `values` are those of an empirical file.
 inline int drawn_length(const length_distribution& d, generator& random, int least,
@@ -19472,7 +19763,7 @@ inline void check_length(const length_distribution& d, const char* field, double
                         field, length_text(d).c_str(), least)});
 }
 
-// ===== [C113] when requests are sent =============================================================
+// ===== [C114] when requests are sent =============================================================
 
 /// Send times in seconds from the start. The first `warmup` ones come before the measured part,
 /// which starts at `measured_from` and plans to end at `measured_to`.
@@ -19645,7 +19936,7 @@ inline schedule merged(const std::vector<schedule>& each, double measured_from, 
     return all;
 }
 
-// ===== [C114] arrivals ===========================================================================
+// ===== [C115] arrivals ===========================================================================
 
 inline const char* arrival_name(arrival_kind k) {
     return name_at({"constant", "poisson", "gamma", "ramp", "steps", "replay", "all_at_once",
@@ -19742,7 +20033,7 @@ inline bool saturates(arrival_kind k) {
 }
 inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 
-// ===== [C115] prompts of a given number of tokens ================================================
+// ===== [C116] prompts of a given number of tokens ================================================
 
 // Plain words of one token each in common vocabularies, so that a prompt of n words has about n.
 inline constexpr const char* prompt_words[] = {
@@ -19933,7 +20224,7 @@ inline void append_words(std::string& out, int count, generator& random,
     }
 }
 
-// ===== [C116] places of a trace ==================================================================
+// ===== [C117] places of a trace ==================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -20044,7 +20335,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
     h.add(s.data(), s.size());
 }
 
-// ===== [C117] the part of a load that one of several programs sends ==============================
+// ===== [C118] the part of a load that one of several programs sends ==============================
 
 inline constexpr std::size_t most_shards = 10000;
 
@@ -20069,7 +20360,7 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
     return {s.index + s.count * thread, s.count * threads};
 }
 
-// ===== [C118] conversations, recorded and made up ================================================
+// ===== [C119] conversations, recorded and made up ================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 /// The sample of a dataset, in its order and again from its start.
@@ -20258,7 +20549,7 @@ private:
     }
 };
 
-// ===== [C119] prompts that stand alone ===========================================================
+// ===== [C120] prompts that stand alone ===========================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 /// The prompts of a list, in turn.
@@ -20370,7 +20661,7 @@ private:
     }
 };
 
-// ===== [C120] recorded sessions as traffic =======================================================
+// ===== [C121] recorded sessions as traffic =======================================================
 // A source of traffic; what a source can do stands in traffic_source.hpp.
 
 /// The sessions of a corpus, in the order of the seed and again from its start. A step's prompt is
@@ -20505,7 +20796,7 @@ inline std::shared_ptr<const std::vector<std::uint32_t>> recorded_order(const se
     return std::make_shared<const std::vector<std::uint32_t>>(std::move(order));
 }
 
-// ===== [C121] where prompts come from ============================================================
+// ===== [C122] where prompts come from ============================================================
 
 /// What a workload became. Each source has
 ///     most_turns                     places that each of its conversations takes
@@ -20525,7 +20816,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
     return std::visit([](const auto& source) -> std::size_t { return source.most_turns; }, s);
 }
 
-// ===== [C122] the plan of a gate =================================================================
+// ===== [C123] the plan of a gate =================================================================
 
 /// What a scenario wants of its server.
 enum class scenario_use : unsigned char { measure, gate, find_capacity };
@@ -20919,7 +21210,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
     return with_traffic(p, [&](planned_traffic& t) { t = stage_of(t, repeat); });
 }
 
-// ===== [C123] how many requests a plan lets a repeat have ========================================
+// ===== [C124] how many requests a plan lets a repeat have ========================================
 
 /// Requests of a repeat that no selection but one of a side task tells apart.
 struct request_kind {
@@ -21060,7 +21351,7 @@ inline long long expected_first_turns(const planned_traffic& p) {
     return selected_of(expected_kinds(p), {}, turns(1, 1));
 }
 
-// ===== [C124] the requests of a plan =============================================================
+// ===== [C125] the requests of a plan =============================================================
 
 /// Whether all that is sent is made up, with lengths that were asked for.
 inline bool makes_up_prompts(const planned_traffic& p) {
@@ -21164,7 +21455,7 @@ inline bool asks_about_images(const planned_traffic& p) {
     return any;
 }
 
-// ===== [C125] what a plan says of the evidence that it will bring ================================
+// ===== [C126] what a plan says of the evidence that it will bring ================================
 
 inline load_conditions load_conditions_of(const plan& p) {
     const planned_traffic& t = *p.sent;
@@ -21201,7 +21492,7 @@ inline double most_skew_of_ranks(const plan& p) {
     return std::max(0.005, tightest < infinity ? 0.01 * tightest : 0);
 }
 
-// ===== [C126] from a workload to its part of the plan ============================================
+// ===== [C127] from a workload to its part of the plan ============================================
 
 inline const char* format_name(dataset_format f) {
     return name_at({"sharegpt", "dolly", "openai_jsonl", "coco_captions", "vqa", "text_lines",
@@ -21544,7 +21835,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
     return workload_of(as_recorded, arrivals, s.warmup, s.options, generates);
 }
 
-// ===== [C127] the hash of all that a plan sends ==================================================
+// ===== [C128] the hash of all that a plan sends ==================================================
 
 inline void add_time(fnv1a& h, const time_distribution& d) {
     h.add(std::llround(d.a * 1e6));
@@ -21602,7 +21893,7 @@ inline std::string trace_hash(const planned_traffic& p) {
     return h.text();
 }
 
-// ===== [C128] what of its prompts a workload lets a prefix cache have ============================
+// ===== [C129] what of its prompts a workload lets a prefix cache have ============================
 
 /// Tokens at the end of a prompt that nobody has sent before: all behind its first fresh word. At
 /// least so many; 0 where that is not known, or where prompts are sent again as they are.
@@ -21655,7 +21946,7 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
                       static_cast<long long>(prompt_tokens));
 }
 
-// ===== [C129] the search for a capacity ==========================================================
+// ===== [C130] the search for a capacity ==========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -22101,7 +22392,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
     return {part, b.holds ? in_range(t, part, t.most) : in_range(t, part, t.least), {}};
 }
 
-// ===== [C130] what probes say of a load ==========================================================
+// ===== [C131] what probes say of a load ==========================================================
 
 /// How far from its limit a statistic is on the side of a miss: the log of their ratio, of
 /// fractions the difference of their logits. Below 0 it holds the limit.
@@ -22177,7 +22468,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
     return holds ? carried::holds : carried::open;
 }
 
-// ===== [C131] the capacity that probes show ======================================================
+// ===== [C132] the capacity that probes show ======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 /// Whether a load was tried to show something of it. What led there was chosen by what it measured,
@@ -22459,7 +22750,7 @@ inline decision capacity_verdict(const evidence& e, const terms& t, const ground
     return v;
 }
 
-// ===== [C132] the capacity of a candidate beside that of a baseline ==============================
+// ===== [C133] the capacity of a candidate beside that of a baseline ==============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -22700,7 +22991,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
     return next;
 }
 
-// ===== [C133] a capacity held against a live baseline's ==========================================
+// ===== [C134] a capacity held against a live baseline's ==========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -22896,7 +23187,7 @@ inline decision judged_also_of_loads(const evidence& e, const terms& t, const sl
     return judged_also(e, terms_of_a_load(t), s);
 }
 
-// ===== [C134] a load that is searched ============================================================
+// ===== [C135] a load that is searched ============================================================
 
 // ---- what is refused
 
@@ -23151,7 +23442,7 @@ inline double usual_answer_s(const repeat_data& d) {
     return *middle;
 }
 
-// ===== [C135] which SLOs a scenario can have =====================================================
+// ===== [C136] which SLOs a scenario can have =====================================================
 
 /// What a scenario says of the objectives that it can have.
 struct slo_context {
@@ -23489,7 +23780,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
                     "a mean over completed requests says little beside an error limit over 5 %"});
 }
 
-// ===== [C136] the load that is profiled ==========================================================
+// ===== [C137] the load that is profiled ==========================================================
 
 /// The variables that tell vLLM and SGLang where profiles go.
 inline constexpr const char* profile_variables[] = {"VLLM_TORCH_PROFILER_DIR",
@@ -23532,7 +23823,7 @@ inline plan profiled(const plan& p) {
     });
 }
 
-// ===== [C137] what a scenario does beside its load ===============================================
+// ===== [C138] what a scenario does beside its load ===============================================
 
 /// Whether it can stand in quotes as it is, and in a line.
 inline bool is_plain_name(const std::string& name) {
@@ -23670,7 +23961,7 @@ inline void add_tasks(planned_workloads& w, const std::vector<planned_task>& tas
         w.workload_text += (&t == tasks.data() ? "; beside it " : "; ") + task_text(t);
 }
 
-// ===== [C138] the options of requests ============================================================
+// ===== [C139] the options of requests ============================================================
 
 /// Where APIs keep their own fields: TGI, Ollama, SGLang.
 inline bool holds_options(std::string_view name, const picojson::value& value) {
@@ -23787,7 +24078,7 @@ inline double planned_cost(const scenario& s, const api_traits& api) {
     return usd;
 }
 
-// ===== [C139] what each arm of a gate sends ======================================================
+// ===== [C140] what each arm of a gate sends ======================================================
 
 /// What can be refused of the way requests are sent; the rate of a replay is that of its trace on
 /// the average, which the warm-up has.
@@ -24079,7 +24370,7 @@ inline maybe<planned_workloads> planned_otherwise(
     });
 }
 
-// ===== [C140] from a scenario to its plan ========================================================
+// ===== [C141] from a scenario to its plan ========================================================
 
 /// How much is sent, before the measured part and in it.
 inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
@@ -24324,7 +24615,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     return p;
 }
 
-// ===== [C141] a plan in words ====================================================================
+// ===== [C142] a plan in words ====================================================================
 
 inline const char* traffic_name(traffic_mode m) { return m == fresh ? "fresh" : "replayed"; }
 inline std::string warmup_text(const planned_traffic& p) {
@@ -24443,7 +24734,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
     return j.has_baseline ? t + ", " + to_string(arm) : t;
 }
 
-// ===== [C142] where a gate's server stood ========================================================
+// ===== [C143] where a gate's server stood ========================================================
 
 /// What a gate was measured on, or compared with.
 enum class target_kind : unsigned char {
@@ -24475,7 +24766,7 @@ struct target_facts {
     bool is_rehearsal = false;  // and instead of another server
 };
 
-// ===== [C143] sessions that a server has no room for =============================================
+// ===== [C144] sessions that a server has no room for =============================================
 
 /// Leaves out of a part the sessions with a step that the models asked have no room for. How many.
 /// `room`: of a model by its name in requests, "" where they name the target's.
@@ -24531,7 +24822,7 @@ plan without_long_sessions(const plan& p, const Room& room) {
     return shorter;
 }
 
-// ===== [C144] what of a scenario does not go with a curve, and its load at each point of one =====
+// ===== [C145] what of a scenario does not go with a curve, and its load at each point of one =====
 
 inline constexpr std::size_t fewest_loads = 2, most_loads = 16;
 
@@ -24584,7 +24875,7 @@ inline arrival_pattern arrivals_at(arrival_data a, const offered_load& load) {
     return open_loop(a);
 }
 
-// ===== [C145] what of a scenario does not go with several settings ===============================
+// ===== [C146] what of a scenario does not go with several settings ===============================
 
 inline void check_names(const list<setting>& settings) {
     if (!(settings.size() >= fewest_settings && settings.size() <= most_settings))
@@ -24635,7 +24926,7 @@ inline scenario scenario_of_a_setting(scenario s) {
     return s;
 }
 
-// ===== [C146] JSON files of other tools ==========================================================
+// ===== [C147] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -24785,7 +25076,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
     else return m ? member_at(*m, more...) : nullptr;
 }
 
-// ===== [C147] one run of another tool, as its file tells it ======================================
+// ===== [C148] one run of another tool, as its file tells it ======================================
 
 /// Metrics that a file cannot support for one reason.
 using metric_group = std::vector<metric_id>;
@@ -25042,7 +25333,7 @@ inline repeat_data repeat_of(imported_run& run, int index) {
     return d;
 }
 
-// ===== [C148] result files of AIPerf =============================================================
+// ===== [C149] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -25328,7 +25619,7 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
     return run;
 }
 
-// ===== [C149] result files of guidellm ===========================================================
+// ===== [C150] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -25552,7 +25843,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
     return run;
 }
 
-// ===== [C150] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C151] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 /// The lists of one file. All are as long as `ttfts`.
@@ -25672,7 +25963,7 @@ struct odd_answers {
     }
 };
 
-// ===== [C151] result files of SGLang's bench_serving =============================================
+// ===== [C152] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 inline bool is_sglang_file(const picojson::value& v) {
@@ -25806,7 +26097,7 @@ inline imported_run read_sglang_run(const picojson::value& v, const std::string&
     return run;
 }
 
-// ===== [C152] result files of vLLM bench serve ===================================================
+// ===== [C153] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 and 0.33.0 do.
 
 inline bool is_vllm_file(const picojson::value& v) {
@@ -26012,7 +26303,7 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
     return run;
 }
 
-// ===== [C153] which tool wrote a result file, and what it tells ==================================
+// ===== [C154] which tool wrote a result file, and what it tells ==================================
 
 /// The bytes of a file that may stand beside another one; nothing where there is none.
 using file_beside = std::function<std::optional<std::string>(const std::string& path)>;
@@ -26062,7 +26353,7 @@ inline imported_run read_imported_run(std::string_view bytes, const std::string&
     return run;
 }
 
-// ===== [C154] runs of another tool as the repeats of one gate ====================================
+// ===== [C155] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -26312,7 +26603,7 @@ inline terms terms_of_files(const plan& p) {
     return t;
 }
 
-// ===== [C155] engine model =======================================================================
+// ===== [C156] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -26520,7 +26811,7 @@ private:
     counters counters_{};
 };
 
-// ===== [C156] what a request asks the simulated server ===========================================
+// ===== [C157] what a request asks the simulated server ===========================================
 
 /// One request for tokens, whichever API it came by.
 struct question {
@@ -26681,7 +26972,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
     return q;
 }
 
-// ===== [C157] answers of the simulated server ====================================================
+// ===== [C158] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 /// All that the bytes of an answer are made of.
@@ -27021,7 +27312,7 @@ inline std::string whole_answer(const answer_facts& f) {
     return openai_whole(f);
 }
 
-// ===== [C158] the simulated server's page of metrics =============================================
+// ===== [C159] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 /// Why the engine gave no more tokens; what a client gave up on is `abort`.
@@ -27185,7 +27476,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
     return w.page();
 }
 
-// ===== [C159] what the simulated server says besides answers =====================================
+// ===== [C160] what the simulated server says besides answers =====================================
 
 /// A body of known length.
 struct reply {
@@ -27272,7 +27563,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
                     max_model_len)};
 }
 
-// ===== [C160] an engine with the pace of a server that was measured ==============================
+// ===== [C161] an engine with the pace of a server that was measured ==============================
 
 /// How a server answered a load on the average: seconds, tokens of a request, requests a second.
 struct measured_pace {
@@ -27315,7 +27606,7 @@ inline engine engine_at_pace(const measured_pace& m) {
     return e;
 }
 
-// ===== [C161] our requests in other tools' definitions ===========================================
+// ===== [C162] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -27488,7 +27779,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
     return all;
 }
 
-// ===== [C162] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C163] the rows of a table: each metric over the repeats of an arm ========================
 
 /// Over all repeats of an arm together.
 struct metric_row {
@@ -27520,7 +27811,7 @@ inline double run_value(metric_id id, const repeat_list& arm) {
     return pooled_value(make_statistic(statistic_kind::value, id, 0), arm);
 }
 
-// ===== [C163] points and round steps of drawings =================================================
+// ===== [C164] points and round steps of drawings =================================================
 
 /// A point of a curve, in the units of its axes.
 struct curve_point {
@@ -27542,7 +27833,7 @@ inline double elapsed_step(double least) {
     return round_step(least);
 }
 
-// ===== [C164] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C165] distributions: quantiles as lines, of each repeat and of all =======================
 
 /// A metric of one arm: its row of numbers and its quantiles as a line, of all repeats together,
 /// and the line of each repeat.
@@ -27591,7 +27882,7 @@ inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
     return out;
 }
 
-// ===== [C165] what each label's requests did =====================================================
+// ===== [C166] what each label's requests did =====================================================
 
 /// One label of an arm, over all repeats together.
 struct label_figures {
@@ -27643,7 +27934,7 @@ inline std::vector<label_figures> label_figures_of(const std::vector<metric_id>&
     return all;
 }
 
-// ===== [C166] the curve of a search: objectives over the load ====================================
+// ===== [C167] the curve of a search: objectives over the load ====================================
 
 /// One probe as reports tell it.
 struct load_point {
@@ -27694,7 +27985,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
     return c;
 }
 
-// ===== [C167] how requests ended, and what their answers say of tokens ===========================
+// ===== [C168] how requests ended, and what their answers say of tokens ===========================
 
 struct status_count {
     request_status status;
@@ -27810,7 +28101,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
     return kinds;
 }
 
-// ===== [C168] how long made-up prompts were to be, and were ======================================
+// ===== [C169] how long made-up prompts were to be, and were ======================================
 
 /// Lengths in tokens.
 struct length_figures {
@@ -27849,7 +28140,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
     return {true, length_figures_of(std::move(asked)), length_figures_of(std::move(counted))};
 }
 
-// ===== [C169] what each of several programs did, over all repeats ================================
+// ===== [C170] what each of several programs did, over all repeats ================================
 
 /// Of each program the worst of its repeats, and all of its requests; in the order of their
 /// numbers.
@@ -27914,7 +28205,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
     return t;
 }
 
-// ===== [C170] what a server told of itself, over all repeats =====================================
+// ===== [C171] what a server told of itself, over all repeats =====================================
 
 struct reported_value {
     statistic_data what{};
@@ -27993,7 +28284,7 @@ inline std::string cross_check_text(const server_account& a) {
     return "the server counts what we do";
 }
 
-// ===== [C171] what was done beside the load of an arm ============================================
+// ===== [C172] what was done beside the load of an arm ============================================
 
 /// One task over all repeats.
 struct task_figures {
@@ -28040,7 +28331,7 @@ inline std::string task_figures_text(const task_figures& t) {
     return all;
 }
 
-// ===== [C172] timelines: repeats in windows of equal length ======================================
+// ===== [C173] timelines: repeats in windows of equal length ======================================
 
 /// What a server's pages said when they were read, NaN where they did not.
 struct server_timeline {
@@ -28166,7 +28457,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
     return t;
 }
 
-// ===== [C173] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C174] all that reports tell of a gate's numbers, computed once ===========================
 
 /// One repeat as reports tell it.
 struct repeat_figures : repeat_facts {
@@ -28376,7 +28667,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
     return g;
 }
 
-// ===== [C174] what other runs of a gate would find ===============================================
+// ===== [C175] what other runs of a gate would find ===============================================
 
 /// What a gate of all its repeats would find of an objective, run after run, by what one run saw.
 struct foreseen {
@@ -28547,7 +28838,7 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
            " on" + (says_more ? printed(", %.3g %% outside the limit", beyond) : "");
 }
 
-// ===== [C175] answers that reports show ==========================================================
+// ===== [C176] answers that reports show ==========================================================
 
 /// What was asked, what would have been right or the baseline's, and what was said instead.
 struct shown_answer {
@@ -28617,7 +28908,7 @@ inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_li
     return rows;
 }
 
-// ===== [C176] what a result keeps of the nights that it was held against =========================
+// ===== [C177] what a result keeps of the nights that it was held against =========================
 // All that the rule needs: to judge again takes no folder, and gives the same bits.
 
 inline void fields_of(field_visitor& v, main_moved& m) {
@@ -28667,7 +28958,7 @@ inline void fields_of(field_visitor& v, history_terms& h) {
     v.list({"objectives"}, h.objectives, [&](objective_history& o) { fields_of(v, o); });
 }
 
-// ===== [C177] the fields of a gate: its servers, its load, what it was judged by =================
+// ===== [C178] the fields of a gate: its servers, its load, what it was judged by =================
 
 inline void fields_of(field_visitor& v, target_facts& t) {
     v.choice({"kind", "endpoint, process, simulated, stored, same server, other options (of the "
@@ -28903,7 +29194,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }
 
-// ===== [C178] stored results =====================================================================
+// ===== [C179] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 /// One gate of a result.json; the repeats have no records yet.
@@ -29225,7 +29516,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     }
 }
 
-// ===== [C179] the fields of what was measured on a server ========================================
+// ===== [C180] the fields of what was measured on a server ========================================
 
 inline void fields_of(field_visitor& v, length_figures& f) {
     v.number({"mean"}, f.mean);
@@ -29405,7 +29696,7 @@ inline void fields_of(field_visitor& v, other_view& o) {
     v.texts({"notes", "what was not recorded for them"}, o.notes);
 }
 
-// ===== [C180] calibration.json ===================================================================
+// ===== [C181] calibration.json ===================================================================
 
 inline constexpr const char* calibration_schema = "llmbench/calibration/1";
 /// More than this between repeats of one server is no noise that limits could be held under.
@@ -29462,7 +29753,7 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
     return noise;
 }
 
-// ===== [C181] what result.json tells of events.bin ===============================================
+// ===== [C182] what result.json tells of events.bin ===============================================
 
 /// Where each record's gaps lie in events.bin, how long that is, and the hash of so much of it.
 struct event_index {
@@ -29480,7 +29771,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
                   {1, 0});
 }
 
-// ===== [C182] the fields of a verdict ============================================================
+// ===== [C183] the fields of a verdict ============================================================
 
 /// Which side of the limit is the good one.
 enum class good_side : unsigned char { at_most, at_least };
@@ -29549,7 +29840,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"line"}, of.what.at.line);
 }
 
-// ===== [C183] from a gate that was measured to its line of a history =============================
+// ===== [C184] from a gate that was measured to its line of a history =============================
 
 /// What is added where nobody asks for another number of repeats: from two a night has no spread of
 /// its own to speak of.
@@ -29664,7 +29955,7 @@ inline history_entry history_entry_of(const plan& p, cohort in, const fingerprin
     return e;
 }
 
-// ===== [C184] one line of records.jsonl ==========================================================
+// ===== [C185] one line of records.jsonl ==========================================================
 
 /// Refuses the times of an answer that cannot have been: what an answer took is the difference of
 /// two of them, and one that is complete has them all, but for what it may lack: a second event, an
@@ -29710,7 +30001,7 @@ inline record read_record(const std::string& line, std::string& gate) {
     return r;
 }
 
-// ===== [C185] shards of a load, put together =====================================================
+// ===== [C186] shards of a load, put together =====================================================
 
 /// What one program left of the load that it shared, with its requests.
 struct stored_shard {
@@ -29851,7 +30142,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
     return g;
 }
 
-// ===== [C186] a repeat as bytes, for another program of the same run =============================
+// ===== [C187] a repeat as bytes, for another program of the same run =============================
 
 /// As result.json, records.jsonl and events.bin have it: the facts on the first line, then a line a
 /// request, an empty one, and the gaps of all in that order. Every gap must be listed.
@@ -29904,7 +30195,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
     return d;
 }
 
-// ===== [C187] from the lines of a history to what a gate is held against =========================
+// ===== [C188] from the lines of a history to what a gate is held against =========================
 
 inline std::string short_commit(const history_night& n) {
     return n.commit.empty() ? n.at.substr(0, 10) : n.commit.substr(0, 8);
@@ -30021,7 +30312,7 @@ inline history_terms history_terms_of(const history_lines& lines, const cohort& 
     return h;
 }
 
-// ===== [C188] the progress line ==================================================================
+// ===== [C189] the progress line ==================================================================
 
 /// What a gate can tell of itself while it runs.
 struct progress_facts {
@@ -30076,7 +30367,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     return is_reported && parts >= parts_in_short ? line : line_in_short;
 }
 
-// ===== [C189] what reports tell of several settings ==============================================
+// ===== [C190] what reports tell of several settings ==============================================
 
 /// A comparison as every report shows it, beside the gates of its settings.
 struct comparison_report {
@@ -30085,7 +30376,7 @@ struct comparison_report {
     settings_comparison found{};
 };
 
-// ===== [C190] several settings in result.json ====================================================
+// ===== [C191] several settings in result.json ====================================================
 
 inline void fields_of(field_visitor& v, setting_ratio& r, settings_comparison& c) {
     std::string of = c.settings[r.second].name, to = c.settings[r.first].name;
@@ -30152,7 +30443,7 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
     v.list({"statistics"}, c.statistics, [&](compared_statistic& s) { fields_of(v, s, c); });
 }
 
-// ===== [C191] several settings on the console ====================================================
+// ===== [C192] several settings on the console ====================================================
 
 /// What tables show of one setting: its value, and where there is one its ratio to the first.
 struct comparison_cell {
@@ -30239,7 +30530,7 @@ inline std::string comparison_text(const comparison_report& r) {
     return out;
 }
 
-// ===== [C192] what came of a profile =============================================================
+// ===== [C193] what came of a profile =============================================================
 
 /// A question to the server's profiler, by HTTP or by a command.
 struct profile_step {
@@ -30294,7 +30585,7 @@ inline void fields_of(field_visitor& v, taken_profile& t) {
     v.object({"stop", "", presence::always, "profile_step"}, true, t.stop);
 }
 
-// ===== [C193] what reports are made of ===========================================================
+// ===== [C194] what reports are made of ===========================================================
 
 /// What came of a gate on a model of its server.
 struct rehearsal_report {
@@ -30338,7 +30629,7 @@ struct environment_facts {
     std::string program{};  // as it was called
 };
 
-// ===== [C194] how gates are headed ===============================================================
+// ===== [C195] how gates are headed ===============================================================
 
 /// What is said over a gate: its outcome, and where that is no failure how much of a pass it is.
 /// Exit codes know the outcome alone. In the order in which a reader should hear of them.
@@ -30421,7 +30712,7 @@ inline std::string headline_text(const gate_report& g) {
     return printed("inconclusive, %zu of %s", open, plural(all, "objective").c_str());
 }
 
-// ===== [C195] words in Markdown ==================================================================
+// ===== [C196] words in Markdown ==================================================================
 
 inline std::string markdown_escaped(const std::string& s) {
     std::string out;
@@ -30449,7 +30740,7 @@ inline std::string markdown_code(const std::string& s) {
     return fence + room + words + room + fence;
 }
 
-// ===== [C196] what reports tell of a server's loads, one after the other =========================
+// ===== [C197] what reports tell of a server's loads, one after the other =========================
 
 /// One load, which is a gate of its own, and what its verdicts show together.
 struct judged_load {
@@ -30679,7 +30970,7 @@ inline void fields_of(field_visitor& v, curve_report& c) {
     });
 }
 
-// ===== [C197] rehearsals: gates on a model of their server =======================================
+// ===== [C198] rehearsals: gates on a model of their server =======================================
 
 /// "a rehearsal: pass on the model; inconclusive in 3 % of the runs; ...".
 inline std::string rehearsed_text(const slo_verdict& v, const foreseen& f) {
@@ -30742,7 +31033,7 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
     });
 }
 
-// ===== [C198] result.json and calibration.json ===================================================
+// ===== [C199] result.json and calibration.json ===================================================
 
 /// What LLMBENCH_CALIBRATION reads.
 inline std::string calibration_json(const std::vector<gate_report>& gates) {
@@ -30861,7 +31152,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
     return j.close().text() + "\n";
 }
 
-// ===== [C199] several settings in summary.md =====================================================
+// ===== [C200] several settings in summary.md =====================================================
 
 inline std::string comparison_md(const comparison_report& r) {
     const settings_comparison& c = r.found;
@@ -30895,7 +31186,7 @@ inline std::string comparison_md(const comparison_report& r) {
     return out + "\n";
 }
 
-// ===== [C200] what reports say of the nights that a gate was held against ========================
+// ===== [C201] what reports say of the nights that a gate was held against ========================
 
 inline constexpr double wide_nights_sd = 0.03;  // from which on a live comparison sees far more
 
@@ -30944,7 +31235,7 @@ inline std::vector<std::string> nights_lines(const gate_report& g) {
     return lines;
 }
 
-// ===== [C201] words of reports ===================================================================
+// ===== [C202] words of reports ===================================================================
 
 /// What the tokens are that a throughput is of.
 inline const char* throughput_kind(const gate_report& g) {
@@ -31258,7 +31549,7 @@ inline std::string span_text(double least, double most) {
                         : printed("about %.0f s", most);
 }
 
-// ===== [C202] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C203] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 /// Where an objective was written; the guard on errors stands at its gate.
 inline std::string place_of(const slo_verdict& v, const std::string& gate_place) {
@@ -31567,7 +31858,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
            metrics + "# EOF\n";
 }
 
-// ===== [C203] what a console can show ============================================================
+// ===== [C204] what a console can show ============================================================
 
 /// How the console may be written to.
 struct console_style {
@@ -31588,7 +31879,7 @@ inline console_style style_of(const console_facts& c) {
             same_ignoring_case(charset, ".utf-8") || same_ignoring_case(charset, ".utf8")};
 }
 
-// ===== [C204] the table of labels ================================================================
+// ===== [C205] the table of labels ================================================================
 
 /// Its head and its lines, those of the baseline last.
 struct labels_table {
@@ -31633,7 +31924,7 @@ inline labels_table labels_table_of(const gate_report& g) {
     return t;
 }
 
-// ===== [C205] the console ========================================================================
+// ===== [C206] the console ========================================================================
 
 /// An objective as a gate file has it: "mean(tpot) <= 25_ms" of "mean(tpot) <= 25 ms".
 inline std::string written_in_code(const std::string& words) {
@@ -31839,7 +32130,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
     return printed("\n%zu gates:%s\n", gates.size(), counts.c_str()) + names + last;
 }
 
-// ===== [C206] answers in reports: answers.jsonl, and their section of the page ===================
+// ===== [C207] answers in reports: answers.jsonl, and their section of the page ===================
 
 /// answers.jsonl: a line for each answer that a gate shows.
 inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
@@ -31859,7 +32150,7 @@ inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
     return lines;
 }
 
-// ===== [C207] the pace of a server in the result of a run ========================================
+// ===== [C208] the pace of a server in the result of a run ========================================
 
 /// What a gate of an earlier run tells of its server.
 struct reported_pace {
@@ -31914,7 +32205,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
     return t;
 }
 
-// ===== [C208] the report page: drawings ==========================================================
+// ===== [C209] the report page: drawings ==========================================================
 
 /// A place in a drawing: tenths of a pixel, never "nan", "inf" or "-0".
 inline std::string pixels(double v) {
@@ -32171,7 +32462,7 @@ private:
     std::vector<curve_point> labelled_{};
 };
 
-// ===== [C209] the report page: verdicts ==========================================================
+// ===== [C210] the report page: verdicts ==========================================================
 
 inline std::string icon(const char* name) {
     return printed("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-%s\"/></svg>", name);
@@ -32336,7 +32627,7 @@ inline std::string page_table(const std::string& name, const std::vector<std::st
 }
 inline std::string number_cell(const std::string& s) { return "<td class=\"n\">" + s + "</td>"; }
 
-// ===== [C210] the report page: what else a gate has to say =======================================
+// ===== [C211] the report page: what else a gate has to say =======================================
 
 inline std::string failures_html(const arm_figures& arm, const char* who) {
     std::size_t all = 0;
@@ -32552,7 +32843,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
     return t + " " + shell_quoted("--test-case=" + pattern);
 }
 
-// ===== [C211] the report page: answers ===========================================================
+// ===== [C212] the report page: answers ===========================================================
 
 inline std::string answer_html(const shown_answer& a) {
     const bool differs = !std::isnan(a.same_characters);
@@ -32586,7 +32877,7 @@ inline std::string answers_html(const gate_report& g) {
     return h + folded(printed("%zu more", g.answers.size() - most_at_once), "", false, more);
 }
 
-// ===== [C212] the report page: style, icons and script ===========================================
+// ===== [C213] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -32788,7 +33079,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 })();
 )js";
 
-// ===== [C213] the report page: distributions =====================================================
+// ===== [C214] the report page: distributions =====================================================
 
 inline std::string arms_key(bool has_baseline) {
     return has_baseline
@@ -32910,7 +33201,7 @@ inline std::string latency_table(const gate_report& g) {
     return page_table("Latency of " + g.what.name, head, rows, both ? 2 : 1);
 }
 
-// ===== [C214] the report page: gates beside each other ===========================================
+// ===== [C215] the report page: gates beside each other ===========================================
 
 inline bool is_of_a_curve(const gate_report& g, const std::vector<curve_report>& curves) {
     for (const curve_report& c : curves)
@@ -33091,7 +33382,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates,
     return h;
 }
 
-// ===== [C215] the report page: what a search found ===============================================
+// ===== [C216] the report page: what a search found ===============================================
 
 /// The colour of a probe: of what it shows, else of nobody.
 inline const char* style_of(const load_point& p) {
@@ -33171,7 +33462,7 @@ inline std::string search_html(const gate_report& g) {
     return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 3);
 }
 
-// ===== [C216] the report page: several settings beside each other ================================
+// ===== [C217] the report page: several settings beside each other ================================
 
 /// One statistic of all settings, "" where none has a value.
 inline std::string settings_figure(const settings_comparison& c, const compared_statistic& s) {
@@ -33258,7 +33549,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
     return h;
 }
 
-// ===== [C217] the report page: timelines =========================================================
+// ===== [C218] the report page: timelines =========================================================
 
 /// All repeats of a gate over time, one drawing for each thing that changes.
 class timeline_figures {
@@ -33420,7 +33711,7 @@ private:
     const std::vector<repeat_timeline>&mine_, &other_;
 };
 
-// ===== [C218] the report page: the whole =========================================================
+// ===== [C219] the report page: the whole =========================================================
 
 /// Tables and drawings of what was measured.
 inline std::string numbers_html(const gate_report& g) {

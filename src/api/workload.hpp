@@ -113,10 +113,11 @@ struct model_name {
     types::text asked{};
 };
 /// Recorded sessions of agents, each a graph of model calls: a step waits for others, then for a
-/// tool, and its prompt goes on from one of them. Told apart by content: Weka, Bailian, Mooncake
-/// and JSON lines of {"session", "step", "after", "wait", "keeps", "prompt_tokens",
-/// "output_tokens"}. Arrivals start sessions; users play one after the other, in the seed's order.
-/// Prompts are made-up words that have in common what the recorded ones had.
+/// tool, and its prompt goes on from one of them. Told apart by content: Weka, Bailian, Mooncake,
+/// spans of OpenTelemetry's GenAI conventions, and JSON lines of {"session", "step", "after",
+/// "wait", "keeps", "prompt_tokens", "output_tokens"}. Arrivals start sessions; users play one
+/// after the other, in the seed's order. Prompts are made-up words that have in common what the
+/// recorded ones had.
 struct sessions {
     types::text path{};           ///< of a file, or of a folder of them
     time_span most_wait = time_span::from_seconds(60);  ///< longer waits are cut to this

@@ -68,6 +68,50 @@ void write_corpus(const std::string& path, int sessions = 200) {
              << call(5.5, 0.5, 130, s, "1,2,3,4,5,6,7,8") << ","
              << call(7, 1, 85, s, "1,90,91,92,93") << "]}\n";
 }
+/// The same sessions as spans of OTLP, which quote the answers that they go on from; each in a trace
+/// of its own that begins a second after the one before. A message is as long as a hundred letters
+/// for each 16 tokens of the first prompt.
+void write_spans(const std::string& path, int sessions = 200) {
+    std::ofstream file(path);
+    for (int s = 1; s <= sessions; ++s) {
+        const auto text = [&](const std::string& name, std::size_t letters = 100) {
+            const std::string from = name[0] == 'a' ? "assistant" : "user";
+            return name + std::to_string(s) +
+                   std::string(letters - from.size() - name.size() - std::to_string(s).size() -
+                                   std::string(R"({"content":"","role":""})").size(), '.');
+        };
+        const auto message = [&](const std::string& name, std::size_t letters = 100) {
+            return R"({"role":")" + std::string(name[0] == 'a' ? "assistant" : "user") + R"(","content":")" +
+                   text(name, letters) + "\"}";
+        };
+        const auto call = [&](double t, double lasts, int in, const std::string& input, const char* answer,
+                              const char* agent = "main") {
+            std::string quoted_input;
+            for (const char c : "[" + input + "]") quoted_input += c == '"' ? "\\\"" : std::string(1, c);
+            const auto stamp = [&](double at) {
+                return std::to_string(1772359200000000000 + s * 1000000000ll + std::llround(at * 1e9));
+            };
+            file << R"({"traceId":"t)" << s << R"(","spanId":"s)" << in << R"(","startTimeUnixNano":")" << stamp(t)
+                 << R"(","endTimeUnixNano":")" << stamp(t + lasts)
+                 << R"(","attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},)"
+                 << R"({"key":"gen_ai.agent.name","value":{"stringValue":")" << agent
+                 << R"("}},{"key":"gen_ai.usage.input_tokens","value":{"intValue":")" << in
+                 << R"("}},{"key":"gen_ai.usage.output_tokens","value":{"intValue":")" << s
+                 << R"("}},{"key":"gen_ai.input.messages","value":{"stringValue":")" << quoted_input
+                 << R"("}},{"key":"gen_ai.output.messages","value":{"arrayValue":{"values":[{"kvlistValue":{"values":[)"
+                 << R"({"key":"role","value":{"stringValue":"assistant"}},{"key":"finish_reason","value":{"stringValue":"stop"}},)"
+                 << R"({"key":"content","value":{"stringValue":")" << text(answer) << R"("}}]}}]}}}]})" "\n";
+        };
+        const std::string begin = message("u0"), first = begin + "," + message("u1", 300),
+                          second = first + "," + message("a1") + "," + message("u4");
+        call(5.5, 0.5, 130, second + "," + message("a4") + "," + message("u5"), "a5");
+        call(0, 1, 64, first, "a1");
+        call(1.5, 1.5, 33, message("u2"), "a2", "worker");
+        call(2, 0.5, 50, message("u3"), "a3", "worker");
+        call(4, 1, 96, second, "a4");
+        call(7, 1, 85, begin + "," + message("u6"), "a6");
+    }
+}
 using session_records = std::map<int, record>;  // by the lengths of their prompts
 std::map<long long, session_records> by_session(const result& r, int repeat) {
     std::map<long long, session_records> all;
@@ -75,19 +119,8 @@ std::map<long long, session_records> by_session(const result& r, int repeat) {
         if (x.repeat == repeat) all[x.conversation][x.prompt_tokens] = x;
     return all;
 }
-
-}  // namespace
-
-TEST_CASE("a recorded corpus is replayed with every edge of its graphs") {
-    const files::scratch here;
-    const std::string file = here.file("corpus.jsonl");
-    write_corpus(file);
-    scenario s = plays(file);
-    s.requests = 1200;
-    s.slos = {mean(ttft) <= 60_s, p90(ttft).of(depth(1)) <= 60_s, p90(ttft).of(turns(2)) <= 60_s};
-    const result r = run(s);
-    check_passes(r);
-    std::map<int, int> shared_by_length;
+/// Of both repeats of the corpus, or of its spans.
+void check_edges(const result& r) {
     for (int repeat = 0; repeat < 2; ++repeat) {
         const auto all = by_session(r, repeat);
         REQUIRE(all.size() == 200);
@@ -109,6 +142,35 @@ TEST_CASE("a recorded corpus is replayed with every edge of its graphs") {
         }
         CHECK(played.size() == 200);  // each session once
     }
+}
+
+}  // namespace
+
+TEST_CASE("a recorded corpus is replayed with every edge of its graphs") {
+    const files::scratch here;
+    const std::string file = here.file("corpus.jsonl");
+    write_corpus(file);
+    scenario s = plays(file);
+    s.requests = 1200;
+    s.slos = {mean(ttft) <= 60_s, p90(ttft).of(depth(1)) <= 60_s, p90(ttft).of(turns(2)) <= 60_s};
+    const result r = run(s);
+    check_passes(r);
+    check_edges(r);
+}
+
+TEST_CASE("spans of OpenTelemetry are replayed with every edge of their graphs, when they began if asked") {
+    const files::scratch here;
+    const std::string file = here.file("spans.jsonl");
+    write_spans(file);
+    scenario s = plays(file);
+    s.requests = 1200;
+    s.slos = {mean(ttft) <= 60_s, p90(ttft).of("worker") <= 60_s, p90(ttft).of(depth(1)) <= 60_s};
+    const result r = run(s);
+    check_passes(r);
+    check_edges(r);
+    s.arrivals = replay(file).speed(4);
+    s.slos = {mean(ttft) <= 60_s};
+    check_edges(run(s));
 }
 
 TEST_CASE("waits are cut to most_wait, and a model is asked in the place of a recorded one") {

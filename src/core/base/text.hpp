@@ -9,6 +9,7 @@
 #include <cstdarg>  // printed()
 #include <cstdio>  // vsnprintf
 #include <cstdlib>  // strtod_l
+#include <cstring>  // strchr
 #include <initializer_list>
 #include <limits>  // infinity
 #include <optional>
@@ -206,6 +207,31 @@ template <class Number>
 std::optional<Number> parsed_number(std::string_view s, int base = 10) {
     const auto value = leading_number<Number>(s, base);
     return s.empty() ? value : std::nullopt;
+}
+
+inline constexpr double latest_stamp_s = 1e11;  // of any calendar, the year 5000
+/// Seconds of "2023-11-16 18:15:46.6805900", NaN for anything else. A zone may follow, which is the
+/// same in a whole file.
+inline double seconds_of_date(std::string_view s) {
+    int f[5] = {};
+    const char separators[] = "--  ::";
+    for (int i = 0; i < 5; ++i) {
+        f[i] = leading_number<int>(s).value_or(-1);
+        const char after = separators[i < 2 ? i : i + 1];
+        if (f[i] < 0 || s.empty() || (s[0] != after && !(i == 2 && s[0] == 'T')))
+            return not_a_number;
+        s.remove_prefix(1);
+    }
+    const auto second = leading_number<double>(s);
+    if (!second || f[1] < 1 || f[1] > 12 || f[2] < 1 || f[2] > 31 || f[3] > 24 || f[4] > 59 ||
+        *second >= 61)
+        return not_a_number;
+    if (!s.empty() && !std::strchr("+-Z ", s[0])) return not_a_number;
+    // Days by the civil calendar, with years that begin in March.
+    const int year = f[0] - (f[1] <= 2), month = (f[1] + 9) % 12;
+    const double days = 365.0 * year + year / 4 - year / 100 + year / 400 +
+                        (153 * month + 2) / 5 + f[2];
+    return (days - 730000) * 86400 + f[3] * 3600 + f[4] * 60 + *second;
 }
 
 /// A command or a URL with a value for each placeholder, such as {port}.

@@ -6,6 +6,7 @@
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
+#include "core/files/genai_spans.hpp"
 #include "core/files/prefix_tree.hpp"
 #include "core/files/session_graph.hpp"
 
@@ -36,6 +37,7 @@ public:
     }
     /// All that was read; `name` is that of the files.
     session_corpus finished(const std::string& name) {
+        finish_spans(name);
         const auto all = static_cast<long long>(corpus_.sessions.size()) + corpus_.left_out;
         if (all == 0) refuse({name, ": it holds no sessions"});
         if (2 * corpus_.left_out > all)
@@ -56,7 +58,7 @@ private:
         line_ = in_->line();
         if (in_->peek() != '{') refuse_format();
         object fields;
-        bool has_requests = false;
+        bool has_requests = false, has_spans = false;
         steps_.clear();
         each_json_member(
             *in_,
@@ -66,6 +68,13 @@ private:
                     has_requests = true;
                     line_ = line;
                     add_weka(v, 0, "", 0);
+                    return;
+                }
+                if (key == "resourceSpans") {
+                    has_spans = true;
+                    line_ = line;
+                    for (const picojson::value& scope : array_member(v, "scopeSpans"))
+                        for (const picojson::value& s : array_member(scope, "spans")) add_span(s);
                     return;
                 }
                 picojson::value& list = fields[key];
@@ -80,6 +89,10 @@ private:
             if (number(o, "block_size", 1, 1e6, block_tokens_) != block_tokens_)
                 fail("block_size stands behind requests: it must come before them");
             finish_weka();
+        } else if (has_spans) {
+            return;
+        } else if (o.has("traceId") || o.has("trace_id") || o.at("context").has("trace_id")) {
+            add_span(o.value());
         } else if (o.has("session") && o.has("step")) {
             add_ours(o);
         } else if (o.has("input_length") && o.has("timestamp")) {
@@ -90,7 +103,8 @@ private:
     }
     [[noreturn]] void refuse_format() const {
         fail("no known session begins so: known are Weka (requests), Bailian (chat_id, "
-             "input_length), Mooncake (timestamp, input_length) and lines with session and step");
+             "input_length), Mooncake (timestamp, input_length), OpenTelemetry (resourceSpans, "
+             "traceId, context.trace_id) and lines with session and step");
     }
     static std::string quoted(const std::string& n) { return json_quoted(printable(n, 60)); }
     [[noreturn]] void fail(const std::string& why) const { in_->refuse(line_, why); }
@@ -388,6 +402,32 @@ private:
         by_chat_.clear();
     }
 
+    // ---- OpenTelemetry: a span a call, the graph is derived; a session may be in several files
+
+    void add_span(const picojson::value& v) {
+        auto call = call_of_span(v, in_->name() + printed(":%lld", line_));
+        if (!call) return;
+        check_room();
+        ++read_steps_;
+        messages_ += call->input.size() + call->output.size();
+        if (messages_ > most_prompt_blocks)
+            fail("the spans have over 20000000 messages: cut the file first");
+        call->step.model = model(call->model);
+        call->step.agent = call->step.label = label(call->agent);
+        calls_.push_back(std::move(*call));
+    }
+    void finish_spans(const std::string& name) {
+        if (!calls_.empty()) format_ = "OpenTelemetry";
+        message_index index;
+        for (const std::vector<span_call>& calls : sessions_of_calls(std::move(calls_))) {
+            if (calls.size() > most_session_steps)
+                refuse({name, ": trace ", quoted(calls[0].trace), " has over 10000 steps"});
+            const auto steps = steps_of_calls(calls, index, corpus_.prompts, name);
+            derived_graph graph(steps, corpus_.prompts);
+            add(steps, graph.links(), steps[0].at_s, true);
+        }
+    }
+
     const int max_context_;
     byte_stream* in_ = nullptr;
     long long line_ = 0;
@@ -399,11 +439,12 @@ private:
     int block_tokens_ = 64, shared_block_tokens_ = 0;  // 0: not known yet
     bool is_shared_ = false;
     std::uint32_t agents_ = 0;
-    std::size_t read_steps_ = 0, body_bytes_ = 0;
+    std::size_t read_steps_ = 0, body_bytes_ = 0, messages_ = 0;
     std::string session_{};
     std::map<std::string, bool> done_{};
     std::vector<named_step> named_{};
     std::vector<open_chat> chats_{};
+    std::vector<span_call> calls_{};
     std::map<std::string, std::pair<std::size_t, int>> by_chat_{};
 };
 

@@ -29,6 +29,7 @@ struct recorded_step {
     std::uint32_t model = 0, label = 0, body = 0;  // of those of the corpus
     tree_prompt prompt{};
     int output_tokens = 0;
+    int quotes = no_parent;  // an ended step whose answer its prompt has, if messages are known
     bool has_ended() const { return end_s >= at_s; }
 };
 
@@ -85,10 +86,10 @@ struct session_corpus {
 
 /// The graph of a recording that does not tell it; steps are in the order of their starts.
 ///
-/// A step goes on from the ended one with whose text its own begins longest (of the same model; the
-/// earliest of several); with none in common it branches off the one that ended last. It waits for
-/// that one, and for every branch off the path behind it that had ended as a whole, unless a step
-/// on the path did.
+/// A step goes on from the ended one that it quotes, else from the one with whose text its own
+/// begins longest (of the same model; the earliest of several); with none in common it branches off
+/// the one that ended last. It waits for that one, and for every branch off the path behind it that
+/// had ended as a whole, unless a step on the path did.
 class derived_graph {
 public:
     derived_graph(const std::vector<recorded_step>& steps, const prefix_tree& tree)
@@ -99,8 +100,10 @@ public:
         });
         std::size_t done = 0;
         for (std::uint32_t s = 0; s < steps.size(); ++s) {
-            for (; done < s && had_ended(by_end_[done], s); ++done) note_end(by_end_[done]);
-            const int from = longest(s);
+            // One that takes no time ends when it begins, and is not behind itself.
+            for (; by_end_[done] < s && had_ended(by_end_[done], s); ++done)
+                note_end(by_end_[done]);
+            const int from = steps[s].quotes != no_parent ? steps[s].quotes : longest(s);
             links_[s].goes_on_from =
                 from != no_parent ? from
                 : done > 0        ? static_cast<int>(by_end_[done - 1])

@@ -12,7 +12,6 @@
 #include <algorithm>  // max, min, sort
 #include <cmath>  // fabs, isnan
 #include <cstdint>  // uint32_t, uint64_t
-#include <cstring>  // strchr
 #include <string>
 #include <string_view>
 #include <utility>  // pair, move
@@ -40,32 +39,7 @@ struct recorded_trace {
 };
 inline constexpr int trace_block_tokens = 512;
 inline constexpr std::size_t most_trace_rows = 10000000;
-inline constexpr double latest_stamp_s = 1e11;   // of any calendar, the year 5000
 inline constexpr double longest_trace_s = 1e8;   // three years
-
-/// Seconds of "2023-11-16 18:15:46.6805900", NaN for anything else. A zone may follow, which is the
-/// same in a whole file.
-inline double seconds_of_date(std::string_view s) {
-    int f[5] = {};
-    const char separators[] = "--  ::";
-    for (int i = 0; i < 5; ++i) {
-        f[i] = leading_number<int>(s).value_or(-1);
-        const char after = separators[i < 2 ? i : i + 1];
-        if (f[i] < 0 || s.empty() || (s[0] != after && !(i == 2 && s[0] == 'T')))
-            return not_a_number;
-        s.remove_prefix(1);
-    }
-    const auto second = leading_number<double>(s);
-    if (!second || f[1] < 1 || f[1] > 12 || f[2] < 1 || f[2] > 31 || f[3] > 24 || f[4] > 59 ||
-        *second >= 61)
-        return not_a_number;
-    if (!s.empty() && !std::strchr("+-Z ", s[0])) return not_a_number;
-    // Days by the civil calendar, with years that begin in March.
-    const int year = f[0] - (f[1] <= 2), month = (f[1] + 9) % 12;
-    const double days = 365.0 * year + year / 4 - year / 100 + year / 400 +
-                        (153 * month + 2) / 5 + f[2];
-    return (days - 730000) * 86400 + f[3] * 3600 + f[4] * 60 + *second;
-}
 
 /// Adds a request, or counts it among those that are left out. Whether it was added.
 inline bool add_trace_row(recorded_trace& t, byte_stream& in, long long line, double at,
@@ -207,7 +181,8 @@ inline recorded_trace trace_of_starts(const session_corpus& c, std::size_t most,
         const double start_s = c.sessions[i].start_s;
         if (start_s < 0)
             refuse({name, " (", c.format, "): a replay starts sessions when they were recorded to "
-                    "begin, which Bailian's and Mooncake's lines say and these do not"});
+                    "begin, which Bailian's, Mooncake's and OpenTelemetry's files say and these "
+                    "do not"});
         if (t.rows.size() < most) t.rows.push_back({.at_s = start_s});
     }
     for (std::size_t i = t.rows.size(); i-- > 0;) t.rows[i].at_s -= t.rows[0].at_s;

@@ -187,6 +187,14 @@ TEST_CASE("without durations a step is sent at its offset, or when what it waits
     CHECK(step(c, 1).wait_s == 0);
 }
 
+TEST_CASE("a step that took no time is not behind itself, nor behind who began with it") {
+    const session_corpus c = read(weka(call(0, 10, "1,2") + "," + call(1, 1, "1,2,3") + "," +
+                                       call(1, 1, "1,2,3,4") + "," + call(2, 3, "1,2,3,4,5")));
+    CHECK(after(c, 1) == steps{});
+    CHECK(after(c, 2) == steps{1});
+    CHECK(after(c, 3) == steps{2});
+}
+
 TEST_CASE("a sub-agent has its own line and label, with times of the session or of its spawn") {
     for (const double from : {0.0, 3.0}) {  // relative to the spawn at 3 s, and absolute
         const session_corpus c = read(weka(
