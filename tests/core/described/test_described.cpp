@@ -16,7 +16,7 @@ TEST_CASE("every cause has a name of its own, and a sentence in which each numbe
         CAPTURE(s.name);
         CHECK(names.insert(s.name).second);
         const auto metric = static_cast<double>(metric_id::ttft);
-        cause c{s.id, {1, 2, 3, 4, 5, 6, 7}, whose::server, "words"};
+        cause c{s.id, {1, 2, 3, 4, 5, 6, 7, 8}, whose::server, "words"};
         if (s.id == because::client_part) c.numbers[4] = metric;
         decision d = undecided(mean(ttft) <= 100_ms);
         d.limit = 0.1;
