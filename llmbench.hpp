@@ -5657,6 +5657,7 @@ inline std::optional<histogram_totals> totals_of(const metrics_page& page, std::
 struct parsed_page {
     metrics_page page{};
     std::string problem{};
+    bool is_json = false;  // and so no page
     double reported_s = not_a_number;  // seconds since 1970, by the clock of whoever told it
 };
 
@@ -5716,18 +5717,22 @@ inline bool is_json_object(std::string_view text) {
     const std::size_t after = std::min(text.find_first_not_of(" \t", quote + 1), text.size());
     return after < text.size() && text[after] == ':';
 }
-/// What a body is that is no page of metrics, "" where it may be one.
-inline std::string other_than_metrics(std::string_view body, std::string_view content_type) {
+inline bool is_json(std::string_view text, std::string_view content_type) {
+    return content_type.find("json") != std::string_view::npos || text.front() == '[' ||
+           text.front() == '"' || (text.front() == '{' && is_json_object(text));
+}
+/// What a body is that is no page of metrics, without a problem where it may be one. One of nothing
+/// is Prometheus's where a server has counted nothing yet, and its type says so.
+inline parsed_page other_than_metrics(std::string_view body, std::string_view content_type) {
     const std::size_t first = std::min(body.find_first_not_of(" \t\r\n"), body.size());
     const std::string_view text = body.substr(first);
     const std::string shown = ": \"" + printable(text, 60) + "\"";
-    if (text.empty()) return "the page of metrics is empty";
-    if (text.substr(0, 2) == "\x1F\x8B") return "the page is compressed, unasked";
-    if (text.front() == '<') return "the page is HTML and no metrics" + shown;
-    const bool is_json = content_type.find("json") != std::string_view::npos ||
-                         text.front() == '[' || text.front() == '"' ||
-                         (text.front() == '{' && is_json_object(text));
-    return is_json ? "the page is JSON and no metrics" + shown : std::string();
+    const bool is_none = body.empty() && content_type.find("version=") != std::string_view::npos;
+    if (text.empty()) return {.problem = is_none ? "" : "the page of metrics is empty"};
+    if (text.substr(0, 2) == "\x1F\x8B") return {.problem = "the page is compressed, unasked"};
+    if (text.front() == '<') return {.problem = "the page is HTML and no metrics" + shown};
+    if (!is_json(text, content_type)) return {};
+    return {.problem = "the page is JSON and no metrics" + shown, .is_json = true};
 }
 
 /// OpenMetrics by its own name, or where nothing speaks against it and it ends as that does.
@@ -6021,8 +6026,8 @@ private:
 
 /// What a server answered under this content type, which may be "".
 inline parsed_page read_metrics_page(std::string_view body, std::string_view content_type) {
-    std::string other = other_than_metrics(body, content_type);
-    if (!other.empty()) return {.problem = std::move(other)};
+    parsed_page other = other_than_metrics(body, content_type);
+    if (!other.problem.empty()) return other;
     return metrics_page_reader(body, content_type).read();
 }
 
@@ -6083,41 +6088,28 @@ enum class server_kind : unsigned char {
     amd_exporter
 };
 
-/// Of a server, where to find its page and how to tell it from the others'.
+/// Of a server, how to tell its page from the others'.
 struct server_traits {
     server_kind kind;
     const char* name;
-    const char* prefix;        // of its families
-    bool has_own_prefix;       // else only the names in the table below tell
-    const char* page;          // path of its page
-    const char* to_switch_on;  // what to do where there is no page
+    const char* prefix;     // of its families
+    bool has_own_prefix;    // else only the names in the table below tell
+    const char* more = "";  // what has its page report more
 };
 /// In the order of the enumerators.
 inline constexpr server_traits known_servers[] = {
-    {server_kind::vllm, "vLLM", "vllm:", true, "/metrics",
-     // the option is from memory
-     "vLLM has its page at /metrics unless it was started with --disable-log-stats"},
-    {server_kind::sglang, "SGLang", "sglang:", true, "/metrics",
-     "SGLang has a page of metrics where it was started with --enable-metrics"},
-    {server_kind::tgi, "TGI", "tgi_", true, "/metrics",
-     "TGI has its page of metrics at /metrics, with nothing to switch on"},
-    {server_kind::tensorrt_llm, "TensorRT-LLM", "trtllm_", true, "/prometheus/metrics",
-     "trtllm-serve has a page at /prometheus/metrics where its options have "
-     "return_perf_metrics: true"},
-    {server_kind::triton, "Triton", "nv_", true, "/metrics",
-     "Triton has its page at /metrics of a port of its own, 8002 by default"},
-    {server_kind::llama_cpp, "llama.cpp", "llamacpp:", true, "/metrics",
-     "llama-server has a page of metrics where it was started with --metrics"},
-    {server_kind::lmdeploy, "LMDeploy", "lmdeploy:", true, "/metrics",
-     "LMDeploy has a page of metrics where it was started with --enable-metrics, or since that is "
-     "the default without --disable-metrics"},
-    {server_kind::dynamo, "Dynamo", "dynamo_frontend_", true, "/metrics",
-     "Dynamo's front end has its page at /metrics, with nothing to switch on"},
-    {server_kind::dcgm_exporter, "dcgm-exporter", "DCGM_FI_", true, "/metrics",
-     "dcgm-exporter has its page at /metrics of port 9400 by default; -c 1000 has it measure "
-     "every second"},
-    {server_kind::amd_exporter, "AMD Device Metrics Exporter", "gpu_", false, "/metrics",
-     "AMD Device Metrics Exporter has its page at /metrics of port 5000 by default"},
+    {server_kind::vllm, "vLLM", "vllm:", true},
+    {server_kind::sglang, "SGLang", "sglang:", true},
+    {server_kind::tgi, "TGI", "tgi_", true},
+    {server_kind::tensorrt_llm, "TensorRT-LLM", "trtllm_", true,
+     "with enable_iter_perf_stats: true in its options it reports running and waiting requests and "
+     "the KV cache"},
+    {server_kind::triton, "Triton", "nv_", true},
+    {server_kind::llama_cpp, "llama.cpp", "llamacpp:", true},
+    {server_kind::lmdeploy, "LMDeploy", "lmdeploy:", true},
+    {server_kind::dynamo, "Dynamo", "dynamo_frontend_", true},
+    {server_kind::dcgm_exporter, "dcgm-exporter", "DCGM_FI_", true},
+    {server_kind::amd_exporter, "AMD Device Metrics Exporter", "gpu_", false},
 };
 inline const server_traits& traits_of(server_kind s) {
     return known_servers[static_cast<std::size_t>(s)];
@@ -6257,11 +6249,10 @@ inline constexpr server_name rows[] = {
     {s::tensorrt_llm, q::decode_time, histogram, "trtllm_request_decode_time_seconds", trtllm},
     {s::tensorrt_llm, q::prompt_tokens, counter, "trtllm_prompt_tokens_total", trtllm},
     {s::tensorrt_llm, q::generation_tokens, counter, "trtllm_generation_tokens_total", trtllm},
-    // In blocks, where others count tokens: a share of them is one all the same.
-    {s::tensorrt_llm, q::prefix_queries, counter, "trtllm_kv_cache_reused_blocks_total", trtllm},
-    {.server = s::tensorrt_llm, .of = q::prefix_queries, .kind = counter,
-     .name = "trtllm_kv_cache_missed_blocks_total", .seen = trtllm, .adds = true},
-    {s::tensorrt_llm, q::prefix_hits, counter, "trtllm_kv_cache_reused_blocks_total", trtllm},
+    // Of requests that have finished. trtllm_kv_cache_reused_blocks_total is in blocks, and not
+    // there without enable_iter_perf_stats.
+    {s::tensorrt_llm, q::prefix_queries, counter, "trtllm_prompt_tokens_total", trtllm},
+    {s::tensorrt_llm, q::prefix_hits, counter, "trtllm_prompt_cached_tokens_total", trtllm},
     {s::tensorrt_llm, q::draft_tokens, counter, "trtllm_spec_decode_num_draft_tokens_total",
      trtllm},
     {s::tensorrt_llm, q::accepted_tokens, counter, "trtllm_spec_decode_num_accepted_tokens_total",
@@ -6426,13 +6417,10 @@ inline std::optional<server_kind> found_in(const metrics_page& page) {
     return std::nullopt;
 }
 
-/// What to do where a server has no page. Of a server that nobody knows, what those have to be told
-/// that have none by default.
-inline std::string how_to_switch_on(std::optional<server_kind> server) {
-    if (server) return traits_of(*server).to_switch_on;
-    return "servers that have no page of metrics by default have one with --enable-metrics "
-           "(SGLang), --metrics (llama-server) or return_perf_metrics: true (trtllm-serve)";
-}
+/// What to do where a server has no page.
+inline constexpr const char how_to_switch_on[] =
+    "servers that have no page of metrics by default have one with --enable-metrics (SGLang), "
+    "--metrics (llama-server) or return_perf_metrics: true (trtllm-serve)";
 
 // ===== [C23] readings of a server's pages ========================================================
 
@@ -40323,13 +40311,14 @@ inline constexpr double page_within_s = 1, first_page_within_s = 5;
 /// What a page says, or why it says nothing, in one sentence.
 inline parsed_page read_page(const page_address& p, double within_s = page_within_s) {
     const http_answer a = blocking_get(p.at, p.path, p.fields, within_s);
-    const auto none = [&](const std::string& why) {
-        return parsed_page{.problem = without_secrets(p.url + ": " + why, p.secrets)};
+    const auto none = [&](const std::string& why, bool is_json = false) {
+        return parsed_page{.problem = without_secrets(p.url + ": " + why, p.secrets),
+                           .is_json = is_json};
     };
     if (a.status == 0) return none(a.error);
     if (a.status != 200) return none("HTTP " + std::to_string(a.status));
     parsed_page page = read_metrics_page(a.body, a.content_type);
-    if (!page.problem.empty()) return none(page.problem);
+    if (!page.problem.empty()) return none(page.problem, page.is_json);
     page.reported_s = a.date_s.value_or(not_a_number);
     return page;
 }
@@ -40368,31 +40357,31 @@ inline std::string usual_page(const load_target& server) {
 inline server_pages pages_of(const endpoint& e, const load_target& server,
                              const std::string& server_url) {
     server_pages pages;
+    /// True where it is JSON, which is no page.
     const auto add_own = [&](const std::string& named) {
         page_address p = page_at(named, server, server_url, e.tls, "endpoint.metrics_url");
         const parsed_page read = read_page(p, first_page_within_s);
         if (!read.problem.empty()) {
             pages.problem = read.problem;
-            return false;
+            return read.is_json;
         }
         const auto kind = found_in(read.page);
         pages.of = kind ? traits_of(*kind).name : "";
         pages.first_is_servers = true;
         pages.problem.clear();
         pages.all.push_back(std::move(p));
-        return true;
+        return false;
     };
     pages.is_off = str(e.metrics_url) == "off";
     if (pages.is_off) {
         pages.problem = "its page is not read, as endpoint.metrics_url is \"off\"";
     } else if (!e.metrics_url.empty()) {
-        if (!add_own(str(e.metrics_url)))
-            refuse({"endpoint.metrics_url: ", pages.problem, "; ", how_to_switch_on({})});
+        add_own(str(e.metrics_url));
+        if (pages.all.empty())
+            refuse({"endpoint.metrics_url: ", pages.problem, "; ", how_to_switch_on});
     } else if (const std::string usual = usual_page(server); !usual.empty()) {
         // What trtllm-serve has at /metrics is JSON.
-        const bool is_there = add_own(usual);
-        if (!is_there && pages.problem.find("is JSON") != std::string::npos)
-            add_own(traits_of(server_kind::tensorrt_llm).page);
+        if (add_own(usual)) add_own("/prometheus/metrics");
     }
     for (const auto& named : e.telemetry) {
         page_address p = page_at(str(named), server, server_url, e.tls, "endpoint.telemetry");
@@ -40436,11 +40425,14 @@ inline std::string why_unreported(const server_pages& on, const std::vector<metr
     }
     if (!on.first_is_servers)
         return on.is_off ? on.problem
-                         : on.problem + (on.problem.empty() ? "" : "; ") + how_to_switch_on({});
+                         : on.problem + (on.problem.empty() ? "" : "; ") + how_to_switch_on;
     const auto q = quantity_of(what.metric);
     if (!q || !std::isnan(r.value(*q))) return {};
-    return "the page of " + (on.of.empty() ? std::string("this server") : on.of) +
-           " does not report it; it reports " + reported_metrics(r);
+    const auto kind = found_in(pages.front());
+    const std::string more = kind ? traits_of(*kind).more : "";
+    return "the page of " + std::string(kind ? traits_of(*kind).name : "this server") +
+           " does not report it; it reports " + reported_metrics(r) + (more.empty() ? "" : "; ") +
+           more;
 }
 /// The same of the first of several objectives that asks for too much, by one look at the pages.
 inline std::string why_any_unreported(const server_pages& on, const std::vector<slo>& slos) {

@@ -185,3 +185,31 @@ TEST_CASE("what a page does not have is refused before the load, with what it ha
     CHECK(why(preemptions <= 0).find("/metrics: HTTP 404; servers that have no page") !=
           std::string::npos);
 }
+
+TEST_CASE("trtllm-serve's page is behind JSON, with nothing on it before its first request") {
+    int answered = 0, looks = 0;
+    scripted::server server([&](const scripted::request&) {
+        ++answered;
+        return scripted::healthy();
+    });
+    const std::string of = "{engine_type=\"pytorch\",model_name=\"m\"} ";
+    server.report([&](const scripted::request& r) {
+        if (r.path == "/metrics") return std::string("[]");
+        if (++looks == 1) return std::string();
+        return "trtllm_prompt_tokens_total" + of + std::to_string(64 * (1 + answered)) +
+               "\ntrtllm_prompt_cached_tokens_total" + of + std::to_string(16 * (1 + answered)) +
+               "\ntrtllm_request_success_total{finished_reason=\"length\"} " +
+               std::to_string(1 + answered) + "\n";
+    });
+    scenario s = asking(endpoint{.url = server.url(), .model = "scripted"}, 8);
+    s.repeats = 2;
+    s.slos = {prefix_cache_hits >= 20_pct};
+    CHECK(run(s).measured(prefix_cache_hits) == 0.25);
+    CHECK(answered == 16);
+    s.slos = {max(queued_requests) <= 4};
+    const std::string why = refusal_of(s);
+    CHECK(why.find("the page of TensorRT-LLM does not report it; it reports prefix_cache_hits; with "
+                   "enable_iter_perf_stats: true") != std::string::npos);
+    s.target = endpoint{.url = server.url(), .model = "scripted", .metrics_url = "/metrics"};
+    CHECK(refusal_of(s).find("return_perf_metrics: true (trtllm-serve)") != std::string::npos);
+}

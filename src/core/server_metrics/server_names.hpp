@@ -31,41 +31,28 @@ enum class server_kind : unsigned char {
     amd_exporter
 };
 
-/// Of a server, where to find its page and how to tell it from the others'.
+/// Of a server, how to tell its page from the others'.
 struct server_traits {
     server_kind kind;
     const char* name;
-    const char* prefix;        // of its families
-    bool has_own_prefix;       // else only the names in the table below tell
-    const char* page;          // path of its page
-    const char* to_switch_on;  // what to do where there is no page
+    const char* prefix;     // of its families
+    bool has_own_prefix;    // else only the names in the table below tell
+    const char* more = "";  // what has its page report more
 };
 /// In the order of the enumerators.
 inline constexpr server_traits known_servers[] = {
-    {server_kind::vllm, "vLLM", "vllm:", true, "/metrics",
-     // the option is from memory
-     "vLLM has its page at /metrics unless it was started with --disable-log-stats"},
-    {server_kind::sglang, "SGLang", "sglang:", true, "/metrics",
-     "SGLang has a page of metrics where it was started with --enable-metrics"},
-    {server_kind::tgi, "TGI", "tgi_", true, "/metrics",
-     "TGI has its page of metrics at /metrics, with nothing to switch on"},
-    {server_kind::tensorrt_llm, "TensorRT-LLM", "trtllm_", true, "/prometheus/metrics",
-     "trtllm-serve has a page at /prometheus/metrics where its options have "
-     "return_perf_metrics: true"},
-    {server_kind::triton, "Triton", "nv_", true, "/metrics",
-     "Triton has its page at /metrics of a port of its own, 8002 by default"},
-    {server_kind::llama_cpp, "llama.cpp", "llamacpp:", true, "/metrics",
-     "llama-server has a page of metrics where it was started with --metrics"},
-    {server_kind::lmdeploy, "LMDeploy", "lmdeploy:", true, "/metrics",
-     "LMDeploy has a page of metrics where it was started with --enable-metrics, or since that is "
-     "the default without --disable-metrics"},
-    {server_kind::dynamo, "Dynamo", "dynamo_frontend_", true, "/metrics",
-     "Dynamo's front end has its page at /metrics, with nothing to switch on"},
-    {server_kind::dcgm_exporter, "dcgm-exporter", "DCGM_FI_", true, "/metrics",
-     "dcgm-exporter has its page at /metrics of port 9400 by default; -c 1000 has it measure "
-     "every second"},
-    {server_kind::amd_exporter, "AMD Device Metrics Exporter", "gpu_", false, "/metrics",
-     "AMD Device Metrics Exporter has its page at /metrics of port 5000 by default"},
+    {server_kind::vllm, "vLLM", "vllm:", true},
+    {server_kind::sglang, "SGLang", "sglang:", true},
+    {server_kind::tgi, "TGI", "tgi_", true},
+    {server_kind::tensorrt_llm, "TensorRT-LLM", "trtllm_", true,
+     "with enable_iter_perf_stats: true in its options it reports running and waiting requests and "
+     "the KV cache"},
+    {server_kind::triton, "Triton", "nv_", true},
+    {server_kind::llama_cpp, "llama.cpp", "llamacpp:", true},
+    {server_kind::lmdeploy, "LMDeploy", "lmdeploy:", true},
+    {server_kind::dynamo, "Dynamo", "dynamo_frontend_", true},
+    {server_kind::dcgm_exporter, "dcgm-exporter", "DCGM_FI_", true},
+    {server_kind::amd_exporter, "AMD Device Metrics Exporter", "gpu_", false},
 };
 inline const server_traits& traits_of(server_kind s) {
     return known_servers[static_cast<std::size_t>(s)];
@@ -205,11 +192,10 @@ inline constexpr server_name rows[] = {
     {s::tensorrt_llm, q::decode_time, histogram, "trtllm_request_decode_time_seconds", trtllm},
     {s::tensorrt_llm, q::prompt_tokens, counter, "trtllm_prompt_tokens_total", trtllm},
     {s::tensorrt_llm, q::generation_tokens, counter, "trtllm_generation_tokens_total", trtllm},
-    // In blocks, where others count tokens: a share of them is one all the same.
-    {s::tensorrt_llm, q::prefix_queries, counter, "trtllm_kv_cache_reused_blocks_total", trtllm},
-    {.server = s::tensorrt_llm, .of = q::prefix_queries, .kind = counter,
-     .name = "trtllm_kv_cache_missed_blocks_total", .seen = trtllm, .adds = true},
-    {s::tensorrt_llm, q::prefix_hits, counter, "trtllm_kv_cache_reused_blocks_total", trtllm},
+    // Of requests that have finished. trtllm_kv_cache_reused_blocks_total is in blocks, and not
+    // there without enable_iter_perf_stats.
+    {s::tensorrt_llm, q::prefix_queries, counter, "trtllm_prompt_tokens_total", trtllm},
+    {s::tensorrt_llm, q::prefix_hits, counter, "trtllm_prompt_cached_tokens_total", trtllm},
     {s::tensorrt_llm, q::draft_tokens, counter, "trtllm_spec_decode_num_draft_tokens_total",
      trtllm},
     {s::tensorrt_llm, q::accepted_tokens, counter, "trtllm_spec_decode_num_accepted_tokens_total",
@@ -374,13 +360,10 @@ inline std::optional<server_kind> found_in(const metrics_page& page) {
     return std::nullopt;
 }
 
-/// What to do where a server has no page. Of a server that nobody knows, what those have to be told
-/// that have none by default.
-inline std::string how_to_switch_on(std::optional<server_kind> server) {
-    if (server) return traits_of(*server).to_switch_on;
-    return "servers that have no page of metrics by default have one with --enable-metrics "
-           "(SGLang), --metrics (llama-server) or return_perf_metrics: true (trtllm-serve)";
-}
+/// What to do where a server has no page.
+inline constexpr const char how_to_switch_on[] =
+    "servers that have no page of metrics by default have one with --enable-metrics (SGLang), "
+    "--metrics (llama-server) or return_perf_metrics: true (trtllm-serve)";
 
 }  // namespace detail
 }  // inline namespace v0

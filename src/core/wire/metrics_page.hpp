@@ -27,6 +27,7 @@ namespace detail {
 struct parsed_page {
     metrics_page page{};
     std::string problem{};
+    bool is_json = false;  // and so no page
     double reported_s = not_a_number;  // seconds since 1970, by the clock of whoever told it
 };
 
@@ -86,18 +87,22 @@ inline bool is_json_object(std::string_view text) {
     const std::size_t after = std::min(text.find_first_not_of(" \t", quote + 1), text.size());
     return after < text.size() && text[after] == ':';
 }
-/// What a body is that is no page of metrics, "" where it may be one.
-inline std::string other_than_metrics(std::string_view body, std::string_view content_type) {
+inline bool is_json(std::string_view text, std::string_view content_type) {
+    return content_type.find("json") != std::string_view::npos || text.front() == '[' ||
+           text.front() == '"' || (text.front() == '{' && is_json_object(text));
+}
+/// What a body is that is no page of metrics, without a problem where it may be one. One of nothing
+/// is Prometheus's where a server has counted nothing yet, and its type says so.
+inline parsed_page other_than_metrics(std::string_view body, std::string_view content_type) {
     const std::size_t first = std::min(body.find_first_not_of(" \t\r\n"), body.size());
     const std::string_view text = body.substr(first);
     const std::string shown = ": \"" + printable(text, 60) + "\"";
-    if (text.empty()) return "the page of metrics is empty";
-    if (text.substr(0, 2) == "\x1F\x8B") return "the page is compressed, unasked";
-    if (text.front() == '<') return "the page is HTML and no metrics" + shown;
-    const bool is_json = content_type.find("json") != std::string_view::npos ||
-                         text.front() == '[' || text.front() == '"' ||
-                         (text.front() == '{' && is_json_object(text));
-    return is_json ? "the page is JSON and no metrics" + shown : std::string();
+    const bool is_none = body.empty() && content_type.find("version=") != std::string_view::npos;
+    if (text.empty()) return {.problem = is_none ? "" : "the page of metrics is empty"};
+    if (text.substr(0, 2) == "\x1F\x8B") return {.problem = "the page is compressed, unasked"};
+    if (text.front() == '<') return {.problem = "the page is HTML and no metrics" + shown};
+    if (!is_json(text, content_type)) return {};
+    return {.problem = "the page is JSON and no metrics" + shown, .is_json = true};
 }
 
 /// OpenMetrics by its own name, or where nothing speaks against it and it ends as that does.
@@ -391,8 +396,8 @@ private:
 
 /// What a server answered under this content type, which may be "".
 inline parsed_page read_metrics_page(std::string_view body, std::string_view content_type) {
-    std::string other = other_than_metrics(body, content_type);
-    if (!other.empty()) return {.problem = std::move(other)};
+    parsed_page other = other_than_metrics(body, content_type);
+    if (!other.problem.empty()) return other;
     return metrics_page_reader(body, content_type).read();
 }
 

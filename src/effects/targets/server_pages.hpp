@@ -53,13 +53,14 @@ inline constexpr double page_within_s = 1, first_page_within_s = 5;
 /// What a page says, or why it says nothing, in one sentence.
 inline parsed_page read_page(const page_address& p, double within_s = page_within_s) {
     const http_answer a = blocking_get(p.at, p.path, p.fields, within_s);
-    const auto none = [&](const std::string& why) {
-        return parsed_page{.problem = without_secrets(p.url + ": " + why, p.secrets)};
+    const auto none = [&](const std::string& why, bool is_json = false) {
+        return parsed_page{.problem = without_secrets(p.url + ": " + why, p.secrets),
+                           .is_json = is_json};
     };
     if (a.status == 0) return none(a.error);
     if (a.status != 200) return none("HTTP " + std::to_string(a.status));
     parsed_page page = read_metrics_page(a.body, a.content_type);
-    if (!page.problem.empty()) return none(page.problem);
+    if (!page.problem.empty()) return none(page.problem, page.is_json);
     page.reported_s = a.date_s.value_or(not_a_number);
     return page;
 }
@@ -98,31 +99,31 @@ inline std::string usual_page(const load_target& server) {
 inline server_pages pages_of(const endpoint& e, const load_target& server,
                              const std::string& server_url) {
     server_pages pages;
+    /// True where it is JSON, which is no page.
     const auto add_own = [&](const std::string& named) {
         page_address p = page_at(named, server, server_url, e.tls, "endpoint.metrics_url");
         const parsed_page read = read_page(p, first_page_within_s);
         if (!read.problem.empty()) {
             pages.problem = read.problem;
-            return false;
+            return read.is_json;
         }
         const auto kind = found_in(read.page);
         pages.of = kind ? traits_of(*kind).name : "";
         pages.first_is_servers = true;
         pages.problem.clear();
         pages.all.push_back(std::move(p));
-        return true;
+        return false;
     };
     pages.is_off = str(e.metrics_url) == "off";
     if (pages.is_off) {
         pages.problem = "its page is not read, as endpoint.metrics_url is \"off\"";
     } else if (!e.metrics_url.empty()) {
-        if (!add_own(str(e.metrics_url)))
-            refuse({"endpoint.metrics_url: ", pages.problem, "; ", how_to_switch_on({})});
+        add_own(str(e.metrics_url));
+        if (pages.all.empty())
+            refuse({"endpoint.metrics_url: ", pages.problem, "; ", how_to_switch_on});
     } else if (const std::string usual = usual_page(server); !usual.empty()) {
         // What trtllm-serve has at /metrics is JSON.
-        const bool is_there = add_own(usual);
-        if (!is_there && pages.problem.find("is JSON") != std::string::npos)
-            add_own(traits_of(server_kind::tensorrt_llm).page);
+        if (add_own(usual)) add_own("/prometheus/metrics");
     }
     for (const auto& named : e.telemetry) {
         page_address p = page_at(str(named), server, server_url, e.tls, "endpoint.telemetry");
@@ -166,11 +167,14 @@ inline std::string why_unreported(const server_pages& on, const std::vector<metr
     }
     if (!on.first_is_servers)
         return on.is_off ? on.problem
-                         : on.problem + (on.problem.empty() ? "" : "; ") + how_to_switch_on({});
+                         : on.problem + (on.problem.empty() ? "" : "; ") + how_to_switch_on;
     const auto q = quantity_of(what.metric);
     if (!q || !std::isnan(r.value(*q))) return {};
-    return "the page of " + (on.of.empty() ? std::string("this server") : on.of) +
-           " does not report it; it reports " + reported_metrics(r);
+    const auto kind = found_in(pages.front());
+    const std::string more = kind ? traits_of(*kind).more : "";
+    return "the page of " + std::string(kind ? traits_of(*kind).name : "this server") +
+           " does not report it; it reports " + reported_metrics(r) + (more.empty() ? "" : "; ") +
+           more;
 }
 /// The same of the first of several objectives that asks for too much, by one look at the pages.
 inline std::string why_any_unreported(const server_pages& on, const std::vector<slo>& slos) {

@@ -4,6 +4,7 @@
 #include "core/answers/answer_reader.hpp"
 #include "core/planning/planning.hpp"
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -690,6 +691,66 @@ TEST_CASE("responses: its request sends the history, and the server keeps nothin
     CHECK(at(b, {"stream"}) == "true");
     CHECK(at(b, {"previous_response_id"}) == "none");
     CHECK(at(body_of(openai_responses, request_spec{.prompt = "Hi"}), {"instructions"}) == "none");
+}
+
+// ---- trtllm-serve, as its sources have it (commit 050f80d) ---------------------------------------
+
+TEST_CASE("trtllm-serve: a role alone, reasoning that is empty, usage apart") {
+    const heard_answer chat = heard_events(openai_chat,
+R"(data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant"}}]} )" "\n\n"
+R"(data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":" To","reasoning_content":""}}]}
+
+data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":" the moon","reasoning_content":""},"finish_reason":"length"}]}
+
+data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":9,"total_tokens":12,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":4}}}
+
+data: [DONE]
+
+)");
+    check_ok(chat, {2, 3, 1, 9, "length", " To the moon"});
+    CHECK(chat.r.cached_tokens == 4);
+    CHECK(chat.r.first_answer_ns == chat.r.first_token_ns);
+    check_ok(heard_events(openai_completions,
+R"(data: {"id":"cmpl-1","object":"text_completion","created":1,"model":"m","choices":[{"index":0,"text":" To","token_ids":null,"logprobs":null,"finish_reason":null,"stop_reason":null,"avg_decoded_tokens_per_iter":null}],"usage":null}
+
+data: {"id":"cmpl-1","object":"text_completion","created":1,"model":"m","choices":[{"index":0,"text":" it","token_ids":null,"logprobs":null,"finish_reason":"length","stop_reason":null,"avg_decoded_tokens_per_iter":null}],"usage":null}
+
+data: {"id":"cmpl-1","object":"text_completion","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":9,"total_tokens":11,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":0}}}
+
+data: [DONE]
+
+)"),
+             {2, 2, 1, 9, "length", " To it"});
+}
+
+TEST_CASE("trtllm-serve: an error inside the stream is followed by two ends, or by none") {
+    const std::string begun =
+        R"(data: {"object":"text_completion","choices":[{"index":0,"text":" To","finish_reason":null}]})"
+        "\n\n";
+    check_failed(heard_events(openai_completions,
+                              begun +
+                                  R"(data: {"error":{"message":"Generation failed","type":"server_error","code":null,"param":null}})"
+                                  "\n\ndata: [DONE]\n\ndata: [DONE]\n\n"),
+                 request_status::server, "Generation failed");
+    // A chat just ends: the connection is closed within a chunked body.
+    const std::string chunk = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"To\"}}]}\n\n";
+    char size[16];
+    std::snprintf(size, sizeof size, "%zx", chunk.size());
+    const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
+                             "Transfer-Encoding: chunked\r\n\r\n";
+    for (const std::string& body : {std::string(), std::string(size) + "\r\n" + chunk + "\r\n"}) {
+        const heard_answer a = read_bytes(openai_chat, head + body, 7, true, true);
+        CAPTURE(std::string(a.r.error));
+        CHECK(a.r.status != request_status::ok);
+        CHECK(!std::string(a.r.error).empty());
+    }
+    const auto refused = [](const char* body) {
+        return heard(openai_chat, "application/json", body, true, 400);
+    };
+    check_failed(refused(R"({"object":"error","message":"The prompt is too long","type":"BadRequestError","param":null,"code":400})"),
+                 request_status::http, "The prompt is too long");
+    check_failed(refused(R"({"error":"[{'type': 'extra_forbidden', 'loc': ('body', 'x')}]"})"),
+                 request_status::http, "extra_forbidden");
 }
 
 // ---- OpenAI in one piece -----------------------------------------------------------------------

@@ -168,24 +168,29 @@ TEST_CASE("TGI, where the work is told for each batch and tokens as a histogram"
     CHECK(value(page, quantity::kv_usage) == -1);
 }
 
-TEST_CASE("trtllm-serve, where blocks that were looked for are those found and those missed") {
-    const std::string reused = "trtllm_kv_cache_reused_blocks_total 30\n";
+TEST_CASE("trtllm-serve, whose blocks of the cache are not mixed with tokens of prompts") {
+    const std::string of = "{engine_type=\"pytorch\",model_name=\"m\",pid=\"7\"} ";  // gauges, of processes
+    const std::string blocks = "trtllm_kv_cache_reused_blocks_total 30\n"
+                               "trtllm_kv_cache_missed_blocks_total 70\n";
+    const std::string prompts = "trtllm_prompt_tokens_total 640\n";
     const metrics_page page = page_of(
-        gauge("trtllm_num_requests_running", "trtllm_num_requests_running 1\n") + reused +
-        "trtllm_kv_cache_missed_blocks_total 70\ntrtllm_kv_cache_utilization 0.5\n" +
+        gauge("trtllm_num_requests_running", "trtllm_num_requests_running" + of + "1\n") +
+        gauge("trtllm_kv_cache_utilization", "trtllm_kv_cache_utilization" + of + "0.5\n") + blocks +
+        prompts + "trtllm_prompt_cached_tokens_total 160\n" +
         histogram("trtllm_request_prefill_time_seconds", "", "2", "8") +
         "trtllm_spec_decode_num_draft_tokens_total 40\n"
         "trtllm_spec_decode_num_accepted_tokens_total 25\ntrtllm_request_success_total 8\n");
     REQUIRE(found_in(page) == server_kind::tensorrt_llm);
     CHECK(value(page, quantity::running) == 1);
     CHECK(value(page, quantity::kv_usage) == 0.5);
-    CHECK(value(page, quantity::prefix_queries) == 100);
-    CHECK(value(page, quantity::prefix_hits) == 30);
+    CHECK(value(page, quantity::prompt_tokens) == 640);
+    CHECK(value(page, quantity::prefix_queries) == 640);
+    CHECK(value(page, quantity::prefix_hits) == 160);
     CHECK(count(page, quantity::prefill_time) == 8);
     CHECK(value(page, quantity::draft_tokens) == 40);
     CHECK(value(page, quantity::accepted_tokens) == 25);
     CHECK(value(page, quantity::requests_done) == 8);
-    CHECK(value(page_of(reused), quantity::prefix_queries) == -1);  // half a sum is none
+    CHECK(value(page_of(blocks + prompts), quantity::prefix_hits) == -1);
 }
 
 TEST_CASE("Triton tells with labels what others tell with names, and microseconds") {
@@ -349,11 +354,7 @@ TEST_CASE("what is not a number is not known") {
 
 TEST_CASE("the table is in order") {
     std::size_t at = 0;
-    for (const server_traits& s : known_servers) {
-        CHECK(static_cast<std::size_t>(s.kind) == at++);
-        CHECK(std::string(s.to_switch_on).size() > 20);
-        CHECK(how_to_switch_on(s.kind) == s.to_switch_on);
-    }
+    for (const server_traits& s : known_servers) CHECK(static_cast<std::size_t>(s.kind) == at++);
     std::set<std::tuple<server_kind, quantity, std::string, std::string, bool>> names;
     std::set<std::pair<server_kind, quantity>> ended;
     const server_name* before = nullptr;
@@ -369,13 +370,4 @@ TEST_CASE("the table is in order") {
         if (!goes_on) CHECK(ended.emplace(row.server, row.of).second);
         before = &row;
     }
-}
-
-TEST_CASE("where there is no page, what to switch on is said") {
-    CHECK_REFUSED(how_to_switch_on(server_kind::sglang), "SGLang", "--enable-metrics");
-    CHECK_REFUSED(how_to_switch_on(server_kind::tensorrt_llm), "return_perf_metrics: true",
-                  "/prometheus/metrics");
-    CHECK_REFUSED(how_to_switch_on(server_kind::llama_cpp), "--metrics");
-    CHECK_REFUSED(how_to_switch_on(std::nullopt), "--enable-metrics", "--metrics",
-                  "return_perf_metrics: true");
 }
