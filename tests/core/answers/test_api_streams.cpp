@@ -693,7 +693,7 @@ TEST_CASE("responses: its request sends the history, and the server keeps nothin
     CHECK(at(body_of(openai_responses, request_spec{.prompt = "Hi"}), {"instructions"}) == "none");
 }
 
-// ---- trtllm-serve, as its sources have it (commit 050f80d) ---------------------------------------
+// ---- trtllm-serve, as its sources have it (commits 050f80d, 01bf192, 0076e93) --------------------
 
 TEST_CASE("trtllm-serve: a role alone, reasoning that is empty, usage apart") {
     const heard_answer chat = heard_events(openai_chat,
