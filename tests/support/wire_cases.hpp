@@ -682,7 +682,7 @@ inline void semantics_cases(table& t) {
               choices(choice(1, "{}", "abort")) + done(),
           "finish reason \"abort\"", 1, 1, "abort");
     for (const char* reason : {"abort", "error", "cancelled", "timeout",
-                               "insufficient_system_resource"})
+                               "insufficient_system_resource", "preempt"})
         fails("server", ("finish reason " + std::string(reason)).c_str(),
               two + finish(reason) + done(), "finish reason \"", 2, 2, reason);
     fails("empty", "complete without content", role() + finish() + usage(5, 0) + done(),

@@ -75,6 +75,13 @@ const answered answers[] = {
     {"max-26.7.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
     {"max-26.7.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
     {"max-26.7.0/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
+    {"mlc-llm-0.26.dev0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"mlc-llm-0.26.dev0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
+    // Asked for 8 tokens that no end token ends: it takes ignore_eos in debug_config alone. The end
+    // token is in its usage, and has an event without text.
+    {"mlc-llm-0.26.dev0/openai_completions.stream.http", openai_completions, 4, 4, 3, "stop"},
+    {"mlc-llm-0.26.dev0/openai_completions.whole.http", openai_completions, 4, 4, 1, "stop"},
+    {"mlc-llm-0.26.dev0/wrong_model.http", openai_chat, 18, 8, 8, "length"},  // it answers by any name
     // Usage in the last event of a chat; none in a stream of completions.
     {"mistralrs-0.8.1/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
     {"mistralrs-0.8.1/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
@@ -175,6 +182,15 @@ const refused refusals[] = {
     {"mistralrs-0.8.1/wrong_model.http", openai_chat, 500,
      "HTTP 500: Requested model 'no-such-model' is not available"},
     {"mistralrs-0.8.1/bad_json.http", openai_chat, 400, "HTTP 400: Failed to parse the request body"},
+    // Its refusals are a string of JSON, with the object in it.
+    {"mlc-llm-0.26.dev0/overflow.http", openai_chat, 400,
+     "HTTP 400: Request prompt has 6159 tokens in total"},
+    {"mlc-llm-0.26.dev0/wrong_key.http", openai_chat, 401, "HTTP 401: Invalid API Key"},
+    {"mlc-llm-0.26.dev0/bad_json.http", openai_chat, 422, "JSON decode error"},
+    {"mlc-llm-0.26.dev0/same_user.http", openai_chat, 500, "HTTP 500: Internal Server Error"},
+    // Its engine gave the request up: a reason of its own, usage of 0 and [DONE], or no end at all.
+    {"mlc-llm-0.26.dev0/given_up_completions.http", openai_completions, 200, "finish reason \"preempt\""},
+    {"mlc-llm-0.26.dev0/given_up_chat.http", openai_chat, 200, "without a finish reason or [DONE]"},
     {"ollama-0.17.4/wrong_model.http", ollama, 404, "HTTP 404: model 'no-such-model' not found"},
     {"ollama-0.17.4/bad_json.http", ollama, 400, "HTTP 400: unexpected EOF"},
     // Routers whose worker was killed in mid-stream, and then is away.
@@ -304,7 +320,7 @@ TEST_CASE("a real answer that breaks off is no answer") {
         CAPTURE(x.file);
         const std::string all = bytes_of(x.file);
         const scripted::server server(
-            {{scripted::send(all.substr(0, all.size() * 2 / 3)), scripted::close()}});
+            {{scripted::send(all.substr(0, all.size() / 2)), scripted::close()}});
         scenario s = asking(endpoint{.url = server.url(), .model = "tiny", .api = x.api});
         s.options.max_tokens = x.output_tokens;
         CHECK(only_record(s).status != request_status::ok);
@@ -315,4 +331,15 @@ TEST_CASE("a service of bare text that fails in mid-stream cannot be told from o
     const record r = record_of("bentoml-1.4.39/plain_error_late.http", plain_text, 8, 0);
     CHECK(r.status == request_status::ok);
     CHECK(r.output_tokens == 3);
+}
+
+TEST_CASE("a server whose engine has died, and which does not see it, fails by the client's limits") {
+    // MLC-LLM's lists its model all the same.
+    const char* file = "mlc-llm-0.26.dev0/engine_dead.http";
+    const scripted::server server({{scripted::send(bytes_of(file)), scripted::stall()}});
+    scenario s = asking(endpoint{.url = server.url(), .model = "tiny"});
+    s.options.max_tokens = 8;
+    const record r = only_record(s);
+    CHECK(r.status == request_status::timeout);
+    CHECK(r.events == 3);
 }

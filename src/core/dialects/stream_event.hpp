@@ -80,9 +80,9 @@ struct stream_event {
         of_choice = choice;
     }
     /// "abort" (vLLM, SGLang), "error" (OpenRouter), "cancelled" and "timeout" (TensorRT-LLM),
-    /// "insufficient_system_resource" (DeepSeek): the server gave up.
+    /// "insufficient_system_resource" (DeepSeek), "preempt" (MLC-LLM): the server gave up.
     static bool is_failure(std::string_view reason) {
-        for (const char* part : {"abort", "error", "cancel", "timeout", "insufficient"})
+        for (const char* part : {"abort", "error", "cancel", "timeout", "insufficient", "preempt"})
             if (reason.find(part) != std::string_view::npos) return true;
         return false;
     }
@@ -115,8 +115,14 @@ inline std::string error_message(const picojson::value& v) {
     return message.empty() ? v.serialize() : message;
 }
 
-/// The same of a body with an error status, where a "message" may stand alone (mistral.rs).
+/// The same of a body with an error status, where a "message" may stand alone (mistral.rs), and all
+/// of it may be a string that has the object in it (MLC-LLM).
 inline std::string refusal_message(const picojson::value& v) {
+    picojson::value inner;
+    if (v.is<std::string>())
+        return parse_json(v.get<std::string>(), inner) && inner.is<picojson::object>()
+                   ? refusal_message(inner)
+                   : "";
     const std::string reported = error_message(v);
     return reported.empty() ? string_member(v, "message") : reported;
 }

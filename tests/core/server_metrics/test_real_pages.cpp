@@ -83,6 +83,13 @@ TEST_CASE("a router's page is no engine's") {
     }
 }
 
+TEST_CASE("MLC-LLM's page is in no form that Prometheus reads, and is refused whole") {
+    const parsed_page p = read_metrics_page(text_of("mlc-llm-0.26.dev0/metrics.txt"), "text/plain");
+    CHECK(p.problem == "line 30 of the page of metrics has a label's value without both its quotes: "
+                       "\"decode_time_by_batch_size_mean{batch_size=1}\\t0.002160022193493205\"");
+    CHECK(p.page.samples.empty());
+}
+
 TEST_CASE("LMDeploy counts each token of an answer once") {
     const page_reading r = reading_of({page_of(text_of("lmdeploy-0.18.0/metrics.txt"))}, true, {});
     CHECK(r.value(quantity::requests_done) == 4);
