@@ -24,7 +24,8 @@ namespace {
 
 engine at_once() {
     engine e = quick_engine();
-    e.decode_step = 1_ms;
+    e.decode_step = 8_ms;
+    e.tokens_per_event = 8;  // less to simulate
     e.step_per_sequence = 0_ms;
     return e;
 }
@@ -319,9 +320,12 @@ TEST_CASE("an open loop of sessions over the server's capacity is over-saturated
     scenario s = plays(here.file(""));
     engine e = quick_engine();
     e.slots = 4;
+    e.decode_step = 80_ms;
+    e.tokens_per_event = 8;
     s.target = simulated(e);
     s.workload = conversations{.turns = uniform(3, 6), .user_tokens = fixed(60), .output_tokens = fixed(40)};
-    s.requests = 3000;
+    s.requests = 1500;
+    s.repeats = 2;
     s.slos = {p50(ttft) <= 1000_s};
     s.arrivals = poisson(3_rps);  // it takes about 1.7 of them a second
     const slo_verdict over = run(s).verdicts()[0];
@@ -712,7 +716,7 @@ TEST_CASE("sessions are compared with a baseline, searched for a capacity, and c
     s.requests = 600;
     s.repeats = 4;
     engine slow = at_once();
-    slow.decode_step = 2_ms;
+    slow.decode_step = 16_ms;
     s.baseline = simulated(slow);
     s.slos = {p50(session_time) <= 1 * baseline, p50(tpot).of(depth(1)) <= 0.7 * baseline, p50(tpot) <= 0.4 * baseline};
     const result r = run(s);
@@ -728,7 +732,7 @@ TEST_CASE("sessions are compared with a baseline, searched for a capacity, and c
     s.slos = {p50(tpot) <= 10_ms};
     engine narrow = at_once();
     narrow.slots = 4;
-    narrow.step_per_sequence = 1_ms;
+    narrow.step_per_sequence = 8_ms;
     s.target = simulated(narrow);
     s.slos = {p90(ttft) <= 300_ms};
     const capacity_result c = find_capacity(s);
