@@ -13381,10 +13381,12 @@ struct analysis_of_misses {
     double scale = 1;
     double upper() const { return seen.upper(at.pass); }
     double lower() const { return seen.lower(at.fail); }
+    /// Where none is allowed no number of trials shows that there are none: it passes as observed,
+    /// and one miss fails it.
     verdict outcome() const {
-        return upper() <= seen.allowed                                     ? verdict::pass
-               : lower() > seen.allowed || seen.product >= at.product      ? verdict::fail
-                                                                           : verdict::inconclusive;
+        if (upper() <= seen.allowed || (seen.allowed == 0 && seen.k == 0)) return verdict::pass;
+        const bool fails = lower() > seen.allowed || seen.product >= at.product;
+        return fails ? verdict::fail : verdict::inconclusive;
     }
 };
 
@@ -13861,7 +13863,7 @@ inline miss_counts counted_misses(const evidence& e, const terms& t, const slo& 
         if (n > 0) fractions.push_back(k / n);
     }
     if (c.n > 0) c.effect = effect_of(e, t, s, misses);
-    if (is_of_answers(s.what.metric) && t.rule.traffic != fresh)
+    if (is_of_answers(s.what.metric) && t.rule.traffic != fresh && allowed > 0)
         add_flips(c, e, s.what, misses.size());
     if (fails_by_repeats(s, t.rule)) c.product = product_of_fractions(fractions, c.allowed);
     return c;
@@ -16887,6 +16889,7 @@ struct arithmetic {
                         "(one-sided Clopper-Pearson); allowed fraction of misses %.6g",
                         c.k, c.n, c.effect, c.k / c.effect, c.n / c.effect, l.upper(), l.at.pass,
                         l.lower(), l.at.fail, c.allowed);
+        if (c.allowed == 0) line += ": none passes as observed, one fails";
         if (!std::isnan(c.flip_variance)) {
             line += printed("; of the same questions %.0f were not always alike, %.4g at most, "
                             "with a variance of %.6g a run; design effect of whole runs %.3f",
@@ -23587,12 +23590,10 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
     } else {
         if (!(s.bound > 0 && std::isfinite(s.bound)))
             refuse({given, "the limit must be above zero"});
-        if (is_fraction_of_it && !(s.bound < 1))
-            refuse({given, "the limit must be under 100 %",
-                    metric == metric_id::same_answers
-                        ? ": no number of equal answers shows that none will differ; 99_pct is "
-                          "shown by about 400 of them"
-                        : ""});
+        const bool may_be_all = metric == metric_id::same_answers;
+        if (is_fraction_of_it && !(s.bound < 1 || (may_be_all && s.bound == 1)))
+            refuse({given, may_be_all ? "the limit must be 100 % at most"
+                                      : "the limit must be under 100 %"});
     }
 }
 

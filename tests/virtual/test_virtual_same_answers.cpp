@@ -101,6 +101,26 @@ TEST_CASE("a share of equal answers that is the limit is neither passed nor fail
     check_rejudged(r, s.slos);
 }
 
+TEST_CASE("where all answers have to be equal one that differs fails, and none passes") {
+    const sums file(100);
+    scenario s = comparing(file, knowing(), knowing(), "all the same");
+    s.slos = {same_answers >= 100_pct};
+    const result same = run(s);
+    CAPTURE(line_of(same));
+    CHECK(same.verdicts()[0].outcome == verdict::pass);
+    CHECK(same.verdicts()[0].estimate.low < 1);
+    CHECK(holds(same.verdicts()[0].arithmetic.c_str(), "none passes as observed, one fails"));
+    check_rejudged(same, s.slos);
+    s.name = "all but a few";
+    s.target = simulated(knowing(2_pct));
+    const result other = run(s);
+    CAPTURE(line_of(other));
+    CHECK(other.measured(same_answers) < 1);
+    CHECK(other.measured(same_answers) > 0.95);
+    CHECK(other.verdicts()[0].outcome == verdict::fail);
+    check_rejudged(other, s.slos);
+}
+
 TEST_CASE("one server held against itself says the same") {
     const sums file(100);
     scenario s = comparing(file, knowing(20_pct), knowing(), "itself");
@@ -184,8 +204,8 @@ TEST_CASE("answers that cannot be compared are refused before the load") {
         s.workload = conversations{};
         s.requests = 40;
     });
-    refused("the limit must be under 100 %: no number of equal answers",
-            [](scenario& s) { s.slos = {same_answers >= 100_pct}; });
+    refused("the limit must be 100 % at most",
+            [](scenario& s) { s.slos = {same_answers >= 101_pct}; });
     refused("a fraction is judged against a limit of its own",
             [](scenario& s) { s.slos = {same_answers >= 0.9 * baseline}; });
     refused("traffic is fresh", [](scenario& s) { s.traffic = fresh; });

@@ -102,6 +102,7 @@ struct arithmetic {
                         "(one-sided Clopper-Pearson); allowed fraction of misses %.6g",
                         c.k, c.n, c.effect, c.k / c.effect, c.n / c.effect, l.upper(), l.at.pass,
                         l.lower(), l.at.fail, c.allowed);
+        if (c.allowed == 0) line += ": none passes as observed, one fails";
         if (!std::isnan(c.flip_variance)) {
             line += printed("; of the same questions %.0f were not always alike, %.4g at most, "
                             "with a variance of %.6g a run; design effect of whole runs %.3f",

@@ -226,7 +226,7 @@ inline miss_counts counted_misses(const evidence& e, const terms& t, const slo& 
         if (n > 0) fractions.push_back(k / n);
     }
     if (c.n > 0) c.effect = effect_of(e, t, s, misses);
-    if (is_of_answers(s.what.metric) && t.rule.traffic != fresh)
+    if (is_of_answers(s.what.metric) && t.rule.traffic != fresh && allowed > 0)
         add_flips(c, e, s.what, misses.size());
     if (fails_by_repeats(s, t.rule)) c.product = product_of_fractions(fractions, c.allowed);
     return c;

@@ -128,10 +128,12 @@ struct analysis_of_misses {
     double scale = 1;
     double upper() const { return seen.upper(at.pass); }
     double lower() const { return seen.lower(at.fail); }
+    /// Where none is allowed no number of trials shows that there are none: it passes as observed,
+    /// and one miss fails it.
     verdict outcome() const {
-        return upper() <= seen.allowed                                     ? verdict::pass
-               : lower() > seen.allowed || seen.product >= at.product      ? verdict::fail
-                                                                           : verdict::inconclusive;
+        if (upper() <= seen.allowed || (seen.allowed == 0 && seen.k == 0)) return verdict::pass;
+        const bool fails = lower() > seen.allowed || seen.product >= at.product;
+        return fails ? verdict::fail : verdict::inconclusive;
     }
 };
 

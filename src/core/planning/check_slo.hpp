@@ -175,12 +175,10 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
     } else {
         if (!(s.bound > 0 && std::isfinite(s.bound)))
             refuse({given, "the limit must be above zero"});
-        if (is_fraction_of_it && !(s.bound < 1))
-            refuse({given, "the limit must be under 100 %",
-                    metric == metric_id::same_answers
-                        ? ": no number of equal answers shows that none will differ; 99_pct is "
-                          "shown by about 400 of them"
-                        : ""});
+        const bool may_be_all = metric == metric_id::same_answers;
+        if (is_fraction_of_it && !(s.bound < 1 || (may_be_all && s.bound == 1)))
+            refuse({given, may_be_all ? "the limit must be 100 % at most"
+                                      : "the limit must be under 100 %"});
     }
 }
 
