@@ -5722,12 +5722,12 @@ inline bool is_json(std::string_view text, std::string_view content_type) {
            text.front() == '"' || (text.front() == '{' && is_json_object(text));
 }
 /// What a body is that is no page of metrics, without a problem where it may be one. One of nothing
-/// is Prometheus's where a server has counted nothing yet, and its type says so.
+/// is that of a server that has counted nothing yet, where its type says that it is text.
 inline parsed_page other_than_metrics(std::string_view body, std::string_view content_type) {
     const std::size_t first = std::min(body.find_first_not_of(" \t\r\n"), body.size());
     const std::string_view text = body.substr(first);
     const std::string shown = ": \"" + printable(text, 60) + "\"";
-    const bool is_none = body.empty() && content_type.find("version=") != std::string_view::npos;
+    const bool is_none = body.empty() && content_type.find("text/plain") != std::string_view::npos;
     if (text.empty()) return {.problem = is_none ? "" : "the page of metrics is empty"};
     if (text.substr(0, 2) == "\x1F\x8B") return {.problem = "the page is compressed, unasked"};
     if (text.front() == '<') return {.problem = "the page is HTML and no metrics" + shown};
@@ -6190,7 +6190,7 @@ inline constexpr series_kind counter = series_kind::counter, gauge = series_kind
 
 // Versions, and where nothing else is known commits of the sources.
 inline constexpr const char vllm[] = "0.26", vllm_old[] = "before 0.26", sglang[] = "016d860",
-                            tgi[] = "53fdbe6", trtllm[] = "050f80d", llama[] = "00dc805",
+                            tgi[] = "3.3.7", trtllm[] = "050f80d", llama[] = "00dc805",
                             llama_new[] = "0.6.0-dev, build 11434",
                             sglang_new[] = "0.5.23", lmdeploy[] = "0168eed",
                             lmdeploy_new[] = "0.18.0", dynamo[] = "1.4.2", dcgm[] = "d5e5f51",
@@ -6235,7 +6235,8 @@ inline constexpr server_name rows[] = {
     {s::tgi, q::running, gauge, "tgi_batch_current_size", tgi},
     {s::tgi, q::waiting, gauge, "tgi_queue_size", tgi},
     {s::tgi, q::queue_time, histogram, "tgi_request_queue_duration", tgi},
-    // tgi_batch_forward_duration is of each batch, not of each request.
+    // tgi_batch_forward_duration is of each batch, not of each request, and
+    // tgi_request_input_length of each time that one is taken up, whatever comes of it.
     {s::tgi, q::generation_tokens, histogram, "tgi_request_generated_tokens", tgi},
     {s::tgi, q::accepted_tokens, histogram, "tgi_request_skipped_tokens", tgi},
     {s::tgi, q::requests_done, counter, "tgi_request_success", tgi},

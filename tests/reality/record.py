@@ -19,6 +19,7 @@ PATHS = {
     "sglang": "/generate", "plain_text": "/generate", "anthropic": "/v1/messages",
     "openai_embeddings": "/v1/embeddings", "rerank": "/v1/rerank",
 }
+WHOLE_PATHS = {"tgi": "/generate"}   # where an answer in one piece is had elsewhere
 IN_ONE_PIECE = ("openai_embeddings", "rerank")
 HERE = str(pathlib.Path(__file__).resolve().parents[2]).encode()
 NOISE = ("python_", "process_", "go_", "promhttp_", "http_")
@@ -127,8 +128,9 @@ def main():
     for api in apis:
         if api not in IN_ONE_PIECE:
             keep(f"{api}.stream.http", post(at, path[api], body(api, True)))
-        if api not in ("tgi", "triton", "plain_text"):
-            keep(f"{api}.whole.http", post(at, path[api], body(api, False)))
+        if api not in ("triton", "plain_text"):
+            whole = WHOLE_PATHS.get(api, path[api])
+            keep(f"{api}.whole.http", post(at, whole, body(api, False)))
     if a.answers:
         return
     if a.refuses_ignore_eos:

@@ -77,7 +77,7 @@ check() {
         SERVER_EXTRA_BODY="$extra_body" SERVER_CACHE="$cache" LLMBENCH_REPORT_DIR="$home/report-$1" "${@:3}" \
         timeout 1800 "$program" --test-case="$2" > "$log" 2>&1 || status=$?
     local refusal
-    refusal=$(grep -om1 'POST [^ ]* answered HTTP 40[134]: .*' "$log" || true)
+    refusal=$(grep -om1 'POST [^ ]* answered HTTP 40[134][: ].*' "$log" || true)
     if [[ $1 == wrong* && $status == 2 && $refusal ]]; then  # told before the load
         echo "     $1: $refusal"
         echo "$1: $refusal" >> "$home/met.txt"

@@ -114,6 +114,13 @@ const answered answers[] = {
     {"smg-1.13.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
     {"smg-1.13.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
     {"smg-1.13.0/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
+    // What it tells of a prompt's tokens is not in an answer in one piece, but for its headers.
+    {"tgi-3.3.7/tgi.stream.http", tgi, 4, 8, 8, "length"},
+    {"tgi-3.3.7/tgi.whole.http", tgi, 0, 8, 1, "length"},
+    {"tgi-3.3.7/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"tgi-3.3.7/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
+    {"tgi-3.3.7/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
+    {"tgi-3.3.7/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     // No [DONE], but for a reason and usage in the last event.
     {"transformers-5.23.0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
     {"transformers-5.23.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
@@ -208,6 +215,18 @@ const refused refusals[] = {
     {"smg-1.13.0/overflow.http", openai_chat, 400, "exceeds the available context size"},
     {"smg-1.13.0/bad_json.http", openai_chat, 400, "JSON syntax error"},
     {"smg-1.13.0/no_worker.http", openai_chat, 404, "No worker available for model 'tiny'"},
+    {"tgi-3.3.7/wrong_key.http", tgi, 401, "HTTP 401"},
+    {"tgi-3.3.7/bad_json.http", tgi, 400, "Failed to parse the request body as JSON"},
+    // A stream has begun before it is refused: status 200, and no more than the one event.
+    {"tgi-3.3.7/overflow.http", tgi, 200, "`inputs` tokens + `max_new_tokens` must be <= 2048"},
+    {"tgi-3.3.7/overflow.whole.http", tgi, 422, "`max_new_tokens` must be <= 2048"},
+    {"tgi-3.3.7/openai_chat_overflow.http", openai_chat, 200, "must be <= 2048"},
+    {"tgi-3.3.7/overloaded.http", tgi, 200, "Model is overloaded"},
+    {"tgi-3.3.7/overloaded.whole.http", tgi, 429, "HTTP 429: Model is overloaded"},
+    // Its engine failed in mid-stream: an error, and behind that of a chat [DONE].
+    {"tgi-3.3.7/engine_error.http", tgi, 200, "Request failed during generation"},
+    {"tgi-3.3.7/openai_chat_engine_error.http", openai_chat, 200, "Request failed during generation"},
+    {"tgi-3.3.7/engine_error.whole.http", tgi, 424, "HTTP 424: Request failed during generation"},
     {"transformers-5.23.0/ignore_eos.http", openai_chat, 422,
      "HTTP 422: Unexpected fields in the request: {'ignore_eos'}"},
     {"transformers-5.23.0/wrong_model.http", openai_chat, 400,

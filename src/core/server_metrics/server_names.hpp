@@ -133,7 +133,7 @@ inline constexpr series_kind counter = series_kind::counter, gauge = series_kind
 
 // Versions, and where nothing else is known commits of the sources.
 inline constexpr const char vllm[] = "0.26", vllm_old[] = "before 0.26", sglang[] = "016d860",
-                            tgi[] = "53fdbe6", trtllm[] = "050f80d", llama[] = "00dc805",
+                            tgi[] = "3.3.7", trtllm[] = "050f80d", llama[] = "00dc805",
                             llama_new[] = "0.6.0-dev, build 11434",
                             sglang_new[] = "0.5.23", lmdeploy[] = "0168eed",
                             lmdeploy_new[] = "0.18.0", dynamo[] = "1.4.2", dcgm[] = "d5e5f51",
@@ -178,7 +178,8 @@ inline constexpr server_name rows[] = {
     {s::tgi, q::running, gauge, "tgi_batch_current_size", tgi},
     {s::tgi, q::waiting, gauge, "tgi_queue_size", tgi},
     {s::tgi, q::queue_time, histogram, "tgi_request_queue_duration", tgi},
-    // tgi_batch_forward_duration is of each batch, not of each request.
+    // tgi_batch_forward_duration is of each batch, not of each request, and
+    // tgi_request_input_length of each time that one is taken up, whatever comes of it.
     {s::tgi, q::generation_tokens, histogram, "tgi_request_generated_tokens", tgi},
     {s::tgi, q::accepted_tokens, histogram, "tgi_request_skipped_tokens", tgi},
     {s::tgi, q::requests_done, counter, "tgi_request_success", tgi},

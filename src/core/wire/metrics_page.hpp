@@ -92,12 +92,12 @@ inline bool is_json(std::string_view text, std::string_view content_type) {
            text.front() == '"' || (text.front() == '{' && is_json_object(text));
 }
 /// What a body is that is no page of metrics, without a problem where it may be one. One of nothing
-/// is Prometheus's where a server has counted nothing yet, and its type says so.
+/// is that of a server that has counted nothing yet, where its type says that it is text.
 inline parsed_page other_than_metrics(std::string_view body, std::string_view content_type) {
     const std::size_t first = std::min(body.find_first_not_of(" \t\r\n"), body.size());
     const std::string_view text = body.substr(first);
     const std::string shown = ": \"" + printable(text, 60) + "\"";
-    const bool is_none = body.empty() && content_type.find("version=") != std::string_view::npos;
+    const bool is_none = body.empty() && content_type.find("text/plain") != std::string_view::npos;
     if (text.empty()) return {.problem = is_none ? "" : "the page of metrics is empty"};
     if (text.substr(0, 2) == "\x1F\x8B") return {.problem = "the page is compressed, unasked"};
     if (text.front() == '<') return {.problem = "the page is HTML and no metrics" + shown};

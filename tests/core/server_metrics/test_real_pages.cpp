@@ -42,6 +42,9 @@ const std::vector<reported> pages = {
      {quantity::running, quantity::waiting, quantity::kv_usage, quantity::queue_time,
       quantity::prompt_tokens, quantity::generation_tokens, quantity::prefix_queries,
       quantity::prefix_hits, quantity::requests_done}},
+    {"tgi-3.3.7/metrics.txt",
+     {quantity::running, quantity::waiting, quantity::queue_time, quantity::generation_tokens,
+      quantity::accepted_tokens, quantity::requests_done}},
     {"triton-2.51/metrics.txt",
      {quantity::waiting, quantity::queue_time, quantity::requests_done}},
     {"vllm-0.32.0/metrics.txt",
@@ -105,6 +108,18 @@ TEST_CASE("SGLang counts what it has answered, the request of its own start amon
     CHECK(r.value(quantity::prompt_tokens) == 3 * 18 + 4 * 4 + 16);
     CHECK(r.value(quantity::prefix_queries) == r.value(quantity::prompt_tokens));
     CHECK(r.value(quantity::prefix_hits) == 43);
+}
+
+TEST_CASE("TGI's queue time is in seconds of each request, and what it skips are none of its tokens") {
+    const page_reading r = reading_of({page_of(text_of("tgi-3.3.7/metrics.txt"))}, true, {});
+    CHECK(r.value(quantity::requests_done) == 7);
+    CHECK(r.value(quantity::generation_tokens) == 7 * 8);
+    CHECK(r.value(quantity::accepted_tokens) == 0);  // a summary, without speculation
+    CHECK(r.count(quantity::queue_time) == 7);
+    CHECK(r.value(quantity::queue_time) < 7 * 0.1);  // of a server that was asked one by one
+    CHECK(r.value(quantity::running) == 0);
+    CHECK(r.value(quantity::waiting) == 0);
+    CHECK(std::isnan(r.value(quantity::prompt_tokens)));
 }
 
 TEST_CASE("llama-server's prompt tokens are those that its cache had, and the others") {

@@ -297,9 +297,11 @@ TEST_CASE("rule 13: a body that is no page of metrics says what it is") {
     CHECK_REFUSED(problem_of("null", "application/json"), "JSON");
     CHECK_REFUSED(problem_of("", ""), "empty");
     CHECK_REFUSED(problem_of("\n \r\n"), "empty");
-    CHECK_REFUSED(problem_of("", "text/plain; charset=utf-8"), "empty");
-    CHECK_REFUSED(problem_of("", "application/openmetrics-text; version=1.0.0"), "cut");
+    CHECK_REFUSED(problem_of("", "text/html; charset=utf-8"), "empty");
+    CHECK_REFUSED(problem_of("\n", "text/plain; charset=utf-8"), "empty");
+    CHECK_REFUSED(problem_of("", "application/openmetrics-text; version=1.0.0"), "empty");
     CHECK(page_of("").samples.empty());  // of processes that have counted nothing yet
+    CHECK(page_of("", "text/plain; charset=utf-8").samples.empty());  // TGI's says no version
     CHECK_REFUSED(problem_of("404 page not found\n"), "no metrics", "404 page not found");
     CHECK_REFUSED(problem_of("Not Found"), "no metrics", "Not Found");
     CHECK_REFUSED(problem_of("\n\nok\n"), "no metrics", "\"ok\"");
