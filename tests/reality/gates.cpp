@@ -354,6 +354,21 @@ TEST_CASE("cache: helped turns find what their line said before, and no step com
                         std::to_string(most / all * 100) + " % at most");
 }
 
+TEST_CASE("batched: where tokens come in lumps no objective on the time between them passes") {
+    scenario s = few(taken(synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(128)}));
+    s.requests = 40;
+    s.repeats = 2;
+    s.slos = {p90(tpot) <= 20_s, p90(itl) <= 20_s};
+    const result r = run(s);
+    all_ok(r);
+    REQUIRE(r.verdicts().size() >= 2);
+    for (const std::size_t i : {0, 1}) {
+        CAPTURE(r.verdicts()[i].line());
+        CHECK(r.verdicts()[i].outcome == verdict::invalid);
+    }
+    met("batched", r.verdicts()[0].reason.c_str());
+}
+
 TEST_CASE("model: a wrong name is told in the server's words") {
     scenario s = one_phrase();
     s.target = endpoint{.url = reported("SERVER_URL"), .model = "no-such-model", .api = server_api()};

@@ -10,4 +10,4 @@ group=$!
 trap 'kill -KILL -- -$group 2> /dev/null' EXIT
 trap 'exit 1' TERM INT
 until curl -sf -o /dev/null "http://127.0.0.1:$3$ready"; do sleep 0.2; done
-sleep 8
+sleep "$lives"

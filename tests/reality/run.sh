@@ -115,6 +115,7 @@ meet() {
     [[ ! $wrong_model ]] || check "wrong model" "model:*"
     [[ ! $context ]] || check overflow "overflow:*"
     [[ ! $cache ]] || check cache "cache:*"
+    [[ ! $batched ]] || check batched "batched:*"
     [[ ! $page ]] || check page "page:*"
     [[ ! $own_ttft ]] || check "own times" "its own times:*"
     for each in "${all[@]:1}"; do

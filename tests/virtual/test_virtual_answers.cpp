@@ -140,6 +140,13 @@ TEST_CASE("a server that keeps events together for 50 ms, as Ray Serve does, has
     check_invalid(r, "mean(tpot) <= 10 s", " answers began with over 5 % of");
     check_invalid(r, "p50(itl) <= 10 s", "the stream does not stream");
     CHECK(outcome_of(r, "p50(e2e) <= 60 s") == verdict::pass);
+
+    // Of a long answer the first 50 ms are little: its time per token is told, its gaps still are not.
+    const scripted::server longer({paced_answer(200, scripted::usage(16, 200), 50, 5)});
+    const result l = run(decoding_on(longer.url(), 200));
+    CHECK(outcome_of(l, "mean(tpot) <= 10 s") == verdict::pass);
+    CHECK(l.measured(mean(tpot)) == doctest::Approx(0.01).epsilon(0.05));
+    check_invalid(l, "p50(itl) <= 10 s", "80.0 % of the content events were read together");
 }
 
 TEST_CASE("usage of more tokens than were forced is another load") {

@@ -96,6 +96,11 @@ const answered answers[] = {
     // It tells a usage of 0, and the true one after it; a prompt is put into the model's template.
     {"ollama-0.17.4/openai_completions.stream.http", openai_completions, 18, 8, 8, "length"},
     {"ollama-0.17.4/openai_completions.whole.http", openai_completions, 18, 8, 1, "length"},
+    // Events that were 50 ms apart come in one chunk.
+    {"ray-serve-2.60.0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"ray-serve-2.60.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
+    {"ray-serve-2.60.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
+    {"ray-serve-2.60.0/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     // Routers: what llama-server said.
     {"sglang-router-0.3.2/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
     {"sglang-router-0.3.2/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
@@ -200,6 +205,10 @@ const refused refusals[] = {
     {"mlc-llm-0.26.dev0/given_up_chat.http", openai_chat, 200, "without a finish reason or [DONE]"},
     {"ollama-0.17.4/wrong_model.http", ollama, 404, "HTTP 404: model 'no-such-model' not found"},
     {"ollama-0.17.4/bad_json.http", ollama, 400, "HTTP 400: unexpected EOF"},
+    // Its front end says so itself; what its engine says is told in an error object.
+    {"ray-serve-2.60.0/wrong_model.http", openai_chat, 404, "Could not find base model with ID"},
+    {"ray-serve-2.60.0/overflow.http", openai_chat, 400, "maximum context length is 2048"},
+    {"ray-serve-2.60.0/bad_json.http", openai_chat, 400, "JSON decode error"},
     // Routers whose worker was killed in mid-stream, and then is away.
     {"sglang-router-0.3.2/worker_killed.http", openai_chat, 200, "without a finish reason or [DONE]"},
     {"sglang-router-0.3.2/no_worker.http", openai_chat, 500, "error sending request for url"},
