@@ -13336,18 +13336,26 @@ struct miss_counts {
     double k = 0, n = 0, effect = 1, allowed = 0;
     double flip_variance = not_a_number;  // W: of the answers to the same questions, in a run
     double flipping = 0, most_flipping = 0;  // questions not always alike, and what they may be
-    double run_effect = 0;                   // of what whole runs moved by
+    double run_effect = 0, runs = 0;         // of what whole runs moved by
     double product = 0;  // of the repeats' fractions over the allowed one, 0: no evidence
     miss_counts with_misses(double other) const {
         miss_counts c = *this;
         c.k = other;
         return c;
     }
+    /// Runs are few, and what they moved by is known as badly: Student's t in the normal's place.
+    double effect_at(double alpha) const {
+        if (run_effect == 0) return effect;
+        const double t = student_t_quantile(1 - alpha, runs - 1) / normal_quantile(1 - alpha);
+        return std::max(effect, run_effect * t * t);
+    }
     double upper(double alpha) const {
-        return clopper_pearson_upper(k / effect, n / effect, alpha);
+        const double e = effect_at(alpha);
+        return clopper_pearson_upper(k / e, n / e, alpha);
     }
     double lower(double alpha) const {
-        return clopper_pearson_lower(k / effect, n / effect, alpha);
+        const double e = effect_at(alpha);
+        return clopper_pearson_lower(k / e, n / e, alpha);
     }
     /// The most misses that pass, -1 where not even none does; the fewest that fail.
     double most_that_pass(double alpha) const {
@@ -13820,9 +13828,10 @@ inline void add_flips(miss_counts& c, const evidence& e, const statistic_data& w
         }
     }
     const double bursts = expected > 0 ? std::max(1.0, squares / expected) : 1;
-    const double least = chi_square_quantile(-0.8416, runs - 1);
-    c.run_effect = sample_variance(fractions) * (runs - 1) / least * n * n / binomial;
-    c.effect = std::max(std::min(1.0, c.most_flipping * one / binomial) * bursts, c.run_effect);
+    c.runs = runs;
+    c.run_effect = sample_variance(fractions) * n * n / binomial;
+    c.effect = std::max(std::min(1.0, c.most_flipping * one / binomial),
+                        c.flip_variance * bursts / binomial);
 }
 
 /// The quantile, and the limits that would just pass at this level and just fail.
@@ -13895,7 +13904,8 @@ inline void estimate_counts(decision& d, const evidence& e) {
     } else {
         d.estimate = {1 - c.k / c.n, 1 - upper, 1 - lower};
     }
-    const double fewest = c.fewest_that_fail(at.fail) / c.effect, n = c.n / c.effect;
+    const double effect = c.effect_at(at.fail);
+    const double fewest = c.fewest_that_fail(at.fail) / effect, n = c.n / effect;
     d.detectable = fewest > n ? 0 : bisect(0, 1, 0.8, [&](double p) {
         return incomplete_beta(fewest, n - fewest + 1, p);
     });
@@ -16893,8 +16903,11 @@ struct arithmetic {
         if (c.allowed == 0) line += ": none passes as observed, one fails";
         if (!std::isnan(c.flip_variance)) {
             line += printed("; of the same questions %.0f were not always alike, %.4g at most, "
-                            "with a variance of %.6g a run; design effect of whole runs %.3f",
-                            c.flipping, c.most_flipping, c.flip_variance, c.run_effect);
+                            "with a variance of %.6g a run; whole runs moved with an effect of "
+                            "%.3f, by Student's t %.3f for a pass and %.3f for a fail, which takes "
+                            "the other's place where it is greater",
+                            c.flipping, c.most_flipping, c.flip_variance, c.run_effect,
+                            c.effect_at(l.at.pass), c.effect_at(l.at.fail));
             add("flip_variance", {c.flip_variance});
             add("questions_flipping", {c.flipping});
             add("questions_flipping_at_most", {c.most_flipping});

@@ -105,8 +105,11 @@ struct arithmetic {
         if (c.allowed == 0) line += ": none passes as observed, one fails";
         if (!std::isnan(c.flip_variance)) {
             line += printed("; of the same questions %.0f were not always alike, %.4g at most, "
-                            "with a variance of %.6g a run; design effect of whole runs %.3f",
-                            c.flipping, c.most_flipping, c.flip_variance, c.run_effect);
+                            "with a variance of %.6g a run; whole runs moved with an effect of "
+                            "%.3f, by Student's t %.3f for a pass and %.3f for a fail, which takes "
+                            "the other's place where it is greater",
+                            c.flipping, c.most_flipping, c.flip_variance, c.run_effect,
+                            c.effect_at(l.at.pass), c.effect_at(l.at.fail));
             add("flip_variance", {c.flip_variance});
             add("questions_flipping", {c.flipping});
             add("questions_flipping_at_most", {c.most_flipping});

@@ -182,9 +182,10 @@ inline void add_flips(miss_counts& c, const evidence& e, const statistic_data& w
         }
     }
     const double bursts = expected > 0 ? std::max(1.0, squares / expected) : 1;
-    const double least = chi_square_quantile(-0.8416, runs - 1);
-    c.run_effect = sample_variance(fractions) * (runs - 1) / least * n * n / binomial;
-    c.effect = std::max(std::min(1.0, c.most_flipping * one / binomial) * bursts, c.run_effect);
+    c.runs = runs;
+    c.run_effect = sample_variance(fractions) * n * n / binomial;
+    c.effect = std::max(std::min(1.0, c.most_flipping * one / binomial),
+                        c.flip_variance * bursts / binomial);
 }
 
 /// The quantile, and the limits that would just pass at this level and just fail.
@@ -257,7 +258,8 @@ inline void estimate_counts(decision& d, const evidence& e) {
     } else {
         d.estimate = {1 - c.k / c.n, 1 - upper, 1 - lower};
     }
-    const double fewest = c.fewest_that_fail(at.fail) / c.effect, n = c.n / c.effect;
+    const double effect = c.effect_at(at.fail);
+    const double fewest = c.fewest_that_fail(at.fail) / effect, n = c.n / effect;
     d.detectable = fewest > n ? 0 : bisect(0, 1, 0.8, [&](double p) {
         return incomplete_beta(fewest, n - fewest + 1, p);
     });

@@ -7,6 +7,7 @@
 #include "core/history/learned.hpp"
 #include "core/judging/rule.hpp"
 
+#include <algorithm>  // max
 #include <cmath>  // floor, isfinite
 #include <cstddef>  // size_t
 #include <optional>
@@ -82,18 +83,26 @@ struct miss_counts {
     double k = 0, n = 0, effect = 1, allowed = 0;
     double flip_variance = not_a_number;  // W: of the answers to the same questions, in a run
     double flipping = 0, most_flipping = 0;  // questions not always alike, and what they may be
-    double run_effect = 0;                   // of what whole runs moved by
+    double run_effect = 0, runs = 0;         // of what whole runs moved by
     double product = 0;  // of the repeats' fractions over the allowed one, 0: no evidence
     miss_counts with_misses(double other) const {
         miss_counts c = *this;
         c.k = other;
         return c;
     }
+    /// Runs are few, and what they moved by is known as badly: Student's t in the normal's place.
+    double effect_at(double alpha) const {
+        if (run_effect == 0) return effect;
+        const double t = student_t_quantile(1 - alpha, runs - 1) / normal_quantile(1 - alpha);
+        return std::max(effect, run_effect * t * t);
+    }
     double upper(double alpha) const {
-        return clopper_pearson_upper(k / effect, n / effect, alpha);
+        const double e = effect_at(alpha);
+        return clopper_pearson_upper(k / e, n / e, alpha);
     }
     double lower(double alpha) const {
-        return clopper_pearson_lower(k / effect, n / effect, alpha);
+        const double e = effect_at(alpha);
+        return clopper_pearson_lower(k / e, n / e, alpha);
     }
     /// The most misses that pass, -1 where not even none does; the fewest that fail.
     double most_that_pass(double alpha) const {
