@@ -6079,6 +6079,7 @@ enum class server_kind : unsigned char {
     vllm,
     sglang,
     tgi,
+    tei,
     tensorrt_llm,
     triton,
     llama_cpp,
@@ -6101,6 +6102,7 @@ inline constexpr server_traits known_servers[] = {
     {server_kind::vllm, "vLLM", "vllm:", true},
     {server_kind::sglang, "SGLang", "sglang:", true},
     {server_kind::tgi, "TGI", "tgi_", true},
+    {server_kind::tei, "TEI", "te_", true},
     {server_kind::tensorrt_llm, "TensorRT-LLM", "trtllm_", true,
      "with enable_iter_perf_stats: true in its options it reports running and waiting requests and "
      "the KV cache"},
@@ -6190,7 +6192,8 @@ inline constexpr series_kind counter = series_kind::counter, gauge = series_kind
 
 // Versions, and where nothing else is known commits of the sources.
 inline constexpr const char vllm[] = "0.26", vllm_old[] = "before 0.26", sglang[] = "016d860",
-                            tgi[] = "3.3.7", trtllm[] = "050f80d", llama[] = "00dc805",
+                            tgi[] = "3.3.7", tei[] = "1.9.3", trtllm[] = "050f80d",
+                            llama[] = "00dc805",
                             llama_new[] = "0.6.0-dev, build 11434",
                             sglang_new[] = "0.5.23", lmdeploy[] = "0168eed",
                             lmdeploy_new[] = "0.18.0", dynamo[] = "1.4.2", dcgm[] = "d5e5f51",
@@ -6240,6 +6243,11 @@ inline constexpr server_name rows[] = {
     {s::tgi, q::generation_tokens, histogram, "tgi_request_generated_tokens", tgi},
     {s::tgi, q::accepted_tokens, histogram, "tgi_request_skipped_tokens", tgi},
     {s::tgi, q::requests_done, counter, "tgi_request_success", tgi},
+
+    // A request of several inputs is one here, with the mean of their times.
+    {s::tei, q::waiting, gauge, "te_queue_size", tei},
+    {s::tei, q::queue_time, histogram, "te_request_queue_duration", tei},
+    {s::tei, q::requests_done, counter, "te_request_success", tei},
 
     // trtllm_num_paused_requests is how many are paused now, not how often that was done.
     {s::tensorrt_llm, q::running, gauge, "trtllm_num_requests_running", trtllm},
@@ -6416,6 +6424,12 @@ inline std::optional<server_kind> found_in(const metrics_page& page) {
                 if (row.server == s.kind && f.name == row.name) return s.kind;
         }
     return std::nullopt;
+}
+
+/// Its name, "" for nobody's.
+inline const char* name_found_in(const metrics_page& page) {
+    const auto kind = found_in(page);
+    return kind ? traits_of(*kind).name : "";
 }
 
 /// What to do where a server has no page.
@@ -12842,7 +12856,8 @@ inline constexpr version_page version_pages[] = {
     {"vLLM", "/version", "version", ""},        {"TensorRT-LLM", "/version", "version", ""},
     {"SGLang", "/server_info", "version", ""},  {"SGLang", "/get_server_info", "version", ""},
     {"llama.cpp", "/props", "build_info", ""},  {"Ollama", "/api/version", "version", ""},
-    {"TGI", "/info", "version", "sha"},         {"Triton", "/v2", "version", ""}};
+    {"TGI", "/info", "version", "sha"},         {"TEI", "/info", "version", "sha"},
+    {"Triton", "/v2", "version", ""}};
 
 /// Those to ask, in turn: a known server's own, else all paths, each once.
 inline std::vector<version_page> version_pages_of(const std::string& server) {
@@ -12865,11 +12880,12 @@ inline std::string reported_version(const version_page& p, const std::string& bo
     return version.empty() || more.empty() ? version : version + " (" + more + ")";
 }
 /// Of a server that did not say on its page of metrics what it is: its API's name, or that of whose
-/// path it answers. vLLM and trtllm-serve answer the same one.
+/// path it answers, which may be two servers'.
 inline std::string server_behind(const std::string& path) {
+    std::string names;
     for (const version_page& p : version_pages)
-        if (path == p.path) return path == "/version" ? "vLLM or TensorRT-LLM" : p.server;
-    return {};
+        if (path == p.path) names += (names.empty() ? "" : " or ") + std::string(p.server);
+    return names;
 }
 
 /// Of a command what makes a server what it is: not where it listens, where its files are, who may
@@ -40386,8 +40402,7 @@ inline server_pages pages_of(const endpoint& e, const load_target& server,
             pages.problem = read.problem;
             return read.is_json;
         }
-        const auto kind = found_in(read.page);
-        pages.of = kind ? traits_of(*kind).name : "";
+        pages.of = name_found_in(read.page);
         pages.first_is_servers = true;
         pages.problem.clear();
         pages.all.push_back(std::move(p));
@@ -41016,6 +41031,8 @@ private:
                 last_reported_s_ = std::isnan(read.reported_s) ? unix_s() : read.reported_s;
             pages.push_back(std::move(read.page));
         }
+        // A page that had nothing on it when it was found was nobody's.
+        if (metrics_.of.empty() && pages_.first_is_servers) metrics_.of = name_found_in(pages[0]);
         page_reading r = reading_of(pages, pages_.first_is_servers, metrics_.selectors);
         r.at_ns = now_ns();
         metrics_.readings.push_back(std::move(r));

@@ -47,7 +47,8 @@ inline constexpr version_page version_pages[] = {
     {"vLLM", "/version", "version", ""},        {"TensorRT-LLM", "/version", "version", ""},
     {"SGLang", "/server_info", "version", ""},  {"SGLang", "/get_server_info", "version", ""},
     {"llama.cpp", "/props", "build_info", ""},  {"Ollama", "/api/version", "version", ""},
-    {"TGI", "/info", "version", "sha"},         {"Triton", "/v2", "version", ""}};
+    {"TGI", "/info", "version", "sha"},         {"TEI", "/info", "version", "sha"},
+    {"Triton", "/v2", "version", ""}};
 
 /// Those to ask, in turn: a known server's own, else all paths, each once.
 inline std::vector<version_page> version_pages_of(const std::string& server) {
@@ -70,11 +71,12 @@ inline std::string reported_version(const version_page& p, const std::string& bo
     return version.empty() || more.empty() ? version : version + " (" + more + ")";
 }
 /// Of a server that did not say on its page of metrics what it is: its API's name, or that of whose
-/// path it answers. vLLM and trtllm-serve answer the same one.
+/// path it answers, which may be two servers'.
 inline std::string server_behind(const std::string& path) {
+    std::string names;
     for (const version_page& p : version_pages)
-        if (path == p.path) return path == "/version" ? "vLLM or TensorRT-LLM" : p.server;
-    return {};
+        if (path == p.path) names += (names.empty() ? "" : " or ") + std::string(p.server);
+    return names;
 }
 
 /// Of a command what makes a server what it is: not where it listens, where its files are, who may

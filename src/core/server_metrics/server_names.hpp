@@ -22,6 +22,7 @@ enum class server_kind : unsigned char {
     vllm,
     sglang,
     tgi,
+    tei,
     tensorrt_llm,
     triton,
     llama_cpp,
@@ -44,6 +45,7 @@ inline constexpr server_traits known_servers[] = {
     {server_kind::vllm, "vLLM", "vllm:", true},
     {server_kind::sglang, "SGLang", "sglang:", true},
     {server_kind::tgi, "TGI", "tgi_", true},
+    {server_kind::tei, "TEI", "te_", true},
     {server_kind::tensorrt_llm, "TensorRT-LLM", "trtllm_", true,
      "with enable_iter_perf_stats: true in its options it reports running and waiting requests and "
      "the KV cache"},
@@ -133,7 +135,8 @@ inline constexpr series_kind counter = series_kind::counter, gauge = series_kind
 
 // Versions, and where nothing else is known commits of the sources.
 inline constexpr const char vllm[] = "0.26", vllm_old[] = "before 0.26", sglang[] = "016d860",
-                            tgi[] = "3.3.7", trtllm[] = "050f80d", llama[] = "00dc805",
+                            tgi[] = "3.3.7", tei[] = "1.9.3", trtllm[] = "050f80d",
+                            llama[] = "00dc805",
                             llama_new[] = "0.6.0-dev, build 11434",
                             sglang_new[] = "0.5.23", lmdeploy[] = "0168eed",
                             lmdeploy_new[] = "0.18.0", dynamo[] = "1.4.2", dcgm[] = "d5e5f51",
@@ -183,6 +186,11 @@ inline constexpr server_name rows[] = {
     {s::tgi, q::generation_tokens, histogram, "tgi_request_generated_tokens", tgi},
     {s::tgi, q::accepted_tokens, histogram, "tgi_request_skipped_tokens", tgi},
     {s::tgi, q::requests_done, counter, "tgi_request_success", tgi},
+
+    // A request of several inputs is one here, with the mean of their times.
+    {s::tei, q::waiting, gauge, "te_queue_size", tei},
+    {s::tei, q::queue_time, histogram, "te_request_queue_duration", tei},
+    {s::tei, q::requests_done, counter, "te_request_success", tei},
 
     // trtllm_num_paused_requests is how many are paused now, not how often that was done.
     {s::tensorrt_llm, q::running, gauge, "trtllm_num_requests_running", trtllm},
@@ -359,6 +367,12 @@ inline std::optional<server_kind> found_in(const metrics_page& page) {
                 if (row.server == s.kind && f.name == row.name) return s.kind;
         }
     return std::nullopt;
+}
+
+/// Its name, "" for nobody's.
+inline const char* name_found_in(const metrics_page& page) {
+    const auto kind = found_in(page);
+    return kind ? traits_of(*kind).name : "";
 }
 
 /// What to do where a server has no page.

@@ -91,6 +91,8 @@ private:
                 last_reported_s_ = std::isnan(read.reported_s) ? unix_s() : read.reported_s;
             pages.push_back(std::move(read.page));
         }
+        // A page that had nothing on it when it was found was nobody's.
+        if (metrics_.of.empty() && pages_.first_is_servers) metrics_.of = name_found_in(pages[0]);
         page_reading r = reading_of(pages, pages_.first_is_servers, metrics_.selectors);
         r.at_ns = now_ns();
         metrics_.readings.push_back(std::move(r));

@@ -107,8 +107,7 @@ inline server_pages pages_of(const endpoint& e, const load_target& server,
             pages.problem = read.problem;
             return read.is_json;
         }
-        const auto kind = found_in(read.page);
-        pages.of = kind ? traits_of(*kind).name : "";
+        pages.of = name_found_in(read.page);
         pages.first_is_servers = true;
         pages.problem.clear();
         pages.all.push_back(std::move(p));

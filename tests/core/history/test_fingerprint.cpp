@@ -34,6 +34,7 @@ TEST_CASE("a known server is asked on its own path, another one on each path onc
     CHECK(version_pages_of("").size() == 7);
     CHECK(server_behind("/version") == "vLLM or TensorRT-LLM");
     CHECK(server_behind("/props") == "llama.cpp");
+    CHECK(server_behind("/info") == "TGI or TEI");
 }
 TEST_CASE("of a command its addresses, paths, keys and seeds are no matter") {
     const std::string was = hash_of_arguments("vllm serve m --port 8000 --max-num-seqs 64");

@@ -168,6 +168,22 @@ TEST_CASE("TGI, where the work is told for each batch and tokens as a histogram"
     CHECK(value(page, quantity::kv_usage) == -1);
 }
 
+TEST_CASE("TEI counts a request of several inputs as one, and inputs under other names") {
+    const metrics_page page = page_of(
+        gauge("te_queue_size", "te_queue_size 3\n") +
+        histogram("te_request_queue_duration", "", "0.25", "4") +
+        histogram("te_embed_queue_duration", "", "0.75", "12") +
+        counter("te_embed_success", "te_embed_success 12\n") +
+        counter("te_request_success", "te_request_success{method=\"single\"} 3\n"
+                                      "te_request_success{method=\"batch\"} 1\n"));
+    REQUIRE(found_in(page) == server_kind::tei);
+    CHECK(value(page, quantity::waiting) == 3);
+    CHECK(value(page, quantity::queue_time) == 0.25);
+    CHECK(count(page, quantity::queue_time) == 4);
+    CHECK(value(page, quantity::requests_done) == 4);
+    CHECK(value(page, quantity::running) == -1);
+}
+
 TEST_CASE("trtllm-serve, whose blocks of the cache are not mixed with tokens of prompts") {
     const std::string of = "{engine_type=\"pytorch\",model_name=\"m\",pid=\"7\"} ";  // gauges, of processes
     const std::string blocks = "trtllm_kv_cache_reused_blocks_total 30\n"

@@ -68,6 +68,16 @@ TEST_CASE("a client without a descriptor left misses a reading, and goes on") {
     CHECK(holds(reported.problem, "/metrics: the client cannot start: "));
 }
 
+TEST_CASE("a page that had nothing on it when it was found is its server's all the same") {
+    std::atomic<int> looks{0};
+    scripted::server server;
+    server.report(
+        [&](const scripted::request&) { return looks++ == 0 ? "" : std::string(quiet_page); });
+    const server_pages pages = pages_at(server.url());
+    page_watch watch(pages, {});
+    CHECK(watch.metrics(0).of == "vLLM");
+}
+
 // ---- several processes behind one address, each connection another one
 
 namespace {
