@@ -119,6 +119,7 @@ const answered answers[] = {
     {"smg-1.13.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
     {"smg-1.13.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
     {"smg-1.13.0/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
+    {"tei-1.9.3/openai_embeddings.whole.http", openai_embeddings, 4, 0, 1, "stop"},
     // What it tells of a prompt's tokens is not in an answer in one piece, but for its headers.
     {"tgi-3.3.7/tgi.stream.http", tgi, 4, 8, 8, "length"},
     {"tgi-3.3.7/tgi.whole.http", tgi, 0, 8, 1, "length"},
@@ -224,6 +225,12 @@ const refused refusals[] = {
     {"smg-1.13.0/overflow.http", openai_chat, 400, "exceeds the available context size"},
     {"smg-1.13.0/bad_json.http", openai_chat, 400, "JSON syntax error"},
     {"smg-1.13.0/no_worker.http", openai_chat, 404, "No worker available for model 'tiny'"},
+    {"tei-1.9.3/wrong_key.http", openai_embeddings, 401, "HTTP 401"},
+    {"tei-1.9.3/bad_json.http", openai_embeddings, 400, "Failed to parse the request body as JSON"},
+    {"tei-1.9.3/overflow.http", openai_embeddings, 422, "must have less than 2048 tokens"},
+    {"tei-1.9.3/overloaded.http", openai_embeddings, 429, "HTTP 429: Model is overloaded"},
+    // Its /rerank takes another form.
+    {"tei-1.9.3/rerank_documents.http", rerank, 422, "missing field `texts`"},
     {"tgi-3.3.7/wrong_key.http", tgi, 401, "HTTP 401"},
     {"tgi-3.3.7/bad_json.http", tgi, 400, "Failed to parse the request body as JSON"},
     // A stream has begun before it is refused: status 200, and no more than the one event.

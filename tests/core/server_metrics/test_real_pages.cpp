@@ -42,6 +42,8 @@ const std::vector<reported> pages = {
      {quantity::running, quantity::waiting, quantity::kv_usage, quantity::queue_time,
       quantity::prompt_tokens, quantity::generation_tokens, quantity::prefix_queries,
       quantity::prefix_hits, quantity::requests_done}},
+    {"tei-1.9.3/metrics.txt",
+     {quantity::waiting, quantity::queue_time, quantity::requests_done}},
     {"tgi-3.3.7/metrics.txt",
      {quantity::running, quantity::waiting, quantity::queue_time, quantity::generation_tokens,
       quantity::accepted_tokens, quantity::requests_done}},
