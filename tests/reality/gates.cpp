@@ -355,7 +355,7 @@ TEST_CASE("cache: helped turns find what their line said before, and no step com
 }
 
 TEST_CASE("batched: where tokens come in lumps no objective on the time between them passes") {
-    scenario s = few(taken(synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(128)}));
+    scenario s = few(taken(synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(64)}));
     s.requests = 40;
     s.repeats = 2;
     s.slos = {p90(tpot) <= 20_s, p90(itl) <= 20_s};

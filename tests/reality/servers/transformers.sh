@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # read by those who source it
 title="transformers serve"
-version=5.23.0
+version=5.24.0
 size="5.4 GB"
 apis="openai_chat openai_completions"
 model=tiny
