@@ -27632,7 +27632,7 @@ inline engine engine_at_pace(const measured_pace& m) {
 }
 
 // ===== [C162] our requests in other tools' definitions ===========================================
-// From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
+// From what is recorded of each request, as the tools' sources compute it: vLLM 0.33.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
 enum class other_tool : unsigned char { vllm, sglang, guidellm, aiperf };
@@ -27643,7 +27643,8 @@ struct other_tool_name {
 };
 inline constexpr other_tool_name other_tools[] = {
     {other_tool::vllm, "vllm", "vLLM bench serve",
-     "chunks without text are tokens there, and are not recorded here"},
+     "before 0.33 the chunks of a chat with the role and with the finish reason were tokens there; "
+     "one without text still is, if it has no role, and is not recorded here"},
     {other_tool::sglang, "sglang", "SGLang bench_serving",
      "it makes a new connection for each request, which these had at hand; where a server reports "
      "no usage it takes the length that it asked for"},
@@ -27767,19 +27768,12 @@ inline std::vector<double> all_gaps(const repeat_list& arm) {
     return values;
 }
 
-/// `api`: the name of the one that the requests were sent by. `stream`: answers came in pieces.
-inline other_view shown_as(other_tool tool, const repeat_list& arm,
-                           const std::string& api, bool stream) {
+/// `stream`: answers came in pieces.
+inline other_view shown_as(other_tool tool, const repeat_list& arm, bool stream) {
     const other_tool_name& name = other_tools[static_cast<std::size_t>(tool)];
     other_view v{.tool = name.name, .title = name.title};
     if (!stream) {
         v.notes.push_back("answers that come in one piece have no first token");
-        return v;
-    }
-    if (tool == other_tool::vllm && api == "openai_chat") {
-        v.notes.push_back("TTFT, TPOT, ITL and E2EL count the chunks with the role and with the "
-                          "finish reason, whose times are not recorded: with openai_completions "
-                          "there are none");
         return v;
     }
     const bool counted = std::any_of(arm.begin(), arm.end(),
@@ -27797,10 +27791,9 @@ inline other_view shown_as(other_tool tool, const repeat_list& arm,
     return v;
 }
 inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools,
-                                            const repeat_list& arm,
-                                            const std::string& api, bool stream) {
+                                            const repeat_list& arm, bool stream) {
     std::vector<other_view> all;
-    for (const other_tool t : tools) all.push_back(shown_as(t, arm, api, stream));
+    for (const other_tool t : tools) all.push_back(shown_as(t, arm, stream));
     return all;
 }
 
@@ -31537,7 +31530,6 @@ inline std::string others_text(const gate_report& g) {
     return out;
 }
 
-/// Where a gate's reports are.
 /// Of gates that a file of a history was made of, and of one that was not added.
 inline std::string history_text(const std::string& file, std::size_t gates) {
     return "history: " + plural(gates, "gate") + " added, " + file + "\n";
@@ -44170,7 +44162,7 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
                              : figures_of(p, m.seen, p.judged->slos);
     if (!p.sent->is_read && !p.searches())
         g.figures.others =
-            shown_as_all(asked.show_as, m.seen.candidate, m.target.api, p.sent->common.stream);
+            shown_as_all(asked.show_as, m.seen.candidate, p.sent->common.stream);
     g.answers = shown_answers_of(p, m.seen.candidate, g.verdicts, asked.answers);
     g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);

@@ -583,6 +583,7 @@ TEST_CASE("users pause for times that are drawn, the same in every repeat") {
         if (ended[repeat] > 0) pauses[repeat].push_back(x.scheduled_ns - ended[repeat]);
         ended[repeat] = x.end_ns;
     }
+    REQUIRE(pauses[0].size() == 199);
     CHECK(pauses[0] == pauses[1]);
     CHECK(*std::min_element(pauses[0].begin(), pauses[0].end()) >= 1000000000);
     CHECK(*std::max_element(pauses[0].begin(), pauses[0].end()) <= 3000000000);

@@ -308,7 +308,6 @@ inline std::string others_text(const gate_report& g) {
     return out;
 }
 
-/// Where a gate's reports are.
 /// Of gates that a file of a history was made of, and of one that was not added.
 inline std::string history_text(const std::string& file, std::size_t gates) {
     return "history: " + plural(gates, "gate") + " added, " + file + "\n";

@@ -136,7 +136,7 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
                              : figures_of(p, m.seen, p.judged->slos);
     if (!p.sent->is_read && !p.searches())
         g.figures.others =
-            shown_as_all(asked.show_as, m.seen.candidate, m.target.api, p.sent->common.stream);
+            shown_as_all(asked.show_as, m.seen.candidate, p.sent->common.stream);
     g.answers = shown_answers_of(p, m.seen.candidate, g.verdicts, asked.answers);
     g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
