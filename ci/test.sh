@@ -19,7 +19,7 @@ case ${1:-} in
 esac
 
 # Who builds all tests to run them once compiles several in one go; who edits one does not (tests/README.md).
-common=(-DLLMBENCH_WERROR=ON -DLLMBENCH_TESTS_AT_ONCE=16)
+common=(-DLLMBENCH_WERROR=ON -DLLMBENCH_TESTS_AT_ONCE=35)
 
 # build_leg NAME CMAKE_OPTION...
 build_leg() {
@@ -73,7 +73,7 @@ test_leg gcc-real gcc -L real
 other_builds() {
     chrt --idle --pid 0 "$BASHPID" || true
     local debug=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER="$clang"
-        -DLLMBENCH_BUILD_EXAMPLES=OFF -DLLMBENCH_BUILD_BENCH=OFF)
+        -DLLMBENCH_BUILD_EXAMPLES=OFF -DLLMBENCH_BUILD_BENCH=OFF -DLLMBENCH_BUILD_TOOLS=OFF)
     # A second front end: what must compile, what must not, and the fuzzers. The tests themselves go
     # through it below, with sanitizers.
     configure clang "${common[@]}" "${debug[@]}" -DLLMBENCH_BUILD_FUZZERS=ON
