@@ -169,6 +169,10 @@ def percentile(values, q, rule):
 
 def truth_of(path, what, tool):
     asked = [r for r in map(served, open(path)) if r.asked == what.tokens]
+    if tool.overshoots:    # what it closes at the last chunk, with [DONE] under way, was answered
+        whole = max((r.tokens for r in asked), default=0)
+        for r in asked:
+            r.how = "ok" if r.how == "left" and r.tokens == whole else r.how
     main = asked if tool.overshoots else asked[-what.requests:]    # whatever came before was a tool's warm-up
     if not main:
         raise RuntimeError("the server saw none of its requests")
@@ -333,18 +337,22 @@ def table(row, runs, build):
             print(f"| {tool.label} | {number(s['ttft_p50'], '{:.1f} ms')} | {number(s['tpot'], '{:.2f} ms')} |")
         else:
             ratio = lambda name: number(f["cpu"] / base[name], "{:.1f}") if base.get(name) else "–"
-            mark = "*" if f["load"] > 2 else ""
             seen = (f"{f['rate']:.1f}" if what.rate else f"{f['pace']:,.0f}" if row == "flood"
                     else f"{f['streams']:.1f}" if f["streams"] < 100 else f"{f['streams']:.0f}")
-            print(f"| {tool.label}{mark} | {number(f['cpu'], '{:.2f}' if f['cpu'] < 10 else '{:.0f}')} | {ratio('llmbench')} | {ratio('raw reader')} | "
+            print(f"| {tool.label} | {number(f['cpu'], '{:.2f}' if f['cpu'] < 10 else '{:.0f}')} | {ratio('llmbench')} | {ratio('raw reader')} | "
                   f"{f['cores']:.2f} | {milliseconds(f['p50'])} | {milliseconds(f['p99'])} | {milliseconds(f['tpot'])} | "
                   f"{seen} | {f['whole']:.1f} |")
     done = [f for f in figures.values() if f]
     if row == "flood":
         print(f"\nThe raw reader and llmbench read {tools.Ours.flood} times as many answers.")
     if done:
-        print(f"\nRuns of each: {min(f['n'] for f in done)} to {max(f['n'] for f in done)}; load average up to "
-              f"{max(f['load'] for f in done):.1f}, steal up to {100 * max(f['steal'] for f in done):.0f} %.")
+        counts = sorted({f["n"] for f in done})
+        spreads = sorted(f["spread"][1] / f["spread"][0] for f in done)
+        differ = "" if what.faults or what.example else (
+            f"their CPU µs/token differ by a factor of {spreads[len(spreads) // 2]:.2f}, of one tool {spreads[-1]:.2f}; ")
+        print(f"\nRuns of each: {' to '.join(str(n) for n in (counts[0], counts[-1])[:len(counts)])}; {differ}"
+              f"load average up to {max(f['load'] for f in done):.1f}, steal up to "
+              f"{100 * max(f['steal'] for f in done):.0f} %.")
     sys.stdout.flush()
 
 
