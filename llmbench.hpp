@@ -3783,7 +3783,6 @@ public:
         return whole_from<Whole>(file_, m, least, most, "a whole number",
                                  [&] { return name_of(name); });
     }
-    long long count(const char* name) const { return whole(name, 0, most_count, 0ll); }
     /// One that a double may not hold, from 0, by its digits(), which are whole_numbers' as a rule.
     template <class Digits>
     long long exact_of(const picojson::value& m, const char* name, double most,
@@ -7215,7 +7214,6 @@ public:
         }
         return last_;
     }
-    void reset() { *this = event_reader(); }
 
 private:
     bool repeats(std::string_view data) const {
@@ -9969,7 +9967,6 @@ public:
         iterator() = default;
         explicit iterator(const shared_repeat* at) : at_(at) {}
         reference operator*() const { return **at_; }
-        pointer operator->() const { return at_->get(); }
         iterator& operator++() { ++at_; return *this; }
         iterator operator++(int) { return iterator(at_++); }
         bool operator==(const iterator&) const = default;

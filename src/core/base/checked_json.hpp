@@ -99,7 +99,6 @@ public:
         return whole_from<Whole>(file_, m, least, most, "a whole number",
                                  [&] { return name_of(name); });
     }
-    long long count(const char* name) const { return whole(name, 0, most_count, 0ll); }
     /// One that a double may not hold, from 0, by its digits(), which are whole_numbers' as a rule.
     template <class Digits>
     long long exact_of(const picojson::value& m, const char* name, double most,

@@ -329,7 +329,6 @@ public:
         }
         return last_;
     }
-    void reset() { *this = event_reader(); }
 
 private:
     bool repeats(std::string_view data) const {

@@ -31,7 +31,6 @@ public:
         iterator() = default;
         explicit iterator(const shared_repeat* at) : at_(at) {}
         reference operator*() const { return **at_; }
-        pointer operator->() const { return at_->get(); }
         iterator& operator++() { ++at_; return *this; }
         iterator operator++(int) { return iterator(at_++); }
         bool operator==(const iterator&) const = default;
