@@ -138,12 +138,12 @@ const answered answers[] = {
     {"vllm-router-0.1.17/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
     {"vllm-router-0.1.17/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
     {"vllm-router-0.1.17/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
-    {"vllm-0.32.0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
-    {"vllm-0.32.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
-    {"vllm-0.32.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
-    {"vllm-0.32.0/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
-    {"vllm-0.32.0/openai_embeddings.whole.http", openai_embeddings, 4, 0, 1, "stop"},
-    {"vllm-0.32.0/rerank.whole.http", rerank, 9, 0, 1, "stop"},
+    {"vllm-0.33.0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"vllm-0.33.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
+    {"vllm-0.33.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
+    {"vllm-0.33.0/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
+    {"vllm-0.33.0/openai_embeddings.whole.http", openai_embeddings, 4, 0, 1, "stop"},
+    {"vllm-0.33.0/rerank.whole.http", rerank, 9, 0, 1, "stop"},
 };
 
 struct refused {
@@ -255,9 +255,10 @@ const refused refusals[] = {
     {"vllm-router-0.1.17/no_worker.http", openai_chat, 500, "Request failed: error sending request"},
     {"vllm-router-0.1.17/overflow.http", openai_chat, 400, "exceeds the available context size"},
     {"vllm-router-0.1.17/bad_json.http", openai_chat, 400, "JSON"},
-    {"vllm-0.32.0/wrong_model.http", openai_chat, 404, "`no-such-model` does not exist"},
-    {"vllm-0.32.0/overflow.http", openai_chat, 400, "maximum context length is 2048"},
-    {"vllm-0.32.0/bad_json.http", openai_chat, 400, "JSON decode error"},
+    {"vllm-0.33.0/wrong_model.http", openai_chat, 404, "`no-such-model` does not exist"},
+    {"vllm-0.33.0/overflow.http", openai_chat, 400, "maximum context length is 2048"},
+    {"vllm-0.33.0/bad_json.http", openai_chat, 400, "JSON decode error"},
+    {"vllm-0.33.0/wrong_key.http", openai_chat, 401, "HTTP 401: Unauthorized"},
 };
 
 std::string bytes_of(const char* file) {

@@ -49,7 +49,7 @@ const std::vector<reported> pages = {
       quantity::accepted_tokens, quantity::requests_done}},
     {"triton-2.51/metrics.txt",
      {quantity::waiting, quantity::queue_time, quantity::requests_done}},
-    {"vllm-0.32.0/metrics.txt",
+    {"vllm-0.33.0/metrics.txt",
      {quantity::running, quantity::waiting, quantity::kv_usage, quantity::queue_time,
       quantity::prefill_time, quantity::decode_time, quantity::prompt_tokens,
       quantity::generation_tokens, quantity::prefix_queries, quantity::prefix_hits,

