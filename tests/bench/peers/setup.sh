@@ -3,7 +3,7 @@
 # BUILD_DIR is build/peers by default; tools are vllm, sglang, guidellm, aiperf, inference-perf, evalscope,
 # genai-bench, k6.
 # Each has an environment of its own, with versions pinned. Does nothing where all is up to date. A tool that
-# cannot be installed is told, and is no reason to stop. It takes about 20 GB (torch comes with CUDA) and 10 minutes.
+# cannot be installed is told, and is no reason to stop. It takes about 24 GB (torch comes with CUDA) and 10 minutes.
 #   PYTHON=python3.12      of the environments; inference-perf needs 3.12
 set -euo pipefail
 

@@ -85,7 +85,8 @@ class Vllm(Tool):
     needs = ("vllm", "bin", "vllm")
 
     def command(self, load, url, folder):
-        return [self.program("vllm", "bin", "vllm"), "bench", "serve", "--backend", "openai-chat", "--base-url", url, "--endpoint", "/v1/chat/completions", "--model", "tiny", "--tokenizer",
+        return [self.program("vllm", "bin", "vllm"), "bench", "serve", "--backend", "openai-chat", "--base-url", url,
+                "--endpoint", "/v1/chat/completions", "--model", "tiny", "--tokenizer",
                 str(self.model), "--dataset-name", "random", "--random-input-len", "16", "--random-output-len",
                 str(load.tokens), "--num-prompts", str(load.requests), "--ignore-eos", "--save-result",
                 "--save-detailed", "--result-dir", str(folder), "--result-filename", "result.json",
