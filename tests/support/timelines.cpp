@@ -15,6 +15,18 @@ request answered(double scheduled_ms, double ttft_ms, double gap_ms, int events)
     for (int i = 0; i < events; ++i) q.content(now = scheduled_ms + ttft_ms + gap_ms * i);
     return q.finish(now).usage(now, 10, events).done(now);
 }
+request worked_example(double scheduled_ms, double late_ms) {
+    request q(scheduled_ms);
+    const double sent = scheduled_ms + late_ms;
+    q.sent(sent).says(sent + 5, role_event);
+    for (int i = 0; i < 33; ++i)
+        q.says(sent + 200 + 30 * i,
+               R"({"choices":[{"index":0,"delta":{"content":"one two three"}}]})");
+    return q.says(sent + 1190, finish_event)
+        .says(sent + 1191,
+              R"({"choices":[],"usage":{"prompt_tokens":50,"completion_tokens":100}})")
+        .says(sent + 1192, "[DONE]");
+}
 request failed(double scheduled_ms, llmbench::request_status status) {
     return request(scheduled_ms).fails(status, "no answer");
 }

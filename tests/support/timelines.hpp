@@ -95,6 +95,16 @@ private:
 /// prompt of 10 tokens. It ends with its last event.
 request answered(double scheduled_ms, double ttft_ms, double gap_ms = 10, int events = 11);
 
+/// Events of a chat without a token: its first one, and its last one with a choice.
+inline constexpr const char* role_event =
+    R"({"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]})";
+inline constexpr const char* finish_event =
+    R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})";
+
+/// The worked example of the definitions (tests/README.md): after its role 33 content events of three
+/// tokens, the first at 200 ms, then one every 30 ms. `late_ms`: from when it was due until it was sent.
+request worked_example(double scheduled_ms, double late_ms = 0);
+
 /// A request that never got an answer.
 request failed(double scheduled_ms,
                llmbench::request_status status = llmbench::request_status::timeout);

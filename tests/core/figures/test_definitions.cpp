@@ -16,20 +16,9 @@ using timelines::answered;
 using timelines::failed;
 using timelines::repeat_of;
 using timelines::request;
+using timelines::worked_example;
 
 namespace {
-
-/// The worked example of the definitions, sent 40 ms after it was due.
-request worked_example() {
-    request q(1000);
-    q.sent(1040);
-    q.says(1045, R"({"choices":[{"delta":{"role":"assistant","content":""}}]})");
-    for (int i = 0; i < 33; ++i)
-        q.says(1240 + 30 * i, R"({"choices":[{"delta":{"content":"one two three"}}]})");
-    q.says(2230, R"({"choices":[{"delta":{},"finish_reason":"length"}]})");
-    q.says(2231, R"({"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":100}})");
-    return q.says(2232, "[DONE]");
-}
 
 other_view shown(other_tool tool, const std::vector<request>& requests) {
     return shown_as(tool, repeat_list({repeat_of(requests)}), true);
@@ -59,7 +48,7 @@ TEST_CASE("the worked example has in each tool's definitions what the tool says 
          {{"TTFT", 200}, {"ITL (our tpot)", 960.0 / 99}, {"ICL (our itl)", 30},
           {"Request Latency", 1160}}}};
     for (const expected& e : all) {
-        const other_view v = shown(e.tool, {worked_example()});
+        const other_view v = shown(e.tool, {worked_example(1000, 40)});
         CAPTURE(v.tool);
         CHECK(v.rows.size() == e.ms.size());
         for (const auto& [name, ms] : e.ms) {

@@ -11,29 +11,12 @@ using namespace timelines;
 
 namespace {
 
-const char* const role_event =
-    R"({"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]})";
-const char* const finish_event = R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})";
-const char* const three_tokens = R"({"choices":[{"index":0,"delta":{"content":"one two three"}}]})";
-const char* const usage_event =
-    R"({"choices":[],"usage":{"prompt_tokens":50,"completion_tokens":100}})";
-
-/// 33 content events of three tokens: the first at 200 ms, then one every 30 ms.
-request three_tokens_an_event(double scheduled_ms) {
-    request q(scheduled_ms);
-    q.says(scheduled_ms + 5, role_event);
-    for (int i = 0; i < 33; ++i) q.says(scheduled_ms + 200 + 30 * i, three_tokens);
-    return q.says(scheduled_ms + 1190, finish_event)
-        .says(scheduled_ms + 1191, usage_event)
-        .says(scheduled_ms + 1192, "[DONE]");
-}
-
 predicate is_fast() { return ttft <= 300_ms && tpot <= 30_ms; }
 
 }  // namespace
 
 TEST_CASE("a stream of three tokens an event has the numbers worked out by hand") {
-    const repeat_data d = repeat_of({three_tokens_an_event(0)});
+    const repeat_data d = repeat_of({worked_example(0)});
     const record& r = d.records[0];
     CHECK(r.status == request_status::ok);
     CHECK(r.events == 33);
@@ -321,7 +304,7 @@ TEST_CASE("prefill has no throughput where the server does not tell the prompts'
 }
 
 TEST_CASE("an event weighs its share of the request's tokens") {
-    repeat_data d = repeat_of({three_tokens_an_event(0)});
+    repeat_data d = repeat_of({worked_example(0)});
     // Events at 200, 230, ... 470: 10 of 33.
     d.window = time_interval::between(at_ms(0), at_ms(500));
     CHECK(value_of(output_throughput, d) == about(100 * 10 / 33.0 / 0.5));
