@@ -169,11 +169,12 @@ def percentile(values, q, rule):
 
 def truth_of(path, what, tool):
     asked = [r for r in map(served, open(path)) if r.asked == what.tokens]
-    if tool.overshoots:    # what it closes at the last chunk, with [DONE] under way, was answered
-        whole = max((r.tokens for r in asked), default=0)
-        for r in asked:
-            r.how = "ok" if r.how == "left" and r.tokens == whole else r.how
-    main = asked if tool.overshoots else asked[-what.requests:]    # whatever came before was a tool's warm-up
+    main = asked[-what.requests:]          # whatever came before was a tool's warm-up
+    if tool.overshoots:
+        main, whole = asked, max((r.tokens for r in asked), default=0)
+        for r in main:
+            if r.how == "left":            # "ok": closed at the last chunk, with [DONE] under way
+                r.how = "ok" if r.tokens == whole else "dropped"
     if not main:
         raise RuntimeError("the server saw none of its requests")
     good = [r for r in main if r.how == "ok"]
@@ -183,7 +184,7 @@ def truth_of(path, what, tool):
     ended = max(r.end for r in main)
     streams = sum(max(0, min(r.end, last_seen) - r.received) for r in main) / max(1, last_seen - began)
     counts = {}
-    for r in main if not tool.overshoots else [r for r in main if r.how != "left"]:
+    for r in main:
         counts[r.how] = counts.get(r.how, 0) + 1
     return dict(ttft_p50=percentile(ttft, 0.5, tool.rule), ttft_p99=percentile(ttft, 0.99, tool.rule),
                 tpot=statistics.mean(tpot) if tpot else None, began=began, ended=ended,
@@ -328,7 +329,7 @@ def table(row, runs, build):
             print(f"| {tool.label} | {rs[-1].get('cannot', 'no result')} |")
         elif what.faults:
             c, s = f["last"]["truth"]["counts"], f["last"]["said"]
-            bad = sum(v for k, v in c.items() if k not in ("ok", "whole"))
+            bad = sum(v for k, v in c.items() if k not in ("ok", "whole", "dropped"))
             print(f"| {tool.label} | {c.get('ok', 0)} | {c.get('refused', 0)} | {c.get('cut', 0)} | "
                   f"{c.get('broken', 0)} | {s['ok']} | {number(s['failed'], '{:.0f}')} | {bad - (s['failed'] or 0)} | "
                   f"{number(None if tool.name == 'llmbench' else f['last'].get('exit'), '{:d}')} |")
@@ -346,11 +347,12 @@ def table(row, runs, build):
     if row == "flood":
         print(f"\nThe raw reader and llmbench read {tools.Ours.flood} times as many answers.")
     if done:
-        counts = sorted({f["n"] for f in done})
-        spreads = sorted(f["spread"][1] / f["spread"][0] for f in done)
+        counts = [f["n"] for f in done]
+        spreads = [f["spread"][1] / f["spread"][0] for f in done]
         differ = "" if what.faults or what.example else (
-            f"their CPU µs/token differ by a factor of {spreads[len(spreads) // 2]:.2f}, of one tool {spreads[-1]:.2f}; ")
-        print(f"\nRuns of each: {' to '.join(str(n) for n in (counts[0], counts[-1])[:len(counts)])}; {differ}"
+            f"their CPU µs/token differ by a factor of {statistics.median_high(spreads):.2f}, of one tool "
+            f"{max(spreads):.2f}; ")
+        print(f"\nRuns of each: {' to '.join(map(str, sorted({min(counts), max(counts)})))}; {differ}"
               f"load average up to {max(f['load'] for f in done):.1f}, steal up to "
               f"{100 * max(f['steal'] for f in done):.0f} %.")
     sys.stdout.flush()
